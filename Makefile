@@ -1,0 +1,44 @@
+# Each target sets up all that it needs: a bare machine with Python 3.11, gcc and make is enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# make bench DATA=folder-of-parquet-files
+bench: $(VENV)/.test
+	@test -n "$(DATA)" || { echo "say where the data sets are: make bench DATA=folder"; exit 2; }
+	$(BIN)/python -m benchmarks.papers.table_4_3 $(DATA) --out results
+	$(BIN)/python -m benchmarks.peers.bisecting $(DATA) --out results
+	$(BIN)/python -m benchmarks.peers.predict --out results
+
+clean:
+	rm -rf $(VENV) demo results
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot]'
+	touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	touch $@
+
+$(VENV)/.lint: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lint]'
+	touch $@

@@ -1,0 +1,30 @@
+"""The estimators under measurement, one factory each, so that a changed constructor is changed here only."""
+
+from __future__ import annotations
+
+from sklearn.cluster import BisectingKMeans, KMeans
+
+import ravine
+
+
+def pddp_mean(n_clusters: int, seed: int) -> ravine.PDDP:
+    """PDDP as Boley (1998) has it: the cut goes through the mean."""
+    return ravine.PDDP(n_clusters=n_clusters, split="mean")
+
+
+def pddp_density(n_clusters: int, seed: int) -> ravine.PDDP:
+    """dePDDP (Tasoulis et al. 2010): the lowest antimode is cut, the leaf where it is lowest first."""
+    return ravine.PDDP(n_clusters=n_clusters, split="density")
+
+
+def pddp_balanced(n_clusters: int, seed: int) -> ravine.PDDP:
+    """The largest leaf is next: on one Gaussian cloud this grows a complete tree."""
+    return ravine.PDDP(n_clusters=n_clusters, split="mean", split_order="size")
+
+
+def kmeans(n_clusters: int, seed: int) -> KMeans:
+    return KMeans(n_clusters, n_init=10, random_state=seed)
+
+
+def bisecting_kmeans(n_clusters: int, seed: int) -> BisectingKMeans:
+    return BisectingKMeans(n_clusters, random_state=seed)

@@ -1,0 +1,1 @@
+"""Ratios to other libraries, both sides measured in one run."""

@@ -1,0 +1,186 @@
+"""Score clustering methods on a folder of Parquet files and go on where a killed run stopped.
+
+A script hands :func:`run` a dict of methods, name -> factory `(n_clusters, seed) -> estimator`. Each fit adds a row to
+`NAME.csv`; at the end `NAME.md` holds the tables and `NAME.json` when, how and with which versions every part was run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import importlib.metadata
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmarks import report
+from benchmarks.worker import SCORES, DataSet, Methods, Row, Task, Worker
+
+COLUMNS = ("dataset", "method", "seed", "n", "d", "n_classes", "k", *SCORES, "fit_s", "status")
+PACKAGES = ("numpy", "scikit-learn", "ravine")
+
+
+def run(
+    methods: Methods,
+    *,
+    name: str,
+    description: str | None = None,
+    scores: Sequence[str] = ("nmi", "ari"),
+    among: Collection[str] | None = None,
+    rows: Mapping[str, int] | None = None,
+    appendix: Callable[[pd.DataFrame], str] | None = None,
+    argv: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Read the command line, fit what is not yet in the results, write the tables and give all rows.
+
+    Parameters
+    ----------
+    methods : dict
+        Name -> picklable factory `(n_clusters, seed) -> estimator`; times are ratios to the first.
+    name : str
+        Stem of the files written.
+    description : str
+        What `--help` says.
+    scores : sequence of {"nmi", "ari", "v", "purity"}
+        A table is made for each.
+    among : collection of str
+        The only data sets of interest; all by default.
+    rows : dict
+        Data set -> number of its first rows to use, where a paper used fewer.
+    appendix : callable
+        Takes all rows and gives Markdown to put before the tables.
+    argv : sequence of str
+        Arguments instead of those of the command line.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    args = _parser(description).parse_args(words)
+    settings: dict[str, Any] = {"scale": args.scale, "shuffle": args.seeds > 1, "rows": dict(rows or {})}
+    paths = find(args.data, only=args.only, skip=args.skip)
+    sets = [DataSet.describe(paths[key], settings["rows"].get(key)) for key in paths if among is None or key in among]
+    tasks = [
+        Task(data, method, seed, settings["shuffle"], settings["scale"])
+        for data in sets
+        for method in methods
+        for seed in range(args.seeds)
+        if data.n * data.d <= args.max_cells
+    ]
+    if not tasks:
+        sys.exit(f"no data set to use in {args.data.name}")
+    stem = args.out / name
+    entry = about(words) | {"settings": settings}
+    _record(stem.with_suffix(".json"), entry)
+    results = _fill(stem.with_suffix(".csv"), tasks, methods, args.limit)
+    tables = report.markdown(results, scores, list(methods))
+    parts = [f"# {name}", _provenance(entry), appendix(results) if appendix else "", tables]
+    text = "\n\n".join(filter(None, parts)) + "\n"
+    stem.with_suffix(".md").write_text(text, encoding="utf-8")
+    print(text)
+    return results
+
+
+def _parser(description: str | None) -> argparse.ArgumentParser:
+    cli = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    cli.add_argument("data", type=Path, help="folder of Parquet files: columns x0…, integer label")
+    cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
+    cli.add_argument("--only", nargs="+", metavar="NAME", help="data sets to use")
+    cli.add_argument("--skip", nargs="+", default=[], metavar="NAME", help="data sets to leave out")
+    cli.add_argument(
+        "--max-cells", type=float, default=float("inf"), help="leave out data sets with more rows × columns"
+    )
+    cli.add_argument(
+        "--scale", action=argparse.BooleanOptionalAction, default=True, help="scale to unit variance (yes)"
+    )
+    cli.add_argument(
+        "--seeds", type=int, default=1, metavar="N", help="runs a method; more than one shuffles the rows (1)"
+    )
+    cli.add_argument("--limit", type=float, metavar="SECONDS", help="stop a fit that takes longer")
+    return cli
+
+
+def find(folder: Path, *, only: Collection[str] | None, skip: Collection[str]) -> dict[str, Path]:
+    """Name -> file of the data sets asked for."""
+    paths = {path.stem: path for path in sorted(folder.glob("*.parquet")) if not path.stem.endswith("_splits")}
+    unknown = {*(only or ()), *skip} - set(paths)
+    if unknown:
+        sys.exit(f"no such data set: {', '.join(sorted(unknown))}")
+    return {name: path for name, path in paths.items() if name in (only or paths) and name not in skip}
+
+
+def about(words: Sequence[str]) -> dict[str, Any]:
+    """When, how and with what a run is made; no path and no host name."""
+    module = getattr(sys.modules["__main__"], "__spec__", None)
+    program = ["python", "-m", module.name] if module else ["python", Path(sys.argv[0]).name]
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": shlex.join([*program, *map(_last_part, words)]),
+        "versions": {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}},
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+    }
+
+
+def _last_part(word: str) -> str:
+    option, equals, value = word.rpartition("=")
+    return f"{option}{equals}{Path(value).name or value}"
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _record(path: Path, entry: dict[str, Any]) -> None:
+    """Add this run to those that made the results before; refuse to mix rows made with other settings."""
+    runs: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    if runs and runs[-1]["settings"] != entry["settings"]:
+        sys.exit(f"{path.name} was made with {runs[-1]['settings']}, not {entry['settings']}: choose another --out")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([*runs, entry], indent=1) + "\n", encoding="utf-8")
+
+
+def _provenance(entry: dict[str, Any]) -> str:
+    versions = ", ".join(f"{package} {version}" for package, version in entry["versions"].items())
+    return f"{entry['date']}, {entry['cores']} cores, {versions}.\n\n    {entry['command']}"
+
+
+def _fill(path: Path, tasks: Sequence[Task], methods: Methods, limit: float | None) -> pd.DataFrame:
+    """Run the tasks that the file does not hold yet, one row at a time, and read it all back."""
+    done = _finished(path)
+    with path.open("a", newline="", encoding="utf-8") as file, Worker(methods, limit) as worker:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if not file.tell():
+            writer.writeheader()
+        for row in _rows((task for task in tasks if _key(task) not in done), worker):
+            writer.writerow(row)
+            file.flush()
+            print(*(f"{row[key]}" for key in ("dataset", "method", "seed", "status")), flush=True)
+    return pd.read_csv(path)
+
+
+def _finished(path: Path) -> set[tuple[str, str, str]]:
+    """Data set, method and seed of every row, after cutting off a line that a killed run left half-written."""
+    if not path.exists():
+        return set()
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    os.truncate(path, len(whole))
+    return {(row["dataset"], row["method"], row["seed"]) for row in csv.DictReader(whole.decode().splitlines())}
+
+
+def _key(task: Task) -> tuple[str, str, str]:
+    return task.data.name, task.method, str(task.seed)
+
+
+def _rows(tasks: Iterator[Task], worker: Worker) -> Iterator[Row]:
+    for task in tasks:
+        row = dict.fromkeys(COLUMNS, "") | {"dataset": task.data.name, "method": task.method, "seed": task.seed}
+        yield row | {"n": task.data.n, "d": task.data.d, "n_classes": task.data.n_classes} | worker.fit(task)

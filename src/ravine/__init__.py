@@ -1,0 +1,28 @@
+"""Find clusters by cutting where the data is thin."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ravine import cluster, datasets, metrics, plot, tree
+    from ravine.cluster import PDDP
+
+__version__ = "0.1.0.dev0"
+
+__all__ = ["PDDP", "__version__", "cluster", "datasets", "metrics", "plot", "tree"]
+
+_HOME = {"PDDP": "ravine.cluster"}
+_MODULES = ("cluster", "datasets", "metrics", "plot", "tree")
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name at its first use: `import ravine` itself costs next to nothing."""
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in _MODULES:
+        return import_module(f"ravine.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

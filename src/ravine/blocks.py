@@ -1,0 +1,28 @@
+"""Work on rows in blocks, on threads.
+
+Blocks have a fixed size and their results come back in order, so sums over blocks never depend on the number of
+threads.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import joblib
+
+Result = TypeVar("Result")
+
+BLOCK_CELLS = 1 << 20
+"""Numbers in a block: enough to hide the cost of handing it to a thread, few enough for partial sums to be small."""
+
+
+def map_blocks(function: Callable[[slice], Result], shape: tuple[int, ...], n_jobs: int | None) -> list[Result]:
+    """Call `function` on slices that cover the rows of a matrix of this shape, and list the results in row order."""
+    n_rows, n_columns = shape[0], max(shape[1], 1)
+    block_rows = max(BLOCK_CELLS // n_columns, 1)
+    slices = [slice(start, min(start + block_rows, n_rows)) for start in range(0, n_rows, block_rows)]
+    n_threads = min(joblib.effective_n_jobs(n_jobs), len(slices))
+    if n_threads <= 1:
+        return [function(rows) for rows in slices]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(function, slices))

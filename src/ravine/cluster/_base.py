@@ -1,0 +1,132 @@
+"""What every estimator that grows a HyperplaneTree has in common: checks on the data, prediction, distances."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.callback import CallbackSupportMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from ravine.matrix import Floats, Ints, Matrix
+from ravine.tree import HyperplaneTree, grow
+
+LARGEST, SMALLEST = 1e150, 1e-150
+"""Squares of larger numbers overflow float64, squares of smaller ones vanish."""
+
+
+class TreeClusterer(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, CallbackSupportMixin, BaseEstimator
+):
+    """Base of the estimators whose model is a HyperplaneTree in `tree_`."""
+
+    tree_: HyperplaneTree
+    labels_: Ints
+    n_clusters: int | None
+    n_clusters_: int
+    n_jobs: int | None
+
+    def predict(self, X: ArrayLike) -> Ints:
+        """Cluster of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+            For the rows of `fit` these are `labels_`.
+        """
+        check_is_fitted(self)
+        return self.tree_.predict(self._check_rows(X, reset=False), self.n_jobs)
+
+    def transform(self, X: ArrayLike) -> Floats:
+        """Signed distances of each row to the cuts on its path.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+
+        Returns
+        -------
+        distance : ndarray of shape (n_rows, n_clusters_ - 1)
+            One column for each cut, in the order of ``tree_.cuts``; negative on the left of a cut, 0 for the cuts that
+            are not on the row's path.
+        """
+        check_is_fitted(self)
+        return self.tree_.signed_distance(self._check_rows(X, reset=False), self.n_jobs)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.tree_.cuts)
+
+    def _grow(self, X: Matrix, find_cut: Callable[..., Any], **options: Any) -> None:
+        """Grow the tree, tell callbacks of every cut, and store what was found."""
+        asked = self.n_clusters
+        progress = self._init_callback_context(max_subtasks=None if asked is None else asked - 1)
+        progress.call_on_fit_task_begin(estimator=self, X=X)
+
+        def on_split(n_leaves: int) -> None:
+            task = progress.subcontext(task_name="cut")
+            task.call_on_fit_task_begin(estimator=self)
+            task.call_on_fit_task_end(estimator=self)
+
+        # Threads work on blocks of rows; BLAS threads under them would only wait for each other.
+        with threadpool_limits(1, user_api="blas"):
+            self.tree_ = grow(X, find_cut, n_clusters=asked, on_split=on_split, n_jobs=self.n_jobs, **options)
+        self.n_clusters_ = self.tree_.n_clusters
+        self.labels_ = self.tree_.predict(X, self.n_jobs)
+        progress.call_on_fit_task_end(estimator=self, X=X)
+
+    def _warn_if_short(self, remedy: str) -> None:
+        if self.n_clusters is not None and self.n_clusters_ < self.n_clusters:
+            warnings.warn(
+                f"found {self.n_clusters_} of the {self.n_clusters} clusters asked for, no leaf can be cut: {remedy}",
+                ConvergenceWarning,
+                stacklevel=5,  # past the two decorators of fit: the user's line
+            )
+
+    def _check_rows(self, X: ArrayLike, reset: bool) -> Any:
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C" if reset else None,
+            reset=reset,
+        )
+        if reset:
+            self._check_fit(X)
+        return X
+
+    def _check_fit(self, X: Any) -> None:
+        n_rows = X.shape[0]
+        if self.n_clusters is not None and self.n_clusters > n_rows:
+            raise ValueError(
+                f"n_samples={n_rows} is fewer than n_clusters={self.n_clusters}: ask for at most {n_rows} clusters"
+            )
+        stored = X.data if sparse.issparse(X) else X
+        largest = max(float(stored.max(initial=0.0)), -float(stored.min(initial=0.0)))
+        if largest > LARGEST or 0 < largest < SMALLEST:
+            what = "overflow" if largest > 1 else "vanish"
+            raise ValueError(
+                f"the largest absolute value in X is {largest:.3g}, and its square would {what} in float64: "
+                "change the unit of X, for instance X / abs(X).max(), or use StandardScaler"
+            )
+
+    def _check_weights(self, sample_weight: ArrayLike | None, X: Matrix) -> Floats:
+        # float64 also beside float32 rows: counts of many rows need the digits.
+        return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags

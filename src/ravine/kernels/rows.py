@@ -1,0 +1,99 @@
+"""Passes over the rows of a matrix: projections, walks down a tree, weighted sums, the scatter matrix times a vector.
+
+Each kernel reads every row once and is bound by memory, not by arithmetic. Sums run in float64 whatever the type of
+the data. A row's side of a cut is decided in `walk` (`walk_csr` for sparse rows) and nowhere else, so fit and predict
+agree to the last bit.
+"""
+
+import numpy as np
+
+from ravine.kernels._compile import kernel, reduction
+
+
+@reduction
+def _dot(x, v):
+    s = 0.0
+    for j in range(x.shape[0]):
+        s += x[j] * v[j]
+    return s
+
+
+@kernel
+def _dot_csr(indptr, indices, data, i, v):
+    s = 0.0
+    for k in range(indptr[i], indptr[i + 1]):
+        s += data[k] * v[indices[k]]
+    return s
+
+
+@kernel
+def walk(X, normal, offset, left, right, leaf, column, distance):
+    """leaf[i] = where row i ends, going left of a cut where X[i] · normal < offset.
+
+    distance[i, column[node]] takes X[i] · normal - offset for each cut on the way, unless `distance` has no columns.
+    """
+    for i in range(X.shape[0]):
+        x = X[i]
+        node = 0
+        while left[node] >= 0:
+            s = _dot(x, normal[node])
+            if distance.shape[1] > 0:
+                distance[i, column[node]] = s - offset[node]
+            node = left[node] if s < offset[node] else right[node]
+        leaf[i] = node
+
+
+@kernel
+def walk_csr(indptr, indices, data, normal, offset, left, right, leaf, column, distance):
+    """The walk of `walk` for the rows of a CSR matrix."""
+    for i in range(indptr.shape[0] - 1):
+        node = 0
+        while left[node] >= 0:
+            s = _dot_csr(indptr, indices, data, i, normal[node])
+            if distance.shape[1] > 0:
+                distance[i, column[node]] = s - offset[node]
+            node = left[node] if s < offset[node] else right[node]
+        leaf[i] = node
+
+
+@kernel
+def project(X, v, out):
+    """out[i] = X[i] · v."""
+    for i in range(X.shape[0]):
+        out[i] = _dot(X[i], v)
+
+
+@kernel
+def weighted_sum(X, w):
+    """Σᵢ w[i] X[i]."""
+    total = np.zeros(X.shape[1])
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            total[j] += w[i] * X[i, j]
+    return total
+
+
+@kernel
+def sum_of_squares(X, w, centre):
+    """Σᵢ w[i] ‖X[i] - centre‖²."""
+    total = 0.0
+    row = np.empty(X.shape[1])
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            row[j] = X[i, j] - centre[j]
+        total += w[i] * _dot(row, row)
+    return total
+
+
+@kernel
+def scatter_times(X, w, centre, v):
+    """Σᵢ w[i] ((X[i] - centre) · v) (X[i] - centre): both halves of the product in one pass."""
+    total = np.zeros(X.shape[1])
+    row = np.empty(X.shape[1])
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            row[j] = X[i, j] - centre[j]
+        c = w[i] * _dot(row, v)
+        for j in range(X.shape[1]):
+            total[j] += c * row[j]
+    return total

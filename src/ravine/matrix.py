@@ -1,0 +1,119 @@
+"""Dense and CSR matrices behind the same few functions: projections, moments, scatter.
+
+A dense matrix goes through the compiled passes of `ravine.kernels.rows`, block by block on threads; a CSR matrix is
+never made dense, and never centred: its mean is subtracted after the product. Nothing here copies the rows.
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ravine import kernels
+from ravine.blocks import map_blocks
+
+Matrix: TypeAlias = Any
+"""A C-contiguous ndarray or a CSR matrix, of float32 or float64. SciPy has no types that could say so."""
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Total weight of some rows, their mean, and the sum of their squared distances to it."""
+
+    count: float
+    mean: Floats
+    sum_sq: float
+
+
+def moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> Moments:
+    """Moments of the rows: the mean in one pass, the squared distances to it in a second."""
+    count = float(weights.sum())
+    if sparse.issparse(X):
+        mean = np.asarray(X.T @ weights, dtype=np.float64) / count
+        return Moments(count, mean, _csr_sum_of_squares(X, weights, mean))
+    rows = kernels.rows
+    sums = map_blocks(lambda b: rows.weighted_sum(X[b], weights[b]), X.shape, n_jobs)
+    mean = np.sum(sums, axis=0) / count
+    squares = map_blocks(lambda b: rows.sum_of_squares(X[b], weights[b], mean), X.shape, n_jobs)
+    return Moments(count, mean, float(np.sum(squares)))
+
+
+def _csr_sum_of_squares(X: Any, weights: Floats, mean: Floats) -> float:
+    # Stored entries are centred one by one; the zeros of a column all lie at the same distance, its mean.
+    row_weight = np.repeat(weights, np.diff(X.indptr))
+    stored = row_weight @ (X.data - mean[X.indices]) ** 2
+    zero_weight = weights.sum() - np.bincount(X.indices, row_weight, minlength=X.shape[1])
+    zero_weight[np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]] = 0.0  # and not what rounding left
+    return float(stored + zero_weight @ mean**2)
+
+
+def project(X: Matrix, direction: Floats, n_jobs: int | None = None) -> Floats:
+    """X @ direction, in one pass."""
+    if sparse.issparse(X):
+        return np.asarray(X @ direction, dtype=np.float64)
+    out = np.empty(X.shape[0])
+    map_blocks(lambda b: kernels.rows.project(X[b], direction, out[b]), X.shape, n_jobs)
+    return out
+
+
+def scatter(X: Matrix, weights: Floats, mean: Floats, n_jobs: int | None = None) -> Floats:
+    """Σᵢ wᵢ (xᵢ - mean)(xᵢ - mean)ᵀ of dense rows."""
+
+    def block_scatter(b: slice) -> Floats:
+        kept = weights[b] > 0  # a held-out half has weight zero: do not pay for it
+        centred = np.asarray(X[b][kept] - mean, dtype=np.float64)
+        return centred.T @ (weights[b][kept, np.newaxis] * centred)
+
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for part in map_blocks(block_scatter, X.shape, n_jobs):
+        total += part
+    return total
+
+
+def scatter_times(X: Matrix, weights: Floats, mean: Floats, v: Floats, n_jobs: int | None = None) -> Floats:
+    """The scatter matrix times v, in one pass and without the matrix."""
+    if sparse.issparse(X):
+        along = weights * (np.asarray(X @ v) - mean @ v)
+        return np.asarray(X.T @ along) - along.sum() * mean
+    parts = map_blocks(lambda b: kernels.rows.scatter_times(X[b], weights[b], mean, v), X.shape, n_jobs)
+    return np.asarray(np.sum(parts, axis=0))
+
+
+def walk(
+    X: Matrix,
+    normal: Floats,
+    offset: Floats,
+    left: Ints,
+    right: Ints,
+    *,
+    column: Ints | None = None,
+    distance: Floats | None = None,
+    n_jobs: int | None = None,
+) -> Ints:
+    """Leaf of each row; fills `distance[:, column[node]]` with the signed distances on the way where it is given."""
+    leaf = np.empty(X.shape[0], dtype=np.int64)
+    if column is None or distance is None:
+        column, distance = np.empty(0, dtype=np.int64), np.empty((X.shape[0], 0))
+    tree = (normal, offset, left, right)
+
+    def walk_block(b: slice) -> None:
+        if sparse.issparse(X):
+            indptr, indices, data = _csr_block(X, b)
+            kernels.rows.walk_csr(indptr, indices, data, *tree, leaf[b], column, distance[b])
+        else:
+            kernels.rows.walk(np.ascontiguousarray(X[b]), *tree, leaf[b], column, distance[b])
+
+    row_length = X.nnz // max(X.shape[0], 1) if sparse.issparse(X) else X.shape[1]
+    map_blocks(walk_block, (X.shape[0], row_length), n_jobs)
+    return leaf
+
+
+def _csr_block(X: Any, b: slice) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    indptr = X.indptr[b.start : b.stop + 1]
+    return indptr - indptr[0], X.indices[indptr[0] : indptr[-1]], X.data[indptr[0] : indptr[-1]]

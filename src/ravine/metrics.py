@@ -1,0 +1,209 @@
+"""Scores of a clustering that the papers report and scikit-learn does not have.
+
+Purity, the two scores of a single cut (binary V-measure and success ratio), compactness, and regret across data sets.
+All but `compactness`, which needs every distance inside a cluster, cost one pass over the labels.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import pairwise_distances_chunked, v_measure_score
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.utils import check_array
+
+__all__ = ["binary_v_measure", "compactness", "purity", "regret", "success_ratio"]
+
+
+def _check_labels(labels: ArrayLike, name: str, n_rows: int | None = None) -> NDArray[Any]:
+    array = check_array(labels, dtype=None, ensure_2d=False, allow_nd=True, ensure_min_samples=0, input_name=name)
+    if array.ndim != 1 or len(array) == 0:
+        raise ValueError(f"{name} has shape {array.shape}: pass a one-dimensional array with one label for each row")
+    if n_rows not in (None, len(array)):
+        raise ValueError(f"{name} has {len(array)} labels for {n_rows} rows: pass one label for each row, in row order")
+    return array
+
+
+def _check_label_pair(labels_true: ArrayLike, labels_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    classes = _check_labels(labels_true, "labels_true")
+    return classes, _check_labels(labels_pred, "labels_pred", len(classes))
+
+
+def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    """Share of rows that belong to the commonest class of their cluster.
+
+    Zhao and Karypis (2001), as in Pham, Le and Dang, §5.2. Splitting a class over several clusters costs nothing.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        Class and cluster of each row.
+
+    Returns
+    -------
+    float
+        In (0, 1]; 1 when no cluster mixes classes.
+
+    Examples
+    --------
+    >>> from ravine.metrics import purity
+    >>> purity(["a", "a", "b", "b"], [0, 0, 0, 1])
+    0.75
+    """
+    classes, clusters = _check_label_pair(labels_true, labels_pred)
+    table = contingency_matrix(classes, clusters, sparse=True)
+    return float(table.max(axis=0).sum() / len(classes))
+
+
+def _aggregate(labels_true: ArrayLike, labels_pred: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return, for each row, the side of the cut that holds most of its class, and the side it lies on."""
+    classes, clusters = _check_label_pair(labels_true, labels_pred)
+    sides, side = np.unique(clusters, return_inverse=True)
+    if len(sides) > 2:
+        raise ValueError(
+            f"labels_pred has {len(sides)} values, but a binary partition has at most two: "
+            "score the cuts of a tree one at a time, or use sklearn.metrics.v_measure_score"
+        )
+    _, class_of_row = np.unique(classes, return_inverse=True)
+    on_second = np.bincount(class_of_row, weights=side)
+    on_first = np.bincount(class_of_row) - on_second
+    second_is_smaller = 2 * side.sum() < len(side)
+    to_second = (on_second > on_first) | (second_is_smaller & (on_second == on_first))
+    return to_second.astype(np.intp)[class_of_row], side
+
+
+def binary_v_measure(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    """V-measure of one cut, after the classes on each side of it are merged.
+
+    Hofmeyr, *Projection methods for clustering* (thesis), ch. 2 §5.1. A class goes to the side that holds most of it,
+    in a tie to the smaller side, and between sides of one size to the one whose label sorts first.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n_samples,)
+        Class of each row; any number of classes.
+    labels_pred : array-like of shape (n_samples,)
+        Side of the cut of each row; at most two values.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 when the cut divides no class, 0 when no class has its majority apart from the others.
+
+    Examples
+    --------
+    >>> from ravine.metrics import binary_v_measure
+    >>> binary_v_measure(["a", "a", "b", "b", "c"], [0, 0, 1, 1, 1])
+    1.0
+    >>> binary_v_measure(["a", "a", "a", "b", "b", "b"], [0, 0, 1, 0, 0, 1])
+    0.0
+    """
+    merged, side = _aggregate(labels_true, labels_pred)
+    # v_measure_score calls one class in one cluster perfect; a cut that separates nothing is worth nothing.
+    return float(v_measure_score(merged, side)) if np.ptp(merged) else 0.0
+
+
+def success_ratio(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    """Rows that one cut sets apart rightly, against those plus the rows it puts on the wrong side.
+
+    Hofmeyr, *Projection methods for clustering* (thesis), eq. 2.27–2.29; ties as in `binary_v_measure`. Where all
+    classes have their majority on one side, eq. 2.28 as printed is positive, but the text below it says zero: so here.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n_samples,)
+        Class of each row; any number of classes.
+    labels_pred : array-like of shape (n_samples,)
+        Side of the cut of each row; at most two values.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 when the cut divides no class, 0 when no class has its majority apart from the others.
+
+    Examples
+    --------
+    >>> from ravine.metrics import success_ratio
+    >>> success_ratio(["a", "a", "a", "b", "b", "c"], [0, 0, 1, 1, 1, 1])
+    0.6666666666666666
+    """
+    merged, side = _aggregate(labels_true, labels_pred)
+    if not np.ptp(merged):
+        return 0.0
+    table = contingency_matrix(merged, side)
+    success = table.max(axis=0).min()
+    error = len(side) - np.trace(table)  # the other sum of eq. 2.27 is never smaller: classes follow their majority
+    return float(success / (success + error))
+
+
+def compactness(X: ArrayLike, labels: ArrayLike) -> float:
+    """Average distance between two rows of one cluster, averaged over the rows.
+
+    Pham, Le and Dang, §5.2, with the sum over unordered pairs; small is good, and a cluster of one row adds 0.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The clustered rows.
+    labels : array-like of shape (n_samples,)
+        Cluster of each row. Every value is a cluster, -1 too: leave out rows marked as noise beforehand.
+
+    Returns
+    -------
+    float
+        In the units of `X`. Time grows with the square of the largest cluster, memory only with `n_samples`.
+
+    Examples
+    --------
+    >>> from ravine.metrics import compactness
+    >>> compactness([[0.0], [2.0], [7.0], [7.0]], [0, 0, 1, 1])
+    1.0
+    """
+    data: NDArray[Any] = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+    _, cluster = np.unique(_check_labels(labels, "labels", len(data)), return_inverse=True)
+    ends = np.cumsum(np.bincount(cluster))
+    total = 0.0
+    for rows in np.split(np.argsort(cluster), ends[:-1]):
+        if len(rows) > 1:
+            # Centred, so that scikit-learn's squared distances lose no digits to a far origin.
+            members = data[rows] - data[rows].mean(axis=0)
+            chunks = pairwise_distances_chunked(members, reduce_func=_row_sums, working_memory=64)
+            total += sum(float(sums.sum()) for sums in chunks) / (len(rows) - 1)
+    return total / len(data)
+
+
+def _row_sums(distances: NDArray[Any], start: int) -> NDArray[Any]:
+    return distances.sum(axis=1, dtype=np.float64)
+
+
+def regret(scores: ArrayLike, *, normalize: bool = False) -> NDArray[np.float64]:
+    """How far each method falls behind the best method on the same data set.
+
+    Hofmeyr, *Incremental estimation of low-density separating hyperplanes*, §4.1.1 and Figure 2.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_datasets, n_methods)
+        Larger is better; NaN where a method did not finish.
+    normalize : bool, default=False
+        Stretch each row to [0, 1], worst finisher at 1. A row in which all methods tie stays 0.
+
+    Returns
+    -------
+    ndarray of shape (n_datasets, n_methods)
+        Best score of the row minus the score; NaN where the score is NaN.
+
+    Examples
+    --------
+    >>> from ravine.metrics import regret
+    >>> regret([[0.5, 0.75, 0.25], [1.0, float("nan"), 1.0]], normalize=True)
+    array([[0.5, 0. , 1. ],
+           [0. , nan, 0. ]])
+    """
+    score = check_array(scores, dtype=np.float64, ensure_all_finite="allow-nan", input_name="scores")
+    # fmax passes over NaN and, unlike nanmax, is silent about a row that has nothing else.
+    behind: NDArray[np.float64] = np.fmax.reduce(score, axis=1, keepdims=True) - score
+    if not normalize:
+        return behind
+    worst = np.fmax.reduce(behind, axis=1, keepdims=True)
+    return np.divide(behind, worst, out=behind.copy(), where=worst > 0)

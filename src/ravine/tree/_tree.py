@@ -1,0 +1,367 @@
+"""HyperplaneTree: arrays of cuts, indexed by node.
+
+Nodes are numbered in preorder, the left subtree before the right, so the leaves in order of their numbers are the
+leaves from left to right, a subtree is a range of numbers, and two trees are the same if their arrays are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from ravine.cuts import Cut
+from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, moments, walk
+from ravine.tree import _check, _text
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HyperplaneTree:
+    """A binary tree of cuts; every leaf is a cluster.
+
+    All arrays are indexed by node, the root is node 0, and none may be written to. A leaf has -1 for `left` and `right`
+    and zeros for a cut.
+
+    Attributes
+    ----------
+    normal : ndarray of shape (n_nodes, n_features)
+        Unit normal of each cut, in the coordinates of the data.
+    offset : ndarray of shape (n_nodes,)
+        Rows with ``x @ normal < offset`` go left.
+    left, right, parent : ndarray of shape (n_nodes,)
+        Numbers of the neighbours, -1 where there is none.
+    depth : ndarray of shape (n_nodes,)
+        Number of cuts above the node.
+    rank : ndarray of shape (n_nodes,)
+        Position of the cut in the sequence from one cluster to all of them (1 is the first), 0 for a leaf. `cut_to`
+        keeps the first cuts of this sequence.
+    count : ndarray of shape (n_nodes,)
+        Number of rows, or their total weight.
+    mean : ndarray of shape (n_nodes, n_features)
+        Mean of the rows.
+    sum_sq : ndarray of shape (n_nodes,)
+        Sum of the squared distances of the rows to their mean.
+    value : ndarray of shape (n_nodes,)
+        What the cut scores in the objective that chose it; smaller is better.
+    relative_depth : ndarray of shape (n_nodes,)
+        Depth of the valley at the cut relative to its density (Hofmeyr 2016, eq. 2.30).
+    p_value : ndarray of shape (n_nodes,)
+        Evidence from held-out rows that the node has a valley, for leaves too where they were tested; 1 where not.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ravine import PDDP
+    >>> print(PDDP(n_clusters=3, split="mean").fit(load_iris().data).tree_)
+    HyperplaneTree: 3 clusters, 2 cuts, 4 features
+    0: 150 rows, x2 (73%), x0 (13%)
+    ├─ 1: 59 rows → cluster 0
+    └─ 2: 91 rows, x2 (55%), x0 (32%)
+       ├─ 3: 52 rows → cluster 1
+       └─ 4: 39 rows → cluster 2
+    """
+
+    normal: Floats
+    offset: Floats
+    left: Ints
+    right: Ints
+    parent: Ints
+    depth: Ints
+    rank: Ints
+    count: Floats
+    mean: Floats
+    sum_sq: Floats
+    value: Floats
+    relative_depth: Floats
+    p_value: Floats
+
+    def __post_init__(self) -> None:
+        for name, array in _check.checked(asdict_shallow(self)).items():
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def from_nodes(cls, left: ArrayLike, right: ArrayLike, rank: ArrayLike, **columns: ArrayLike) -> "HyperplaneTree":
+        """Tree from nodes in any order, the root first; `columns` are the remaining arrays but `parent` and `depth`."""
+        left, right, rank = (np.asarray(a, dtype=np.int64) for a in (left, right, rank))
+        order, depth = _preorder(left, right)
+        number = np.full(len(left) + 1, -1)
+        number[order] = np.arange(len(order))
+        left, right = number[left[order]], number[right[order]]
+        parent = np.full(len(order), -1)
+        cuts = np.flatnonzero(left >= 0)
+        parent[left[cuts]] = parent[right[cuts]] = cuts
+        rank = np.where(left >= 0, _ranks(rank[order], left >= 0), 0)
+        arrays = {name: np.asarray(column)[order] for name, column in columns.items()}
+        return cls(left=left, right=right, parent=parent, depth=depth, rank=rank, **arrays)
+
+    # What is in it
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, cuts and leaves together."""
+        return len(self.left)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of the data."""
+        return self.normal.shape[1]
+
+    @property
+    def is_leaf(self) -> Bools:
+        """Whether each node is a cluster."""
+        return self.left < 0
+
+    @property
+    def leaves(self) -> Ints:
+        """Node of each cluster, from left to right."""
+        return np.flatnonzero(self.left < 0)
+
+    @property
+    def cuts(self) -> Ints:
+        """Nodes that are cut."""
+        return np.flatnonzero(self.left >= 0)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of leaves."""
+        return len(self.leaves)
+
+    @property
+    def label(self) -> Ints:
+        """Label of each leaf, 0 to ``n_clusters - 1`` from left to right; -1 for a node that is cut."""
+        return np.where(self.is_leaf, np.cumsum(self.is_leaf) - 1, -1)
+
+    def sibling(self, node: int) -> int:
+        """The other child of the node's parent; -1 for the root."""
+        parent = self.parent[node]
+        if parent < 0:
+            return -1
+        return int(self.right[parent] if self.left[parent] == node else self.left[parent])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HyperplaneTree):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # Rows down the tree
+
+    def apply(self, X: Matrix, n_jobs: int | None = -1) -> Ints:
+        """Node of the leaf that each row reaches.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_rows, n_features)
+        n_jobs : int, default=-1
+            Threads; -1 uses all cores. The result does not depend on it.
+        """
+        return walk(self._rows(X), self.normal, self.offset, self.left, self.right, n_jobs=n_jobs)
+
+    def predict(self, X: Matrix, n_jobs: int | None = -1) -> Ints:
+        """Label of each row."""
+        return self.label[self.apply(X, n_jobs)]
+
+    def decision_path(self, X: Matrix, n_jobs: int | None = -1) -> sparse.csr_array:
+        """Nodes that each row passes, as an indicator matrix of shape (n_rows, n_nodes)."""
+        leaf = self.apply(X, n_jobs)
+        paths = sparse.csr_array(self._paths())
+        return paths[self.label[leaf]]
+
+    def signed_distance(self, X: Matrix, n_jobs: int | None = -1) -> Floats:
+        """Signed distance of each row to the cuts on its path, negative on the left.
+
+        Returns
+        -------
+        distance : ndarray of shape (n_rows, n_cuts)
+            Columns follow `cuts`. A cut that is not on the row's path has distance 0.
+        """
+        X = self._rows(X)
+        column = np.cumsum(~self.is_leaf) - 1
+        distance = np.zeros((X.shape[0], len(self.cuts)))
+        tree = (self.normal, self.offset, self.left, self.right)
+        walk(X, *tree, column=column, distance=distance, n_jobs=n_jobs)
+        return distance
+
+    def _rows(self, X: Matrix) -> Matrix:
+        X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(f"the tree was grown on {self.n_features} columns; X has shape {X.shape}")
+        return X
+
+    def _paths(self) -> Bools:
+        """Whether each node lies on the way to each leaf."""
+        on_path = np.zeros((self.n_clusters, self.n_nodes), dtype=bool)
+        node = self.leaves.copy()
+        while (node >= 0).any():
+            on_path[node >= 0, node[node >= 0]] = True
+            node = np.where(node >= 0, self.parent[node], -1)
+        return on_path
+
+    # Other trees from this one
+
+    def cut_to(self, n_clusters: int) -> "HyperplaneTree":
+        """The tree with its first ``n_clusters - 1`` cuts, by `rank`."""
+        if not 1 <= n_clusters <= self.n_clusters:
+            raise ValueError(
+                f"n_clusters={n_clusters} is not between 1 and the {self.n_clusters} leaves of the tree; "
+                "fit again with more clusters to cut deeper"
+            )
+        return self._without(np.flatnonzero(self.rank >= n_clusters))
+
+    def prune(self, node: int) -> "HyperplaneTree":
+        """The tree with all below `node` removed, so that it becomes a leaf."""
+        self._check_node(node)
+        if self.is_leaf[node]:
+            raise ValueError(f"node {node} is a leaf already; the nodes that can be pruned are {self.cuts.tolist()}")
+        return self._without(np.array([node]))
+
+    def split(
+        self, node: int, cut: Cut, X: Matrix | None = None, sample_weight: ArrayLike | None = None
+    ) -> "HyperplaneTree":
+        """The tree with leaf `node` cut in two.
+
+        Counts, means and sums of squares of the two new leaves come from the rows of `X` that reach them. Without `X`
+        nothing is known of them: they have count 0 and the mean of `node`.
+        """
+        self._check_node(node)
+        if not self.is_leaf[node]:
+            raise ValueError(f"node {node} is cut already; the leaves are {self.leaves.tolist()}")
+        normal = np.asarray(cut.normal, dtype=np.float64)
+        if normal.shape != (self.n_features,):
+            raise ValueError(f"the cut's normal has shape {normal.shape}, the tree has {self.n_features} columns")
+        length = np.linalg.norm(normal)
+        if not (np.isfinite(length) and length > 0 and np.isfinite(cut.offset)):
+            raise ValueError("the cut needs a finite, non-zero normal and a finite offset")
+        children = [self.n_nodes, self.n_nodes + 1]
+        # A leaf's cut is all zeros, so its two copies are leaves already.
+        nodes = {name: np.concatenate([array, array[[node, node]]]) for name, array in self._columns().items()}
+        nodes["count"][children] = nodes["sum_sq"][children] = 0.0
+        nodes["p_value"][children] = 1.0
+        nodes["left"][node], nodes["right"][node], nodes["rank"][node] = *children, self.n_clusters
+        nodes["normal"][node], nodes["offset"][node] = normal / length, cut.offset / length
+        for name in ("value", "relative_depth", "p_value"):
+            nodes[name][node] = getattr(cut, name)
+        if X is not None:
+            for child, about in zip(children, self._halves(node, nodes, X, sample_weight), strict=True):
+                if about is not None:
+                    nodes["count"][child], nodes["mean"][child], nodes["sum_sq"][child] = (
+                        about.count,
+                        about.mean,
+                        about.sum_sq,
+                    )
+        return HyperplaneTree.from_nodes(**nodes)
+
+    def _halves(
+        self, node: int, nodes: dict[str, Any], X: Matrix, sample_weight: ArrayLike | None
+    ) -> list[Moments | None]:
+        """Moments of the rows of a leaf on both sides of its new cut; None for a side without rows."""
+        X = self._rows(X)
+        weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        here = np.flatnonzero(self.apply(X) == node)
+        goes_left = Cut(nodes["normal"][node], nodes["offset"][node]).goes_left(X[here])
+        sides = here[goes_left], here[~goes_left]
+        return [moments(X[rows], weights[rows]) if weights[rows].sum() > 0 else None for rows in sides]
+
+    def ranked(self, rank: ArrayLike) -> "HyperplaneTree":
+        """The same tree with another sequence of cuts for `cut_to`; a cut's rank must exceed its parent's."""
+        return HyperplaneTree(**{**asdict_shallow(self), "rank": np.asarray(rank)})
+
+    def _without(self, ends: Ints) -> "HyperplaneTree":
+        left = self.left.copy()
+        left[ends] = -1
+        kept = self._columns()
+        for name in ("normal", "offset", "value", "relative_depth"):
+            kept[name] = kept[name].copy()
+            kept[name][ends] = 0.0
+        return HyperplaneTree.from_nodes(**{**kept, "left": left, "right": np.where(left < 0, -1, self.right)})
+
+    def _columns(self) -> dict[str, Any]:
+        """The arrays that `from_nodes` takes."""
+        return {name: array for name, array in asdict_shallow(self).items() if name not in ("parent", "depth")}
+
+    def _check_node(self, node: int) -> None:
+        if not 0 <= node < self.n_nodes:
+            raise ValueError(f"there is no node {node}; the tree has nodes 0 to {self.n_nodes - 1}")
+
+    # For people and for files
+
+    def describe(self, feature_names: Sequence[str] | None = None, n_features: int = 5) -> list[dict[str, Any]]:
+        """What carries each cut, and how each cluster differs from its sibling, as records ready for pandas.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            Default: x0, x1, …
+        n_features : int, default=5
+            Features listed for each node, those with the largest share first.
+
+        Returns
+        -------
+        records : list of dict
+            One for each node and listed feature. ``kind="cut"``: `coefficient` of the feature in the unit normal, and
+            its `share` of the squared norm. ``kind="cluster"``: `difference` of the cluster's mean from its sibling's
+            (of all rows below the sibling), and its `share` of the squared distance between the two means.
+        """
+        return _text.describe(self, feature_names, n_features)
+
+    def to_text(self, feature_names: Sequence[str] | None = None, n_features: int = 2) -> str:
+        """The tree drawn with lines, the features that carry each cut beside it."""
+        return _text.draw(self, feature_names, n_features)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"<HyperplaneTree: {_text.size(self)}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Arrays by name, with a format version."""
+        return {"format_version": FORMAT_VERSION, **{name: a.copy() for name, a in asdict_shallow(self).items()}}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> "HyperplaneTree":
+        """Tree from what `to_dict` gave; ValueError names the field that is missing or wrong."""
+        if not isinstance(record, Mapping):
+            raise ValueError(f"a tree is read from a dictionary, not from {type(record).__name__}")
+        version = record.get("format_version")
+        if version != FORMAT_VERSION:
+            raise ValueError(f"format_version is {version!r}; this version of ravine reads {FORMAT_VERSION}")
+        names = [f.name for f in fields(cls)]
+        missing = [name for name in names if name not in record]
+        unknown = [str(name) for name in record if name not in names and name != "format_version"]
+        if missing or unknown:
+            raise ValueError(f"fields missing: {missing or 'none'}; fields unknown: {unknown or 'none'}")
+        return cls(**{name: record[name] for name in names})
+
+
+def asdict_shallow(tree: HyperplaneTree) -> dict[str, Any]:
+    """Fields of the tree by name, not copied."""
+    return {f.name: getattr(tree, f.name) for f in fields(tree)}
+
+
+def _preorder(left: Ints, right: Ints) -> tuple[Ints, Ints]:
+    """Nodes that the root reaches, left subtrees first, and their depths."""
+    order, depths, stack = [], [], [(0, 0)]
+    while stack:
+        node, depth = stack.pop()
+        order.append(node)
+        depths.append(depth)
+        if left[node] >= 0:
+            stack += [(right[node], depth + 1), (left[node], depth + 1)]
+    return np.array(order, dtype=np.int64), np.array(depths, dtype=np.int64)
+
+
+def _ranks(rank: Ints, is_cut: Bools) -> Ints:
+    """Ranks of the cuts without gaps, in the same order."""
+    closed = np.zeros_like(rank)
+    cuts = np.flatnonzero(is_cut)
+    closed[cuts[np.argsort(rank[cuts], kind="stable")]] = np.arange(1, len(cuts) + 1)
+    return closed

@@ -1,0 +1,181 @@
+"""Is a split real? A valley test on rows that did not choose the valley.
+
+Half of the rows choose a direction, a valley on it, the modes beside it and one width. On the other half the rows in
+three windows of that width are counted, at the two modes and at the valley. Under any unimodal density the window
+between the others holds at least as much as the emptier of them, so two one-sided binomial tests bound the chance that
+the valley is an accident; both must reject. The halves swap roles, a few random halvings are drawn, and Bonferroni's
+bound combines them. `docs/decisions/number-of-clusters.md` has the reasoning and the figures.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.special import betainc
+from sklearn.utils.extmath import row_norms
+
+from ravine import kernels
+from ravine.cuts import Cut
+from ravine.cuts.density import normal_bandwidth, projected_density
+from ravine.matrix import Floats, Matrix, project
+
+Direction = Callable[[Floats], Floats | None]
+"""Finds a direction from the rows of positive weight, given the weights of all rows; None where they do not vary."""
+
+BANDWIDTHS = (1.0, 0.5, 0.25)
+"""Multiples of the normal-reference bandwidth searched for valleys: it oversmooths where there are many clusters."""
+
+WINDOWS = (0.25, 0.5, 0.75, 1.0)
+"""Widths of the windows tried, in units of the distance from the valley to the nearer mode."""
+
+MIN_ROWS = 20
+"""With fewer rows no valley can be told from chance."""
+
+
+@dataclass(frozen=True)
+class Valley:
+    """A valley on a line: its place, its modes, the window by which to test it, and the score that chose it."""
+
+    place: float
+    left_mode: float
+    right_mode: float
+    window: float
+    score: float
+    density: float
+    relative_depth: float
+
+
+def strongest_valley(values: Floats, weights: Floats, bandwidth: float, resolution: float = 0.0) -> Valley | None:
+    """The valley whose test promises most, over all bandwidths, windows and antimodes.
+
+    Parameters
+    ----------
+    values, weights : ndarray of shape (n_rows,)
+        Projected rows.
+    bandwidth : float
+        Factor of σ n^(-1/5); multiples of it, `BANDWIDTHS`, are searched.
+    resolution : float, default=0
+        Structure finer than this is not believed, see `resolution_along`.
+    """
+    reference = normal_bandwidth(values, weights, bandwidth)
+    if not reference > 0:
+        return None
+    best = None
+    for multiple in BANDWIDTHS:
+        along = projected_density(values, weights, float(np.hypot(multiple * reference, resolution / 2)))
+        score, valley, left, right, window = kernels.density.best_window(
+            along.density, along.valleys(), along.count, along.step, WINDOWS, resolution
+        )
+        if score > (0.0 if best is None else best.score):
+            place, left_mode, right_mode = along.at(np.array([valley, left, right])).tolist()
+            depth = along.relative_depth(valley, left, right)
+            best = Valley(place, left_mode, right_mode, window, score, float(along.density[valley]), depth)
+    return best
+
+
+def valley_p_value(valley: Valley, values: Floats, weights: Floats, resolution: float = 0.0) -> float:
+    """Bound on the chance that held-out values of a unimodal density fall so thinly into the valley."""
+    order = np.argsort(values)
+    values, weights = values[order], weights[order]
+    middle, left, right = (
+        _spread_mass(values, weights, place - valley.window / 2, place + valley.window / 2, resolution)
+        for place in (valley.place, valley.left_mode, valley.right_mode)
+    )
+    return max(_binomial(middle, left), _binomial(middle, right))
+
+
+def _binomial(middle: float, beside: float) -> float:
+    """P(B <= middle), B the middle's part of the two windows' rows if each row chose its window by a fair coin."""
+    return float(betainc(beside, middle + 1, 0.5)) if beside > 0 else 1.0
+
+
+def _spread_mass(values: Floats, weights: Floats, low: float, high: float, resolution: float) -> float:
+    """Weight between low and high if each of the sorted values is spread evenly over the resolution around it."""
+    if resolution == 0:
+        return float(weights[np.searchsorted(values, low) : np.searchsorted(values, high)].sum())
+    near = slice(np.searchsorted(values, low - resolution / 2), np.searchsorted(values, high + resolution / 2))
+    below = (np.array([[high], [low]]) - values[near]) / resolution + 0.5
+    return float(weights[near] @ np.diff(-np.clip(below, 0, 1), axis=0)[0])
+
+
+def cut_with_evidence(
+    X: Matrix,
+    weights: Floats,
+    direction: Direction,
+    *,
+    bandwidth: float,
+    seed: int,
+    n_halvings: int = 3,
+    n_jobs: int | None = None,
+) -> Cut | None:
+    """Cut at the strongest valley of a node, with the p-value that the node has one.
+
+    Each half of the rows is tested on the direction, and at the valley, that the other half found. The cut itself is
+    the strongest valley of all rows, on the direction that all of them found or one of the halves: a few far outliers
+    can turn the former away from every valley.
+
+    Parameters
+    ----------
+    X, weights : rows of the node
+    direction : callable
+        Finds the direction of a cut from rows that are given by their weights, zero for those held out.
+    bandwidth : float
+        Factor of the bandwidth, as for `strongest_valley`.
+    seed : int
+        Draws the halves. They are drawn among the rows in their order along the cut of all rows, so the order in which
+        the rows are stored has no say.
+    n_halvings : int, default=3
+        Random halvings; each gives two p-values.
+    """
+    normal = direction(weights)
+    if normal is None:
+        return None
+    steps = lattice_steps(X)
+    values = project(X, normal, n_jobs)
+    valley = strongest_valley(values, weights, bandwidth, resolution_along(normal, steps))
+    smallest, n_rows = 1.0, X.shape[0]
+    if n_rows >= MIN_ROWS:
+        rows = weights * (weights.sum() / (weights @ weights))  # evidence counts rows: Kish's effective number of them
+        random = np.random.default_rng(seed)
+        order = np.argsort(values, kind="stable")
+        for _ in range(n_halvings):
+            first_half = np.zeros(n_rows, dtype=bool)
+            first_half[order[random.permutation(n_rows)[: n_rows // 2]]] = True
+            for learn in (first_half, ~first_half):
+                tried = direction(np.where(learn, weights, 0.0))
+                if tried is None:
+                    continue
+                values, resolution = project(X, tried, n_jobs), resolution_along(tried, steps)
+                found = strongest_valley(values[learn], weights[learn], bandwidth, resolution)
+                if found is not None:
+                    smallest = min(smallest, valley_p_value(found, values[~learn], rows[~learn], resolution))
+                found = strongest_valley(values, weights, bandwidth, resolution)
+                if found is not None and (valley is None or found.score > valley.score):
+                    normal, valley = tried, found
+    if valley is None:
+        return None
+    return Cut(normal, valley.place, valley.density, valley.relative_depth, min(1.0, 2 * n_halvings * smallest))
+
+
+def resolution_along(normal: Floats, steps: Floats) -> float:
+    """The largest step that one lattice feature takes along a direction: gaps of this size are the lattice's."""
+    return float(np.abs(normal * steps).max())
+
+
+def lattice_steps(X: Matrix, max_rows: int = 2000) -> Floats:
+    """Typical distance from a value of each feature to the next other value.
+
+    It is 1 for integers, 0.1 for numbers rounded to one digit, and next to nothing for continuous features. Of many
+    rows, `max_rows` are looked at, spread evenly over their order by length, so that the order of the rows has no say.
+    """
+    n_rows, n_columns = X.shape
+    sample = np.linspace(0, n_rows - 1, min(n_rows, max_rows)).astype(np.int64)
+    rows = X if n_rows <= max_rows else X[np.argsort(row_norms(X, squared=True), kind="stable")[sample]]
+    chunk = max((1 << 22) // len(sample), 1)
+    steps = np.empty(n_columns)
+    for start in range(0, n_columns, chunk):
+        columns = rows[:, start : start + chunk]
+        dense = columns.toarray() if sparse.issparse(columns) else columns
+        steps[start : start + chunk] = kernels.density.typical_gaps(np.sort(dense.T.astype(np.float64), axis=1))
+    return steps

@@ -1,0 +1,161 @@
+"""Grow a tree of cuts, the most promising leaf first.
+
+Rows move by index: beside the data there is one permutation of the rows, one side for each row, and a contiguous copy
+of the rows of the node at work.
+"""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ravine.cuts import Cut
+from ravine.matrix import Bools, Floats, Matrix, Moments, moments
+from ravine.tree._tree import HyperplaneTree
+
+FindCut: TypeAlias = Callable[[Matrix, Floats, Moments], Cut | None]
+"""Finds the cut of some rows, given their weights and moments; None where they should not be cut."""
+
+Order: TypeAlias = Literal["size", "value", "relative_depth", "sum_sq"] | Callable[[Cut, Moments], float]
+
+ORDERS: dict[str, Callable[[Cut, Moments], float]] = {
+    "size": lambda cut, rows: -rows.count,
+    "value": lambda cut, rows: cut.value,
+    "relative_depth": lambda cut, rows: -cut.relative_depth,
+    "sum_sq": lambda cut, rows: -rows.sum_sq,
+}
+
+
+@dataclass
+class _Node:
+    start: int
+    stop: int
+    depth: int
+    credit: int
+    moments: Moments
+    cut: Cut | None = None
+    goes_left: Bools | None = None
+    children: tuple[int, int] = (-1, -1)
+    rank: int = 0
+    believed: bool = field(default=False)
+
+
+def grow(
+    X: Matrix,
+    find_cut: FindCut,
+    *,
+    sample_weight: Floats | None = None,
+    n_clusters: int | None = None,
+    min_cluster_size: float = 1,
+    max_depth: int | None = None,
+    order: Order = "value",
+    believe: Callable[[Cut], bool] | None = None,
+    look_ahead: int = 0,
+    on_split: Callable[[int], None] | None = None,
+    n_jobs: int | None = -1,
+) -> HyperplaneTree:
+    """Cut leaf after leaf until there are `n_clusters`, or no leaf has a cut that may be made.
+
+    Parameters
+    ----------
+    X : ndarray (C-contiguous) or CSR matrix
+    find_cut : callable ``(rows, weights, moments) -> Cut or None``
+        The method: finds the cut of a node, or says that there is none.
+    sample_weight : ndarray, optional
+    n_clusters : int, optional
+        Stop at this many leaves. Default: stop where nothing is left to cut.
+    min_cluster_size : float, default=1
+        A cut that leaves less weight than this on one side is not made.
+    max_depth : int, optional
+        Leaves at this depth are not cut.
+    order : {"size", "value", "relative_depth", "sum_sq"} or callable ``(cut, moments) -> float``
+        Which leaf is cut next: the largest, the one whose cut has the smallest objective, the deepest valley, the
+        largest sum of squares, or the one with the smallest number from the callable. Ties go to the older leaf.
+    believe : callable ``cut -> bool``, optional
+        The stopping test of the method. A cut that is not believed is undone in the end, unless a cut below it is
+        believed. Default: every cut is.
+    look_ahead : int, default=0
+        So many cuts in a row are made on trial below one that is not believed: the upper cuts of many clusters often
+        show no valley while those below them do.
+    on_split : callable, optional
+        Called with the number of leaves after each cut.
+    """
+    n_rows = X.shape[0]
+    weights = np.ones(n_rows) if sample_weight is None else sample_weight
+    rank_leaf = ORDERS[order] if isinstance(order, str) else order
+    rows = np.arange(n_rows)
+    nodes: list[_Node] = []
+    heap: list[tuple[float, int]] = []
+    n_leaves = 0
+
+    def visit(start: int, stop: int, depth: int, credit: int, search: bool) -> int:
+        """Add a leaf for rows[start:stop]; put it in the queue if it has a cut."""
+        mine = rows[start:stop]
+        X_node, w_node = (X, weights) if len(mine) == n_rows else (X[mine], weights[mine])
+        node = _Node(start, stop, depth, credit, moments(X_node, w_node, n_jobs))
+        nodes.append(node)
+        if search and (max_depth is None or depth < max_depth) and node.moments.count >= 2 * min_cluster_size:
+            node.cut = find_cut(X_node, w_node, node.moments)
+            node.believed = node.cut is not None and (believe is None or believe(node.cut))
+            if node.cut is not None and (node.believed or credit > 0):
+                node.goes_left = node.cut.goes_left(X_node, n_jobs)
+                left_weight = w_node[node.goes_left].sum()
+                if min(left_weight, node.moments.count - left_weight) >= min_cluster_size and _divides(node.goes_left):
+                    heapq.heappush(heap, (rank_leaf(node.cut, node.moments), len(nodes) - 1))
+        return len(nodes) - 1
+
+    visit(0, n_rows, 0, look_ahead, search=n_clusters != 1)
+    n_leaves = 1
+    while heap and n_leaves != n_clusters:
+        node = nodes[heapq.heappop(heap)[1]]
+        assert node.goes_left is not None
+        mine = rows[node.start : node.stop]
+        middle = node.start + int(node.goes_left.sum())
+        rows[node.start : node.stop] = np.concatenate([mine[node.goes_left], mine[~node.goes_left]])
+        node.goes_left = None
+        node.rank, n_leaves = n_leaves, n_leaves + 1
+        credit = look_ahead if node.believed else node.credit - 1
+        search = n_leaves != n_clusters
+        node.children = (
+            visit(node.start, middle, node.depth + 1, credit, search),
+            visit(middle, node.stop, node.depth + 1, credit, search),
+        )
+        if on_split is not None:
+            on_split(n_leaves)
+    return _assemble(_undo_unbelieved(nodes), X.shape[1])
+
+
+def _divides(goes_left: Bools) -> bool:
+    return bool(goes_left.any() and not goes_left.all())
+
+
+def _undo_unbelieved(nodes: list[_Node]) -> list[_Node]:
+    """Make leaves of the nodes whose cut is not believed, nor any cut below it."""
+    kept = [False] * len(nodes)
+    for i in range(len(nodes) - 1, -1, -1):  # children come after their parents
+        node = nodes[i]
+        if node.children[0] >= 0:
+            kept[i] = node.believed or any(kept[child] for child in node.children)
+            if not kept[i]:
+                node.children = (-1, -1)
+    return nodes
+
+
+def _assemble(nodes: list[_Node], n_features: int) -> HyperplaneTree:
+    none = Cut(np.zeros(n_features), 0.0)
+    cuts = [node.cut if node.cut is not None and node.children[0] >= 0 else none for node in nodes]
+    return HyperplaneTree.from_nodes(
+        left=[node.children[0] for node in nodes],
+        right=[node.children[1] for node in nodes],
+        rank=[node.rank for node in nodes],
+        normal=[cut.normal for cut in cuts],
+        offset=[cut.offset for cut in cuts],
+        value=[cut.value for cut in cuts],
+        relative_depth=[cut.relative_depth for cut in cuts],
+        p_value=[1.0 if node.cut is None else node.cut.p_value for node in nodes],
+        count=[node.moments.count for node in nodes],
+        mean=[node.moments.mean for node in nodes],
+        sum_sq=[node.moments.sum_sq for node in nodes],
+    )

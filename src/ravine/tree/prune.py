@@ -1,0 +1,94 @@
+"""Sequences of subtrees by the within-cluster sum of squares, and the elbow that picks one (Hofmeyr 2020, §3, eq. 22).
+
+A sequence is written into the tree as the `rank` of its cuts, and `HyperplaneTree.cut_to` reads it there.
+"""
+
+import heapq
+from typing import Literal
+
+import numpy as np
+
+from ravine.matrix import Floats
+from ravine.tree._tree import HyperplaneTree
+
+
+def rank_by_sum_sq(tree: HyperplaneTree, start: Literal["leaves", "root"] = "leaves") -> HyperplaneTree:
+    """The tree with its cuts in the greedy sequence of the sum of squares, in O(nodes log nodes).
+
+    ``start="leaves"`` removes again and again the cut of two leaves that raises the total least; ``start="root"`` adds
+    again and again the cut of a leaf that lowers it most. Both give a sequence of nested subtrees, not always the same.
+    """
+    rank = np.zeros(tree.n_nodes, dtype=np.int64)
+    gain = _gain(tree)
+    if start == "leaves":
+        n_cut_children = np.zeros(tree.n_nodes, dtype=np.int64)
+        np.add.at(n_cut_children, tree.parent[tree.cuts[tree.cuts > 0]], 1)
+        heap = [(gain[node], node) for node in tree.cuts if n_cut_children[node] == 0]
+        heapq.heapify(heap)
+        for position in range(len(tree.cuts), 0, -1):
+            node = heapq.heappop(heap)[1]
+            rank[node] = position
+            parent = tree.parent[node]
+            if parent >= 0:
+                n_cut_children[parent] -= 1
+                if n_cut_children[parent] == 0:
+                    heapq.heappush(heap, (gain[parent], parent))
+    elif start == "root":
+        heap = [(-gain[0], 0)] if len(tree.cuts) else []
+        for position in range(1, len(tree.cuts) + 1):
+            node = heapq.heappop(heap)[1]
+            rank[node] = position
+            for child in (tree.left[node], tree.right[node]):
+                if not tree.is_leaf[child]:
+                    heapq.heappush(heap, (-gain[child], child))
+    else:
+        raise ValueError(f"start={start!r} is neither 'leaves' nor 'root'")
+    return tree.ranked(rank)
+
+
+def sum_sq_path(tree: HyperplaneTree) -> Floats:
+    """Total sum of squares of the leaves of ``cut_to(1)``, ``cut_to(2)``, …, the whole tree."""
+    gain = _gain(tree)[tree.cuts]
+    in_order = gain[np.argsort(tree.rank[tree.cuts])]
+    return tree.sum_sq[0] - np.concatenate([[0.0], np.cumsum(in_order)])
+
+
+def _gain(tree: HyperplaneTree) -> Floats:
+    """By how much each cut lowers the total; 0 at leaves."""
+    gain = np.zeros(tree.n_nodes)
+    cuts = tree.cuts
+    gain[cuts] = tree.sum_sq[cuts] - tree.sum_sq[tree.left[cuts]] - tree.sum_sq[tree.right[cuts]]
+    return gain
+
+
+def elbow(path: Floats, k_max: int) -> int:
+    """The number of clusters at the sharpest angle of ``path[:k_max]`` (eq. 22).
+
+    The angle is not defined at the ends, so for ``k_max >= 3`` the answer lies between 2 and ``k_max - 1``. Where the
+    sum of squares does not fall at all there is one cluster.
+    """
+    if not 3 <= k_max <= len(path):
+        raise ValueError(f"k_max={k_max} is not between 3 and the length of the path, {len(path)}")
+    fall = path[0] - path[k_max - 1]
+    if not fall > 0:
+        return 1
+    across = np.arange(1, k_max - 1) / (k_max - 1)
+    down = (path[0] - path[1 : k_max - 1]) / fall
+    angle = np.arctan2(across, down) + np.arctan2(1 - down, 1 - across)
+    return int(angle.argmin()) + 2
+
+
+def vote_elbow(path: Floats, k_max: range | None = None) -> int:
+    """The elbow found most often over a range of `k_max`, the smaller number where two tie.
+
+    Parameters
+    ----------
+    path : ndarray
+        From `sum_sq_path`.
+    k_max : range, optional
+        Default: 3 to the length of the path. A path of one or two numbers has no elbow; its length is returned.
+    """
+    if len(path) < 3:
+        return len(path)
+    votes = np.bincount([elbow(path, k) for k in (k_max or range(3, len(path) + 1))])
+    return int(votes.argmax())

@@ -1,0 +1,239 @@
+"""Checks that run over every estimator there is: scikit-learn's own, and the library's contract."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.callback import ProgressBar
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ravine import PDDP
+from ravine.datasets import make_blobs
+
+ESTIMATORS = [PDDP(), PDDP(selection="antimode"), PDDP(n_clusters=3), PDDP(n_clusters=3, split="mean")]
+each = pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    X, y = make_blobs(600, centers=[[0, 0, 0], [9, 0, 0], [0, 9, 5]], random_state=1)
+    return X, y
+
+
+def same_partition(a, b):
+    return len(np.unique(a)) == len(np.unique(b)) == len(np.unique(np.c_[a, b], axis=0))
+
+
+@each
+def test_blobs_are_found(model, blobs):
+    fitted = clone(model).fit(blobs[0])
+    coarse = fitted.tree_.cut_to(3).predict(blobs[0])
+    assert adjusted_rand_score(coarse, blobs[1]) > (0.8 if model.split == "mean" else 0.97)
+    assert fitted.n_clusters_ == 3 or model.selection == "antimode"
+
+
+@each
+def test_predict_of_training_rows_equals_labels(model, blobs):
+    for X in (blobs[0], blobs[0].astype(np.float32), sparse.csr_matrix(blobs[0]), np.asfortranarray(blobs[0])):
+        fitted = clone(model).fit(X)
+        assert_array_equal(fitted.predict(X), fitted.labels_)
+        assert_array_equal(np.unique(fitted.labels_), np.arange(fitted.n_clusters_))
+
+
+@each
+def test_number_of_threads_changes_nothing(model, blobs, monkeypatch):
+    from ravine import blocks
+
+    monkeypatch.setattr(blocks, "BLOCK_CELLS", 500)
+    one, four = (clone(model).set_params(n_jobs=n_jobs).fit(blobs[0]) for n_jobs in (1, 4))
+    assert one.tree_ == four.tree_
+
+
+@each
+def test_order_of_the_rows_changes_nothing(model, blobs, rng):
+    X = blobs[0]
+    order = rng.permutation(len(X))
+    labels, shuffled = clone(model).fit(X).labels_, clone(model).fit(X[order]).labels_
+    assert_array_equal(labels[order], shuffled)
+
+
+@each
+def test_shift_scale_and_rotation_leave_the_partition(model, blobs, rng):
+    X = blobs[0]
+    labels = clone(model).fit(X).labels_
+    rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    for other in (X + 1e4, X * 1e-6, X * 1e6, X @ rotation, -X):
+        assert same_partition(clone(model).fit(other).labels_, labels)
+
+
+@each
+def test_integer_weights_equal_repeated_rows(model, blobs, rng):
+    X = blobs[0]
+    repeats = rng.integers(1, 4, size=len(X))
+    weighted = clone(model).fit(X, sample_weight=repeats)
+    repeated = clone(model).fit(np.repeat(X, repeats, axis=0))
+    if model.n_clusters is None and model.selection == "evidence":  # the test counts rows
+        assert adjusted_rand_score(np.repeat(weighted.labels_, repeats), repeated.labels_) > 0.95
+        return
+    assert_array_equal(np.repeat(weighted.labels_, repeats), repeated.labels_)
+    assert_allclose(weighted.tree_.count, repeated.tree_.count)
+    assert_allclose(weighted.tree_.mean, repeated.tree_.mean, atol=1e-9)
+
+
+@each
+def test_rows_of_weight_zero_do_not_count(model, blobs, rng):
+    X = blobs[0]
+    noise = rng.uniform(-5, 14, size=(100, 3))
+    weights = np.repeat([1.0, 0.0], [len(X), 100])
+    fitted = clone(model).fit(np.concatenate([X, noise]), sample_weight=weights)
+    assert same_partition(fitted.labels_[: len(X)], clone(model).fit(X).labels_)
+
+
+@each
+def test_sparse_and_dense_agree(model, blobs):
+    X = blobs[0] * (np.abs(blobs[0]) > 1)
+    dense, csr = clone(model).fit(X), clone(model).fit(sparse.csr_array(X))
+    assert same_partition(dense.labels_, csr.labels_)
+    assert_array_equal(csr.predict(sparse.csr_array(X)), csr.labels_)
+
+
+@each
+def test_float32_and_float64_agree(model, blobs):
+    assert same_partition(clone(model).fit(blobs[0].astype(np.float32)).labels_, clone(model).fit(blobs[0]).labels_)
+
+
+@each
+def test_integers_and_booleans_are_taken(model, blobs):
+    assert clone(model).fit(blobs[0].round().astype(int)).n_clusters_ >= 1
+    with pytest.warns(ConvergenceWarning) if model.n_clusters else pytest.MonkeyPatch.context():
+        assert clone(model).fit(np.tile([[True, False], [True, True]], (9, 1))).n_clusters_ in (1, 2)
+
+
+@each
+def test_frames_give_names_and_the_same_labels(model, blobs):
+    names = ["width", "height", "depth"]
+    plain = clone(model).fit(blobs[0])
+    for frame in (pd.DataFrame(blobs[0], columns=names), pl.DataFrame(blobs[0], schema=names)):
+        fitted = clone(model).fit(frame)
+        assert_array_equal(fitted.labels_, plain.labels_)
+        assert_array_equal(fitted.feature_names_in_, names)
+        assert_array_equal(fitted.predict(frame), plain.labels_)
+    with pytest.raises(ValueError, match="feature names should match"):
+        fitted.predict(pd.DataFrame(blobs[0], columns=["a", "b", "c"]))
+
+
+@each
+def test_transform_gives_signed_distances_with_names(model, blobs):
+    fitted = clone(model).fit(blobs[0])
+    distance = fitted.transform(blobs[0])
+    assert distance.shape == (600, fitted.n_clusters_ - 1)
+    assert len(fitted.get_feature_names_out()) == distance.shape[1]
+    assert_array_equal(distance, fitted.tree_.signed_distance(blobs[0]))
+
+
+@each
+def test_estimator_works_in_a_pipeline(model, blobs):
+    pipeline = make_pipeline(StandardScaler(), clone(model))
+    assert adjusted_rand_score(pipeline.fit_predict(blobs[0]), blobs[1]) > 0.8
+
+
+@each
+def test_progress_is_reported_to_callbacks(model, blobs, capsys):
+    clone(model).set_callbacks(ProgressBar()).fit(blobs[0])
+    assert "PDDP" in capsys.readouterr().out
+
+
+@each
+def test_nothing_is_printed(model, blobs, capfd):
+    clone(model).fit(blobs[0])
+    assert capfd.readouterr() == ("", "")
+
+
+@each
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[1.0, np.nan], [2.0, 3.0], [3.0, 1.0]], "contains NaN"),
+        ([[1.0, np.inf], [2.0, 3.0], [3.0, 1.0]], "contains infinity"),
+        (np.empty((0, 2)), "0 sample"),
+        (np.empty((4, 0)), "0 feature"),
+        ([1.0, 2.0, 3.0, 4.0], "Expected 2D array, got 1D array"),
+        ([["a", "b"], ["c", "d"], ["e", "f"]], "could not convert string|dtype='numeric'"),
+        ([[1e200, 0.0], [0.0, 1.0], [3.0, 3.0]], r"largest absolute value in X is 1e\+200.*overflow.*change the unit"),
+        ([[1e-200, 0.0], [0.0, 0.0], [0.0, 1e-201]], "largest absolute value in X is 1e-200.*vanish.*change the unit"),
+    ],
+    ids=["nan", "inf", "no rows", "no columns", "one dimension", "strings", "huge", "tiny"],
+)
+def test_bad_rows_say_what_to_change(model, X, message):
+    with pytest.raises(ValueError, match=message):
+        clone(model).fit(X)
+
+
+@each
+def test_wrong_width_at_predict_is_refused(model, blobs):
+    with pytest.raises(ValueError, match="X has 2 features, but PDDP is expecting 3 features"):
+        clone(model).fit(blobs[0]).predict(blobs[0][:, :2])
+
+
+@each
+@pytest.mark.parametrize(
+    ("weights", "message"), [([0, 0, 0], "at least one non-zero number"), ([-1, 1, 1], "negative|Negative")]
+)
+def test_bad_weights_say_what_to_change(model, weights, message):
+    with pytest.raises(ValueError, match=message):
+        clone(model).fit([[0.0], [1.0], [5.0]], sample_weight=weights)
+
+
+@each
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((5, 2)),
+        np.full((50, 3), 0.1),
+        np.c_[np.ones(30), np.repeat([2.0, np.nextafter(2.0, 3.0)], 15)],
+        np.c_[np.arange(40.0), np.ones(40)],
+        np.repeat([[0.0], [1.0], [5.0]], 20, axis=0),
+        np.arange(3.0)[:, None],
+        np.r_[np.zeros(99), 1e12][:, None],
+        np.r_[np.random.default_rng(0).normal(size=99), 1e100][:, None],
+        1e100 * np.random.default_rng(0).normal(size=(40, 2)),
+        1e-100 * np.random.default_rng(0).normal(size=(40, 2)),
+        1e9 + np.random.default_rng(0).normal(size=(40, 2)),
+        np.random.default_rng(0).normal(size=(5, 300)),
+    ],
+    ids=[
+        "zeros", "one distinct row", "differences of one bit", "constant column", "three distinct rows", "three rows",
+        "one outlier", "one enormous outlier", "huge", "tiny", "far from the origin", "fewer rows than columns",
+    ],
+)  # fmt: skip
+def test_degenerate_rows_give_finite_attributes(model, X):
+    fitted = clone(model).fit(X)
+    assert 1 <= fitted.n_clusters_ <= len(X)
+    assert_array_equal(fitted.predict(X), fitted.labels_)
+    for name, array in fitted.tree_.to_dict().items():
+        assert np.isfinite(array).all(), name
+
+
+def test_one_row_is_one_cluster():
+    assert_array_equal(PDDP().fit([[1.0, 2.0]]).labels_, [0])
+    assert_array_equal(PDDP(n_clusters=1, split="mean").fit([[1.0, 2.0]]).labels_, [0])
+
+
+def test_more_clusters_than_rows_are_refused():
+    with pytest.raises(ValueError, match="n_samples=2 is fewer than n_clusters=3: ask for at most 2"):
+        PDDP(n_clusters=3).fit([[1.0], [2.0]])

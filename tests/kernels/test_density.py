@@ -1,0 +1,72 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from tests import naive
+
+from ravine import kernels
+
+
+def test_bin_linear_agrees_with_naive(rng):
+    values, weights = rng.normal(size=100), rng.uniform(size=100)
+    low, step = values.min() - 0.5, 0.1
+    n_bins = int((values.max() + 0.5 - low) / step) + 2
+    ours = kernels.density.bin_linear(values, weights, low, step, n_bins)
+    assert_allclose(ours, naive.bin_linear(values, weights, low, step, n_bins), atol=1e-12)
+
+
+def test_bin_linear_keeps_weight_and_mean(rng):
+    values, weights = rng.normal(size=1000), rng.uniform(size=1000)
+    counts = kernels.density.bin_linear(values, weights, -6.0, 0.05, 241)
+    assert_allclose(counts.sum(), weights.sum())
+    assert_allclose(counts @ (-6.0 + 0.05 * np.arange(241)), weights @ values)
+
+
+def test_bin_linear_keeps_a_value_on_the_last_point():
+    assert_array_equal(kernels.density.bin_linear(np.array([0.0, 1.0]), np.ones(2), 0.0, 0.5, 3), [1, 0, 1])
+
+
+def test_smooth_agrees_with_naive(rng):
+    for reach in (1, 3, 40):
+        counts, weights = rng.uniform(size=30) * (rng.uniform(size=30) > 0.5), rng.uniform(size=reach)
+        assert_allclose(kernels.density.smooth(counts, weights), naive.smooth(counts, weights), atol=1e-12)
+
+
+@given(arrays(float, st.integers(2, 40), elements=st.floats(0, 1), unique=True))
+def test_valleys_agree_with_naive_where_no_values_are_equal(density):
+    assert_array_equal(kernels.density.valleys(density), naive.valleys(density))
+
+
+def test_valley_of_a_flat_stretch_is_its_middle():
+    assert_array_equal(kernels.density.valleys(np.array([0.0, 2, 0, 0, 0, 1, 0])), [[3, 1, 5, 3]])
+
+
+def test_a_shoulder_is_not_a_valley():
+    assert len(kernels.density.valleys(np.array([0.0, 2, 1, 1, 0.5, 0]))) == 0
+    assert len(kernels.density.valleys(np.array([0.0, 1, 1, 2, 0]))) == 0
+
+
+def test_modes_at_the_ends_of_the_grid_count():
+    assert_array_equal(kernels.density.valleys(np.array([2.0, 1, 3])), [[1, 0, 2, 1]])
+
+
+def test_a_flat_mode_is_found_at_its_middle():
+    assert_array_equal(kernels.density.valleys(np.array([0.0, 3, 3, 3, 1, 2, 0])), [[4, 2, 5, 1]])
+
+
+@given(arrays(float, (3, 9), elements=st.integers(0, 5)))
+def test_typical_gaps_agree_with_naive(rows):
+    rows = np.sort(rows, axis=1)
+    assert_allclose(kernels.density.typical_gaps(rows), [naive.typical_gap(row) for row in rows])
+
+
+@given(
+    arrays(float, st.integers(3, 30), elements=st.floats(0, 1), unique=True),
+    st.floats(0, 2),
+    st.sampled_from([(1.0,), (0.25, 0.5, 1.0)]),
+)
+def test_best_window_agrees_with_naive(density, least_window, shares):
+    found = kernels.density.valleys(density)
+    score, *_ = kernels.density.best_window(density, found, 50.0, 0.3, shares, least_window)
+    assert_allclose(score, naive.best_window_score(density, 0.3, 50.0, shares, least_window), atol=1e-9)

@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from tests import naive
+from tests.strategies import random_tree
+
+from ravine import kernels
+
+_rng = np.random.default_rng(0)
+X = _rng.normal(size=(50, 7))
+weights = _rng.uniform(size=50)
+
+
+def test_project_is_the_matrix_vector_product():
+    out = np.empty(50)
+    kernels.rows.project(X, X[0], out)
+    assert_allclose(out, X @ X[0])
+
+
+def test_weighted_sum_agrees_with_naive():
+    assert_allclose(kernels.rows.weighted_sum(X, weights), weights @ X)
+
+
+def test_sum_of_squares_agrees_with_naive():
+    mean = np.average(X, axis=0, weights=weights)
+    assert_allclose(kernels.rows.sum_of_squares(X, weights, mean), naive.moments(X, weights)[2])
+
+
+def test_scatter_times_agrees_with_naive():
+    assert_allclose(kernels.rows.scatter_times(X, weights, X[1], X[0]), naive.scatter(X, weights, X[1]) @ X[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_walk_agrees_with_naive(dtype, kind):
+    tree = random_tree(10, 7, seed=1)
+    arrays = (tree.normal, tree.offset, tree.left, tree.right)
+    rows = X.astype(dtype)
+    leaf, column, distance = np.empty(50, np.int64), np.cumsum(tree.left >= 0) - 1, np.zeros((50, 10))
+    if kind == "dense":
+        kernels.rows.walk(rows, *arrays, leaf, column, distance)
+    else:
+        csr = sparse.csr_array(rows)
+        kernels.rows.walk_csr(csr.indptr, csr.indices, csr.data, *arrays, leaf, column, distance)
+    assert_array_equal(leaf, [naive.walk(x.astype(float), *arrays) for x in rows])
+    for i, x in enumerate(rows.astype(float)):
+        node = leaf[i]
+        while node > 0:
+            node = tree.parent[node]
+            assert_allclose(distance[i, column[node]], x @ tree.normal[node] - tree.offset[node], atol=1e-6)
+
+
+def test_kernels_work_where_no_cache_folder_can_be_written(monkeypatch):
+    from numba.core import caching
+
+    from ravine.kernels._compile import kernel
+
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+
+    @kernel
+    def twice(x):
+        return 2 * x
+
+    assert twice(3.0) == 6.0

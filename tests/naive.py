@@ -1,0 +1,124 @@
+"""A slow, obvious twin of every kernel and of the searches built on them."""
+
+import numpy as np
+from scipy.stats import binom, norm
+
+
+def walk(x, normal, offset, left, right):
+    node = 0
+    while left[node] != -1:
+        node = left[node] if x @ normal[node] < offset[node] else right[node]
+    return node
+
+
+def moments(X, weights):
+    mean = np.average(X, axis=0, weights=weights)
+    return weights.sum(), mean, sum(w * np.sum((x - mean) ** 2) for x, w in zip(X, weights, strict=True))
+
+
+def scatter(X, weights, mean):
+    return sum(w * np.outer(x - mean, x - mean) for x, w in zip(X, weights, strict=True))
+
+
+def principal_direction(X, weights):
+    mean = np.average(X, axis=0, weights=weights)
+    v = np.linalg.svd(np.sqrt(weights)[:, None] * (X - mean))[2][0]
+    return v if v[np.abs(v).argmax()] > 0 else -v
+
+
+def density(values, weights, bandwidth, at):
+    return np.array([weights @ norm.pdf(x, values, bandwidth) for x in at]) / weights.sum()
+
+
+def bin_linear(values, weights, low, step, n_bins):
+    grid = low + step * np.arange(n_bins)
+    shares = np.maximum(1 - np.abs(values[:, None] - grid) / step, 0)
+    return weights @ shares
+
+
+def smooth(counts, weights):
+    full = np.concatenate([weights[:0:-1], weights])
+    return np.convolve(counts, full)[len(weights) - 1 :][: len(counts)]
+
+
+def valleys(density):
+    """Antimodes of a density without plateaus."""
+    n = len(density)
+    found = []
+    for i in range(1, n - 1):
+        if density[i - 1] > density[i] < density[i + 1]:
+            left, right = i, i
+            while left > 0 and density[left - 1] > density[left]:
+                left -= 1
+            while right < n - 1 and density[right + 1] > density[right]:
+                right += 1
+            found.append((i, left, right, 1))
+    return np.array(found).reshape(-1, 4)
+
+
+def typical_gap(values):
+    distinct = np.unique(values)
+    if len(distinct) == 1:
+        return 0.0
+    gap = np.append(np.diff(distinct), distinct[-1] - distinct[-2])
+    return np.median(gap[np.searchsorted(distinct, values)])
+
+
+def best_window_score(density, step, count, shares, least_window):
+    mass = np.cumsum(density) * step
+    points = np.arange(len(density))
+
+    def inside(centre, window):
+        return np.interp(centre + window / 2, points, mass) - np.interp(centre - window / 2, points, mass)
+
+    best = 0.0
+    for valley, *near, _ in valleys(density):
+        far = [density[: valley + 1].argmax(), valley + density[valley:].argmax()]
+        for left, right in (near, far):
+            for share in shares:
+                window = share * min(valley - left, right - valley)
+                if window * step >= least_window:
+                    middle = inside(valley, window)
+                    sides = [inside(left, window), inside(right, window)]
+                    scores = [(s - middle) * np.sqrt(count / (s + middle + 1 / count)) for s in sides]
+                    best = max(best, *[min(scores)])
+    return best
+
+
+def valley_p_value(place, left_mode, right_mode, window, values):
+    middle, left, right = (
+        np.sum((centre - window / 2 <= values) & (values < centre + window / 2))
+        for centre in (place, left_mode, right_mode)
+    )
+    return max(binom.cdf(middle, middle + left, 0.5), binom.cdf(middle, middle + right, 0.5))
+
+
+def subtree_sequence_from_leaves(tree):
+    """Total sum of squares for 1, 2, … clusters: remove the cheapest cut of two leaves, trying every one."""
+    cut = {int(node): (int(tree.left[node]), int(tree.right[node])) for node in tree.cuts}
+    totals = [sum(tree.sum_sq[node] for node in tree.leaves)]
+    while cut:
+        costs = {
+            node: tree.sum_sq[node] - tree.sum_sq[a] - tree.sum_sq[b]
+            for node, (a, b) in cut.items()
+            if a not in cut and b not in cut
+        }
+        node = min(costs, key=lambda n: (costs[n], n))
+        del cut[node]
+        totals.append(totals[-1] + costs[node])
+    return np.array(totals[::-1])
+
+
+def elbow(path, k_max):
+    """Smallest angle between the chords to the first and to the last point, in the unit square."""
+    x = np.arange(k_max) / (k_max - 1)
+    y = (path[:k_max] - path[k_max - 1]) / (path[0] - path[k_max - 1])
+    angles = {}
+    for k in range(1, k_max - 1):
+        to_first = np.array([x[0] - x[k], y[0] - y[k]])
+        to_last = np.array([x[-1] - x[k], y[-1] - y[k]])
+        cosine = to_first @ to_last / np.linalg.norm(to_first) / np.linalg.norm(to_last)
+        angle = np.arccos(np.clip(cosine, -1, 1))
+        above_the_chord = y[k] > 1 - x[k]
+        angles[k + 1] = 2 * np.pi - angle if above_the_chord else angle
+    return min(angles, key=angles.get)

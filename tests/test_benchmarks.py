@@ -1,0 +1,229 @@
+import csv
+import json
+import sys
+import time
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import pytest
+from benchmarks import report, runner
+from benchmarks.worker import REPEATS, DataSet, Methods, load, without_folders
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+
+ROWS = {"far": 300, "near": 301}  # more than the warm-up takes, so that a real fit is told from it by its rows
+
+
+class Estimator:
+    """The least that the runner asks of an estimator."""
+
+    labels_: NDArray[Any]
+
+    def fit(self, X: NDArray[Any]) -> Self:
+        raise NotImplementedError
+
+    def fit_predict(self, X: NDArray[Any]) -> NDArray[Any]:
+        return self.fit(X).labels_
+
+
+class LoggedKMeans(Estimator):
+    """Leaves a line in a file for every fit."""
+
+    def __init__(self, n_clusters: int, log: Path) -> None:
+        self.n_clusters, self.log = n_clusters, log
+
+    def fit(self, X: NDArray[Any]) -> Self:
+        with self.log.open("a") as file:
+            file.write(f"{len(X)}\n")
+        self.labels_ = KMeans(self.n_clusters, n_init=1, random_state=0).fit(X).labels_
+        return self
+
+
+class Failing(Estimator):
+    def fit(self, X: NDArray[Any]) -> Self:
+        raise ValueError("cannot read /home/someone/secret.txt,\nnor anything else")
+
+
+class Sleeping(Estimator):
+    """Sleeps on the first data set and takes its process down on the second."""
+
+    def fit(self, X: NDArray[Any]) -> Self:
+        if len(X) == ROWS["near"]:
+            sys.exit(3)
+        if len(X) == ROWS["far"]:
+            time.sleep(60)
+        return self
+
+
+def logged(n_clusters: int, seed: int, log: Path) -> LoggedKMeans:
+    return LoggedKMeans(n_clusters, log)
+
+
+def one_cluster(n_clusters: int, seed: int) -> KMeans:
+    return KMeans(1, n_init=1)
+
+
+def failing(n_clusters: int, seed: int) -> Failing:
+    return Failing()
+
+
+def sleeping(n_clusters: int, seed: int) -> Sleeping:
+    return Sleeping()
+
+
+OTHERS: Methods = {"one cluster": one_cluster, "failing": failing, "sleeping": sleeping}
+
+
+def write_data(folder: Path) -> None:
+    for name, spread in {"far": 0.1, "near": 1.0}.items():
+        X, y = make_blobs(ROWS[name], 3, centers=3, cluster_std=spread, random_state=1)
+        frame = pd.DataFrame(X, columns=["x0", "x1", "x2"]).assign(x3=7.0, label=y.astype(np.uint8))
+        frame.to_parquet(folder / f"{name}.parquet")
+    pd.DataFrame({"split": [0], "row": [0]}).to_parquet(folder / "far_splits.parquet")
+
+
+class Bench:
+    """One set of results that the tests below read, and run again where they stopped."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data, self.out, self.log = folder / "data", folder / "out", folder / "log"
+        self.csv = self.out / "tiny.csv"
+        self.data.mkdir()
+        write_data(self.data)
+
+    def run(self, *options: str) -> pd.DataFrame:
+        methods: Methods = {"kmeans": partial(logged, log=self.log), **OTHERS}
+        argv = [str(self.data), "--out", str(self.out), "--limit", "2", *options]
+        return runner.run(methods, name="tiny", scores=["ari", "v"], argv=argv)
+
+    def fits(self) -> Counter[int]:
+        """Number of fits by number of rows, without those on a few rows that only warm up."""
+        counts = Counter(map(int, self.log.read_text().split()))
+        return Counter({n: counts[n] for n in ROWS.values()})
+
+    def rows(self) -> dict[tuple[str, str], dict[str, str]]:
+        with self.csv.open(newline="") as file:
+            return {(row["dataset"], row["method"]): row for row in csv.DictReader(file)}
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    bench = Bench(tmp_path_factory.mktemp("benchmarks"))
+    bench.run()
+    return bench
+
+
+def test_every_data_set_and_method_has_a_row(bench: Bench) -> None:
+    assert set(bench.rows()) == {(name, method) for name in ROWS for method in ("kmeans", *OTHERS)}
+    row = bench.rows()["far", "kmeans"]
+    assert tuple(row) == runner.COLUMNS
+    assert [row[key] for key in ("seed", "n", "d", "n_classes", "k", "status")] == ["0", "300", "4", "3", "3", "ok"]
+    assert [float(row[key]) for key in ("nmi", "ari", "v", "purity")] == [1, 1, 1, 1]
+    assert 0 < float(row["fit_s"]) < 2
+
+
+def test_a_method_that_raises_is_recorded_and_the_run_goes_on(bench: Bench) -> None:
+    row = bench.rows()["far", "failing"]
+    assert row["status"] == "error: ValueError: cannot read secret.txt, nor anything else"
+    assert row["ari"] == ""
+    assert bench.rows()["near", "kmeans"]["status"] == "ok"
+
+
+def test_a_fit_over_the_limit_is_a_timeout_and_the_run_goes_on(bench: Bench) -> None:
+    assert bench.rows()["far", "sleeping"]["status"] == "timeout"
+    assert bench.rows()["near", "one cluster"]["status"] == "ok"
+
+
+def test_a_process_that_dies_is_recorded(bench: Bench) -> None:
+    assert bench.rows()["near", "sleeping"]["status"] == "error: the process died (exit code 3)"
+
+
+def test_markdown_has_the_mean_and_the_best_in_bold(bench: Bench) -> None:
+    text = (bench.out / "tiny.md").read_text()
+    assert "| data set | kmeans | one cluster | failing | sleeping |" in text
+    assert "| far | **1.000** | 0.000 | – | – |" in text
+    near = float(bench.rows()["near", "kmeans"]["ari"])
+    assert f"| mean of 2 | **{(1 + near) / 2:.3f}** | 0.000 | – | – |" in text
+    assert f"| mean regret of 2 | **0.000** | {(1 + near) / 2:.3f} | – | – |" in text
+    assert "## V-measure" in text
+    assert "ratio to kmeans" in text
+    assert "- far, sleeping, seed 0: timeout" in text
+
+
+def test_sidecar_names_versions_and_no_path(bench: Bench) -> None:
+    text = (bench.out / "tiny.json").read_text()
+    entry = json.loads(text)[0]
+    assert set(entry) == {"date", "command", "versions", "cores", "settings"}
+    assert set(entry["versions"]) == {"python", "numpy", "scikit-learn", "ravine"}
+    assert entry["command"].endswith(" data --out out --limit 2")
+    for file in bench.out.iterdir():
+        assert str(bench.out.parent) not in file.read_text()
+
+
+def test_a_second_run_fits_nothing(bench: Bench) -> None:
+    before, content = bench.fits(), bench.csv.read_bytes()
+    assert min(before.values()) > 0
+    bench.run()
+    assert bench.fits() == before
+    assert bench.csv.read_bytes() == content
+
+
+def test_a_half_written_line_is_cut_off_and_its_fit_done_again(bench: Bench) -> None:
+    lines, before = bench.csv.read_bytes().splitlines(keepends=True), bench.fits()
+    at = next(i for i, line in enumerate(lines) if line.startswith(b"near,kmeans"))
+    half = lines.pop(at)
+    bench.csv.write_bytes(b"".join(lines) + half[:-10])
+    bench.run()
+    again = bench.fits() - before
+    assert set(again) == {ROWS["near"]}
+    assert 1 <= again[ROWS["near"]] <= REPEATS
+    assert len(bench.csv.read_bytes().splitlines()) == len(lines) + 1
+    assert bench.rows()["near", "kmeans"]["status"] == "ok"
+
+
+def test_results_of_other_settings_are_not_mixed(bench: Bench) -> None:
+    with pytest.raises(SystemExit, match="another --out"):
+        bench.run("--no-scale")
+
+
+@pytest.mark.parametrize("options", [["--only", "nowhere"], ["--max-cells", "100"], ["--skip", "far", "near"]])
+def test_an_empty_choice_is_refused(bench: Bench, options: list[str]) -> None:
+    with pytest.raises(SystemExit, match=r"no .*data set"):
+        bench.run(*options)
+
+
+def test_scaling_drops_constant_columns(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    data = DataSet.describe(tmp_path / "far.parquet", rows=200)
+    X, y = load(data, scale=True)
+    assert X.shape == (200, 3)
+    np.testing.assert_allclose(X.std(axis=0), 1)
+    assert len(y) == 200
+    assert load(data, scale=False)[0].shape == (200, 4)
+
+
+def test_mean_takes_only_data_sets_that_all_finished() -> None:
+    results = pd.DataFrame(
+        {
+            "dataset": ["a", "a", "a", "b", "b"],
+            "method": ["one", "one", "two", "one", "two"],
+            "status": ["ok", "ok", "ok", "ok", "timeout"],
+            "ari": [0.2, 0.4, 0.5, 0.9, np.nan],
+        }
+    )
+    table = report.pivot(results, "ari", ["one", "two"])
+    np.testing.assert_allclose(table, [[0.3, 0.5], [0.9, np.nan]])
+    assert list(report.comparable(table).index) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [("see /a/b/c.txt:", "see c.txt:"), ("../x/y and n/d", "y and n/d"), ("3 / 4", "3 / 4"), ("'/tmp/z'", "'z'")],
+)
+def test_folders_are_left_out(text: str, left: str) -> None:
+    assert without_folders(text) == left

@@ -1,0 +1,30 @@
+import subprocess
+import sys
+
+import pytest
+
+import ravine
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_import_loads_neither_numba_nor_scikit_learn():
+    heavy = run("import ravine, sys; print([m for m in ('numba', 'sklearn', 'matplotlib') if m in sys.modules])")
+    assert heavy.strip() == "[]"
+
+
+def test_estimator_is_made_without_numba():
+    assert run("import ravine, sys; ravine.PDDP(); print('numba' in sys.modules)").strip() == "False"
+
+
+def test_public_names_are_there():
+    for name in ravine.__all__:
+        assert getattr(ravine, name) is not None
+    assert set(dir(ravine)) == set(ravine.__all__)
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'KMeans'"):
+        _ = ravine.KMeans

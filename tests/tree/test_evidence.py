@@ -1,0 +1,145 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from tests import naive
+
+from ravine.tree.evidence import (
+    cut_with_evidence,
+    lattice_steps,
+    resolution_along,
+    strongest_valley,
+    valley_p_value,
+)
+
+
+def two_modes(rng, n=200, gap=6.0, share=0.5):
+    right = rng.uniform(size=n) < share
+    return rng.normal(size=n) + gap * right
+
+
+def first_axis(weights):
+    return np.array([1.0, 0.0])
+
+
+def evidence(values, seed=0):
+    X = np.column_stack([values, np.zeros(len(values))])
+    return cut_with_evidence(X, np.ones(len(X)), first_axis, bandwidth=1.06, seed=seed)
+
+
+def test_strongest_valley_lies_between_the_modes(rng):
+    values = two_modes(rng, 500)
+    valley = strongest_valley(values, np.ones(500), 1.06)
+    assert abs(valley.left_mode) < 1 < valley.place < 5 < valley.right_mode
+    assert valley.left_mode + valley.window / 2 <= valley.place <= valley.right_mode - valley.window / 2
+    assert valley.relative_depth > 1
+
+
+def test_equal_values_have_no_valley():
+    assert strongest_valley(np.ones(30), np.ones(30), 1.06) is None
+
+
+def test_p_value_agrees_with_exact_binomial_tests(rng):
+    for gap in (0.0, 3.0, 6.0):
+        values, held_out = two_modes(rng, 300, gap), two_modes(rng, 300, gap)
+        valley = strongest_valley(values, np.ones(300), 1.06)
+        if valley is not None:
+            exact = naive.valley_p_value(valley.place, valley.left_mode, valley.right_mode, valley.window, held_out)
+            assert valley_p_value(valley, held_out, np.ones(300)) == pytest.approx(exact)
+
+
+def test_integer_weights_count_as_repeated_rows(rng):
+    values, repeats = two_modes(rng, 200), rng.integers(1, 4, size=200)
+    valley = strongest_valley(values, np.ones(200), 1.06)
+    often = np.repeat(values, repeats)
+    assert valley_p_value(valley, values, repeats.astype(float)) == pytest.approx(
+        valley_p_value(valley, often, np.ones(len(often)))
+    )
+
+
+def test_spread_of_a_lattice_is_the_expected_count_after_jitter(rng):
+    values = np.round(two_modes(rng, 400, 12.0))
+    valley = strongest_valley(values, np.ones(400), 1.06, resolution=1.0)
+    spread = valley_p_value(valley, values, np.ones(400), resolution=1.0)
+    jittered = [valley_p_value(valley, values + rng.uniform(-0.5, 0.5, 400), np.ones(400)) for _ in range(200)]
+    assert np.log(spread) == pytest.approx(np.mean(np.log(jittered)), rel=0.1)
+
+
+def test_two_clusters_have_evidence_and_one_has_not(rng):
+    assert evidence(two_modes(rng, 400)).p_value < 1e-6
+    one = evidence(rng.normal(size=200))
+    assert one is None or one.p_value > 0.05
+
+
+def test_a_small_cluster_has_evidence(rng):
+    values = np.concatenate([rng.normal(size=500), rng.normal(8, 1, size=40)])
+    cut = evidence(values)
+    assert cut.p_value < 1e-3
+    assert 3 < cut.offset < 7
+
+
+@pytest.mark.parametrize("shape", ["normal", "uniform", "exponential", "t"])
+@pytest.mark.parametrize("lattice", [0, 1, 0.5])
+def test_level_holds_for_one_mode_also_on_a_lattice(shape, lattice, rng):
+    alarms = 0
+    for seed in range(60):
+        values = rng.standard_t(5, size=150) if shape == "t" else getattr(rng, shape)(size=150)
+        if lattice:
+            values = np.round(values / values.std() / lattice) * lattice
+        cut = evidence(values, seed)
+        alarms += cut is not None and cut.p_value <= 0.05
+    assert alarms <= 6  # 3 expected at most; 7 or more have probability 0.03 even if the level were met exactly
+
+
+def test_few_rows_are_not_tested():
+    values = np.concatenate([np.linspace(0, 0.1, 9), np.linspace(1, 1.1, 9)])
+    assert evidence(values).p_value == 1
+
+
+def test_order_of_the_rows_does_not_matter(rng):
+    X = np.column_stack([two_modes(rng, 300, 4.0), rng.normal(size=300)])
+    order = rng.permutation(300)
+    cuts = [cut_with_evidence(rows, np.ones(300), first_axis, bandwidth=1.06, seed=1) for rows in (X, X[order])]
+    assert cuts[0].p_value == pytest.approx(cuts[1].p_value, rel=1e-9)
+    assert cuts[0].offset == pytest.approx(cuts[1].offset)
+
+
+def test_same_seed_same_evidence_other_seed_other_halves(rng):
+    values = two_modes(rng, 100, 3.5)
+    assert evidence(values, seed=1).p_value == evidence(values, seed=1).p_value
+    assert len({evidence(values, seed=s).p_value for s in range(5)}) > 1
+
+
+def test_outliers_that_capture_the_direction_do_not_hide_the_valley(rng):
+    X = np.column_stack([two_modes(rng, 400, 10.0), rng.normal(size=400)])
+    X[0] = [0.0, 1e4]
+
+    def principal(weights):
+        kept = weights > 0
+        return naive.principal_direction(X[kept], weights[kept])
+
+    cut = cut_with_evidence(X, np.ones(400), principal, bandwidth=1.06, seed=0)
+    assert abs(cut.normal[0]) > 0.99
+    assert cut.p_value < 1e-6
+
+
+def test_lattice_step_of_integers_digits_and_continuous_columns(rng):
+    X = np.column_stack(
+        [rng.integers(0, 9, 500), np.round(rng.normal(size=500), 1), rng.normal(size=500), np.ones(500)]
+    ).astype(float)
+    assert_allclose(lattice_steps(X), [1, 0.1, 0, 0], atol=0.01)
+    assert_allclose(lattice_steps(sparse.csr_array(X)), lattice_steps(X))
+
+
+def test_lattice_steps_do_not_depend_on_the_order_of_many_rows(rng):
+    X = np.column_stack([rng.normal(size=3000), rng.integers(0, 5, size=3000)])
+    assert_array_equal(lattice_steps(X, max_rows=100), lattice_steps(X[rng.permutation(3000)], max_rows=100))
+
+
+def test_resolution_is_the_largest_step_along_the_direction():
+    assert resolution_along(np.array([0.6, -0.8]), np.array([1.0, 2.0])) == pytest.approx(1.6)
+
+
+def test_two_values_alone_are_a_lattice_and_no_evidence():
+    cut = evidence(np.repeat([0.0, 1.0], 100))
+    assert cut is None or cut.p_value == 1

@@ -1,0 +1,146 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from tests import naive
+
+from ravine.cuts import Cut
+from ravine.cuts.principal import mean_cut
+from ravine.tree import grow
+
+_rng = np.random.default_rng(0)
+X = _rng.normal(size=(200, 3)) * [3, 2, 1]
+
+
+def halve(rows, weights, about):
+    """Cut the first column at its mean; the value is how far right the node lies, the depth how many rows it has."""
+    if about.sum_sq == 0:
+        return None
+    middle = about.mean[0]
+    return Cut(np.array([1.0, 0.0, 0.0]), middle, value=-middle, relative_depth=about.count)
+
+
+def test_counts_means_and_sums_of_squares_are_those_of_the_rows_below():
+    tree = grow(X, halve, n_clusters=8)
+    path = tree.decision_path(X).toarray().astype(bool)
+    for node in range(tree.n_nodes):
+        count, mean, sum_sq = naive.moments(X[path[:, node]], np.ones(path[:, node].sum()))
+        assert tree.count[node] == count
+        assert_allclose(tree.mean[node], mean, atol=1e-12)
+        assert_allclose(tree.sum_sq[node], sum_sq)
+
+
+@pytest.mark.parametrize("order", ["size", "value", "relative_depth", "sum_sq"])
+def test_the_best_leaf_is_cut_first(order):
+    tree = grow(X, halve, n_clusters=6, order=order)
+    keys = {
+        "size": tree.count,
+        "value": tree.mean[:, 0],
+        "relative_depth": tree.count,
+        "sum_sq": tree.sum_sq,
+    }[order]
+    for k in range(1, 6):
+        cut = np.flatnonzero(tree.rank == k)[0]
+        before = tree.cut_to(k)
+        candidates = keys[
+            [n for n in range(tree.n_nodes) if (before.mean[before.leaves] == tree.mean[n]).all(axis=1).any()]
+        ]
+        assert keys[cut] == candidates.max()
+
+
+def test_order_may_be_a_callable():
+    smallest_first = grow(X, halve, n_clusters=6, order=lambda cut, rows: rows.count)
+    assert smallest_first.depth.max() == 5
+
+
+def test_growing_less_is_the_same_as_cutting_to_less():
+    tree = grow(X, halve, n_clusters=9)
+    for k in range(1, 9):
+        small = grow(X, halve, n_clusters=k)
+        assert_array_equal(small.predict(X), tree.cut_to(k).predict(X))
+        assert small == tree.cut_to(k)
+
+
+def test_growth_stops_where_no_leaf_has_a_cut():
+    rows = np.repeat(X[:5], 3, axis=0)
+    assert grow(rows, halve).n_clusters == 5
+
+
+def test_min_cluster_size_holds_on_both_sides_and_in_weight():
+    tree = grow(X, halve, min_cluster_size=30)
+    assert tree.count.min() >= 30
+    weighted = grow(X, halve, sample_weight=np.full(200, 2.0), min_cluster_size=60)
+    assert_array_equal(weighted.predict(X), tree.predict(X))
+
+
+def test_max_depth_holds():
+    assert grow(X, halve, max_depth=3).depth.max() == 3
+    assert grow(X, halve, max_depth=0).n_clusters == 1
+
+
+def test_a_cut_with_all_rows_on_one_side_is_not_made():
+    assert grow(X, lambda *_: Cut(np.array([1.0, 0.0, 0.0]), 1e9)).n_clusters == 1
+
+
+def test_sparse_rows_give_the_same_tree():
+    dense, csr = grow(X, halve, n_clusters=7), grow(sparse.csr_array(X), halve, n_clusters=7)
+    assert_array_equal(dense.predict(X), csr.predict(sparse.csr_array(X)))
+    assert_allclose(dense.mean, csr.mean)
+
+
+def test_order_of_the_rows_does_not_matter(rng):
+    order = rng.permutation(200)
+    assert_array_equal(grow(X, halve, n_clusters=7).predict(X), grow(X[order], halve, n_clusters=7).predict(X))
+
+
+def believe_only(*counts):
+    def find(rows, weights, about):
+        cut = halve(rows, weights, about)
+        return None if cut is None else Cut(cut.normal, cut.offset, p_value=0.0 if about.count in counts else 1.0)
+
+    return find
+
+
+def test_cuts_that_are_not_believed_are_not_made():
+    tree = grow(X, believe_only(200), believe=lambda cut: cut.p_value < 0.5)
+    assert tree.n_clusters == 2
+    assert_array_equal(tree.p_value, [0, 1, 1])
+
+
+def test_look_ahead_keeps_a_cut_for_the_sake_of_one_below_it():
+    full = grow(X, halve, max_depth=3)
+    child, grandchild = full.count[1], full.count[2]
+    believe = {"believe": lambda cut: cut.p_value < 0.5}
+    assert grow(X, believe_only(child), **believe).n_clusters == 1
+    tree = grow(X, believe_only(child), look_ahead=1, **believe)
+    assert tree.n_clusters == 3
+    assert grow(X, believe_only(grandchild), look_ahead=1, **believe).n_clusters == 1
+    assert grow(X, believe_only(grandchild), look_ahead=2, **believe).n_clusters == 4
+
+
+def test_look_ahead_with_nothing_to_find_leaves_one_cluster():
+    tree = grow(X, believe_only(), believe=lambda cut: cut.p_value < 0.5, look_ahead=3)
+    assert tree.n_clusters == 1
+
+
+def test_every_cut_is_reported():
+    seen = []
+    grow(X, halve, n_clusters=5, on_split=seen.append)
+    assert seen == [2, 3, 4, 5]
+
+
+def test_last_leaves_are_not_searched_in_vain():
+    searched = []
+
+    def find(rows, weights, about):
+        searched.append(about.count)
+        return halve(rows, weights, about)
+
+    grow(X, find, n_clusters=2)
+    assert searched == [200]
+
+
+def test_rows_are_given_without_copying_the_root():
+    seen = []
+    grow(X, lambda rows, *args: seen.append(rows is X) or mean_cut(rows, *args), n_clusters=3)
+    assert seen == [True, False, False]
