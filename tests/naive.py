@@ -64,7 +64,7 @@ def typical_gap(values):
     return np.median(gap[np.searchsorted(distinct, values)])
 
 
-def best_window_score(density, step, count, shares, least_window):
+def best_window_score(density, step, count, shares, least_window, least_side):
     mass = np.cumsum(density) * step
     points = np.arange(len(density))
 
@@ -73,6 +73,8 @@ def best_window_score(density, step, count, shares, least_window):
 
     best = 0.0
     for valley, *near, _ in valleys(density):
+        if not least_side <= density[: valley + 1].sum() / density.sum() <= 1 - least_side:
+            continue
         far = [density[: valley + 1].argmax(), valley + density[valley:].argmax()]
         for left, right in (near, far):
             for share in shares:

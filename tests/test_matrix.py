@@ -50,6 +50,15 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, rng):
     assert_array_equal(*times)
 
 
+def test_n_jobs_counts_threads_as_scikit_learn_does(monkeypatch):
+    monkeypatch.setattr(blocks.joblib, "cpu_count", lambda: 4)
+    blocks.count_threads.cache_clear()
+    assert [blocks.count_threads(n) for n in (None, 1, 3, -1, -2, -9)] == [1, 1, 3, 4, 3, 1]
+    blocks.count_threads.cache_clear()
+    with pytest.raises(ValueError, match="n_jobs=0 has no meaning: use -1"):
+        blocks.count_threads(0)
+
+
 def test_blocks_cover_every_row_once(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_CELLS", 10)
     for shape in ((0, 3), (1, 3), (7, 3), (9, 3), (5, 0), (4, 100)):

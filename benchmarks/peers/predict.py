@@ -91,7 +91,7 @@ def fit_memory(rows: int) -> dict[str, Any]:
         "before_mib": round(before / MIB, 1),
         "peak_mib": round(peak / MIB, 1),
         "fit_mib": round((peak - before) / MIB, 1),
-        "ratio": round((peak - before) / X.nbytes, 3),
+        "ratio_with_data": round(1 + (peak - before) / X.nbytes, 3),
         "upper_bound_only": peak == earlier_peak,
     }
 

@@ -6,6 +6,7 @@ threads.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TypeVar
 
 import joblib
@@ -21,8 +22,18 @@ def map_blocks(function: Callable[[slice], Result], shape: tuple[int, ...], n_jo
     n_rows, n_columns = shape[0], max(shape[1], 1)
     block_rows = max(BLOCK_CELLS // n_columns, 1)
     slices = [slice(start, min(start + block_rows, n_rows)) for start in range(0, n_rows, block_rows)]
-    n_threads = min(joblib.effective_n_jobs(n_jobs), len(slices))
+    n_threads = min(count_threads(n_jobs), len(slices))
     if n_threads <= 1:
         return [function(rows) for rows in slices]
     with ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(function, slices))
+
+
+@cache
+def count_threads(n_jobs: int | None) -> int:
+    """Threads for `n_jobs` as scikit-learn reads it: None is one, -1 all cores of the process, -2 all but one."""
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 has no meaning: use -1 for all cores, or the number of threads")
+    if n_jobs is None:
+        return 1
+    return n_jobs if n_jobs > 0 else max(joblib.cpu_count() + 1 + n_jobs, 1)

@@ -65,8 +65,9 @@ def test_typical_gaps_agree_with_naive(rows):
     arrays(float, st.integers(3, 30), elements=st.floats(0, 1), unique=True),
     st.floats(0, 2),
     st.sampled_from([(1.0,), (0.25, 0.5, 1.0)]),
+    st.sampled_from([0.0, 0.1, 0.3]),
 )
-def test_best_window_agrees_with_naive(density, least_window, shares):
+def test_best_window_agrees_with_naive(density, least_window, shares, least_side):
     found = kernels.density.valleys(density)
-    score, *_ = kernels.density.best_window(density, found, 50.0, 0.3, shares, least_window)
-    assert_allclose(score, naive.best_window_score(density, 0.3, 50.0, shares, least_window), atol=1e-9)
+    score, *_ = kernels.density.best_window(density, found, 50.0, 0.3, shares, least_window, least_side)
+    assert_allclose(score, naive.best_window_score(density, 0.3, 50.0, shares, least_window, least_side), atol=1e-9)

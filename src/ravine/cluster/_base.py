@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,19 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from ravine.matrix import Floats, Ints, Matrix
 from ravine.tree import HyperplaneTree, grow
 
 LARGEST, SMALLEST = 1e150, 1e-150
 """Squares of larger numbers overflow float64, squares of smaller ones vanish."""
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """Found once: looking for the loaded libraries takes longer than a small fit."""
+    return ThreadpoolController()
 
 
 class TreeClusterer(
@@ -79,7 +86,7 @@ class TreeClusterer(
             task.call_on_fit_task_end(estimator=self)
 
         # Threads work on blocks of rows; BLAS threads under them would only wait for each other.
-        with threadpool_limits(1, user_api="blas"):
+        with _thread_pools().limit(limits=1, user_api="blas"):
             self.tree_ = grow(X, find_cut, n_clusters=asked, on_split=on_split, n_jobs=self.n_jobs, **options)
         self.n_clusters_ = self.tree_.n_clusters
         self.labels_ = self.tree_.predict(X, self.n_jobs)

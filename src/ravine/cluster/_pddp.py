@@ -26,6 +26,9 @@ from ravine.tree.grow import ORDERS, Order
 LOOK_AHEAD = 2
 """Cuts in a row that are tried below one without evidence, see docs/decisions/number-of-clusters.md."""
 
+ROWS_PER_CLUSTER = 500
+"""Where evidence decides, a cluster has at least one row in so many."""
+
 
 class PDDP(TreeClusterer):
     """Divisive clustering along principal directions.
@@ -52,8 +55,9 @@ class PDDP(TreeClusterer):
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq"} or callable, default="auto"
         Which leaf is cut next, see `ravine.tree.grow`. "auto": "value", the lowest density at the cut, for
         ``split="density"``, and "sum_sq" for ``split="mean"``.
-    min_cluster_size : int, default=1
-        A cut that leaves fewer rows (or less weight) on one side is not made.
+    min_cluster_size : int or "auto", default="auto"
+        A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
+        evidence decides: of many rows, a few that a cut above left on the wrong side look like a cluster.
     max_depth : int or None, default=None
         Most cuts above a cluster.
     random_state : int, RandomState instance or None, default=0
@@ -100,7 +104,7 @@ class PDDP(TreeClusterer):
         "significance": [Interval(Real, 0, 1, closed="neither")],
         "bandwidth": [Interval(Real, 0, None, closed="neither")],
         "split_order": [StrOptions({"auto", *ORDERS}), callable],
-        "min_cluster_size": [Interval(Integral, 1, None, closed="left")],
+        "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -115,7 +119,7 @@ class PDDP(TreeClusterer):
         significance: float = 0.05,
         bandwidth: float = 1.06,
         split_order: Literal["auto"] | Order = "auto",
-        min_cluster_size: int = 1,
+        min_cluster_size: int | Literal["auto"] = "auto",
         max_depth: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = -1,
@@ -150,7 +154,7 @@ class PDDP(TreeClusterer):
         weights = self._check_weights(sample_weight, rows)
         options: dict[str, Any] = {
             "sample_weight": weights,
-            "min_cluster_size": self.min_cluster_size,
+            "min_cluster_size": 1 if self.min_cluster_size == "auto" else self.min_cluster_size,
             "max_depth": self.max_depth,
             "order": self._order(),
         }
@@ -161,9 +165,17 @@ class PDDP(TreeClusterer):
             self._grow(rows, partial(antimode_cut, bandwidth=self.bandwidth, n_jobs=self.n_jobs), **options)
             self._warn_if_short("a smaller bandwidth finds more valleys, split='mean' needs none")
         else:
+            if self.min_cluster_size == "auto":
+                options["min_cluster_size"] = max(weights.sum() / ROWS_PER_CLUSTER, 1)
             self._grow(
                 rows,
-                partial(_principal_cut_with_evidence, bandwidth=self.bandwidth, seed=self._seed(), n_jobs=self.n_jobs),
+                partial(
+                    _principal_cut_with_evidence,
+                    bandwidth=self.bandwidth,
+                    seed=self._seed(),
+                    min_cluster_size=options["min_cluster_size"],
+                    n_jobs=self.n_jobs,
+                ),
                 believe=lambda cut: cut.p_value <= self.significance,
                 look_ahead=LOOK_AHEAD,
                 **options,
@@ -180,7 +192,12 @@ class PDDP(TreeClusterer):
 
 
 def _principal_cut_with_evidence(
-    X: Matrix, weights: Floats, about: Moments, *, bandwidth: float, seed: int, n_jobs: int | None
+    X: Matrix,
+    weights: Floats,
+    about: Moments,
+    *,
+    n_jobs: int | None,
+    **options: Any,
 ) -> Cut | None:
     """Cut at the strongest valley along the first principal component, with the p-value of that valley."""
 
@@ -191,4 +208,4 @@ def _principal_cut_with_evidence(
             return None
         return principal_direction(X, some_weights, moments(X, some_weights, n_jobs), n_jobs)
 
-    return cut_with_evidence(X, weights, direction, bandwidth=bandwidth, seed=seed, n_jobs=n_jobs)
+    return cut_with_evidence(X, weights, direction, n_jobs=n_jobs, **options)

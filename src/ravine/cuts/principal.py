@@ -11,8 +11,8 @@ from ravine.cuts._cut import Cut
 from ravine.cuts.density import normal_bandwidth, projected_density
 from ravine.matrix import Floats, Matrix, Moments, project, scatter, scatter_times
 
-MAX_SCATTER_COLUMNS = 512
-"""Up to here the scatter matrix is formed and decomposed; beyond, Lanczos iterations are cheaper (measured)."""
+MAX_SCATTER_COLUMNS = 128
+"""Up to here the scatter matrix costs no more than Lanczos iterations do at worst; at 512 it costs five times them."""
 
 MAX_GRAM_CELLS = 1 << 20
 """A node of fewer cells and fewer rows than columns is decomposed by its Gram matrix."""

@@ -104,12 +104,13 @@ def typical_gaps(rows):
 
 
 @kernel
-def best_window(density, found, count, step, shares, least_window):
+def best_window(density, found, count, step, shares, least_window, least_side):
     """The valley and the window whose test promises most: (score, valley, left mode, right mode, window).
 
     Each row of `found` (from `valleys`) is tried with its nearest modes and with the highest mode on each side, with
     windows of `shares` times the distance to the nearer mode, no smaller than `least_window`. The score is the smaller
-    of the two standardised differences between a mode's window and the valley's; 0 where there is no such window.
+    of the two standardised differences between a mode's window and the valley's; 0 where there is no such window. A
+    valley with less than the share `least_side` of the weight on one side is passed over.
     """
     n = density.shape[0]
     mass = np.cumsum(density) * step
@@ -122,6 +123,8 @@ def best_window(density, found, count, step, shares, least_window):
     best = (0.0, 0, 0, 0, 0.0)
     for i in range(found.shape[0]):
         valley = found[i, 0]
+        if not least_side <= mass[valley] / mass[n - 1] <= 1.0 - least_side:
+            continue
         for far in range(2):
             left = highest_before[valley] if far else found[i, 1]
             right = highest_after[valley] if far else found[i, 2]

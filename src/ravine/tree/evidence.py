@@ -29,6 +29,9 @@ BANDWIDTHS = (1.0, 0.5, 0.25)
 WINDOWS = (0.25, 0.5, 0.75, 1.0)
 """Widths of the windows tried, in units of the distance from the valley to the nearer mode."""
 
+BEYOND_DOUBT = 1e-6
+"""No more halves are drawn once the p-value is below this."""
+
 MIN_ROWS = 20
 """With fewer rows no valley can be told from chance."""
 
@@ -46,7 +49,9 @@ class Valley:
     relative_depth: float
 
 
-def strongest_valley(values: Floats, weights: Floats, bandwidth: float, resolution: float = 0.0) -> Valley | None:
+def strongest_valley(
+    values: Floats, weights: Floats, bandwidth: float, resolution: float = 0.0, least_side: float = 0.0
+) -> Valley | None:
     """The valley whose test promises most, over all bandwidths, windows and antimodes.
 
     Parameters
@@ -57,6 +62,8 @@ def strongest_valley(values: Floats, weights: Floats, bandwidth: float, resoluti
         Factor of σ n^(-1/5); multiples of it, `BANDWIDTHS`, are searched.
     resolution : float, default=0
         Structure finer than this is not believed, see `resolution_along`.
+    least_side : float, default=0
+        Least share of the weight on either side of the valley.
     """
     reference = normal_bandwidth(values, weights, bandwidth)
     if not reference > 0:
@@ -65,7 +72,7 @@ def strongest_valley(values: Floats, weights: Floats, bandwidth: float, resoluti
     for multiple in BANDWIDTHS:
         along = projected_density(values, weights, float(np.hypot(multiple * reference, resolution / 2)))
         score, valley, left, right, window = kernels.density.best_window(
-            along.density, along.valleys(), along.count, along.step, WINDOWS, resolution
+            along.density, along.valleys(), along.count, along.step, WINDOWS, resolution, least_side
         )
         if score > (0.0 if best is None else best.score):
             place, left_mode, right_mode = along.at(np.array([valley, left, right])).tolist()
@@ -106,6 +113,7 @@ def cut_with_evidence(
     *,
     bandwidth: float,
     seed: int,
+    min_cluster_size: float = 1,
     n_halvings: int = 3,
     n_jobs: int | None = None,
 ) -> Cut | None:
@@ -125,21 +133,26 @@ def cut_with_evidence(
     seed : int
         Draws the halves. They are drawn among the rows in their order along the cut of all rows, so the order in which
         the rows are stored has no say.
+    min_cluster_size : float, default=1
+        Least weight on either side of the cut.
     n_halvings : int, default=3
-        Random halvings; each gives two p-values.
+        Random halvings at most; each gives two p-values.
     """
     normal = direction(weights)
     if normal is None:
         return None
     steps = lattice_steps(X)
+    least_side = min_cluster_size / weights.sum()
     values = project(X, normal, n_jobs)
-    valley = strongest_valley(values, weights, bandwidth, resolution_along(normal, steps))
+    valley = strongest_valley(values, weights, bandwidth, resolution_along(normal, steps), least_side)
     smallest, n_rows = 1.0, X.shape[0]
     if n_rows >= MIN_ROWS:
         rows = weights * (weights.sum() / (weights @ weights))  # evidence counts rows: Kish's effective number of them
         random = np.random.default_rng(seed)
         order = np.argsort(values, kind="stable")
         for _ in range(n_halvings):
+            if 2 * n_halvings * smallest < BEYOND_DOUBT:
+                break
             first_half = np.zeros(n_rows, dtype=bool)
             first_half[order[random.permutation(n_rows)[: n_rows // 2]]] = True
             for learn in (first_half, ~first_half):
@@ -147,10 +160,10 @@ def cut_with_evidence(
                 if tried is None:
                     continue
                 values, resolution = project(X, tried, n_jobs), resolution_along(tried, steps)
-                found = strongest_valley(values[learn], weights[learn], bandwidth, resolution)
+                found = strongest_valley(values[learn], weights[learn], bandwidth, resolution, least_side)
                 if found is not None:
                     smallest = min(smallest, valley_p_value(found, values[~learn], rows[~learn], resolution))
-                found = strongest_valley(values, weights, bandwidth, resolution)
+                found = strongest_valley(values, weights, bandwidth, resolution, least_side)
                 if found is not None and (valley is None or found.score > valley.score):
                     normal, valley = tried, found
     if valley is None:
