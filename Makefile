@@ -10,7 +10,7 @@ demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

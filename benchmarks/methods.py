@@ -22,6 +22,16 @@ def pddp_balanced(n_clusters: int, seed: int) -> ravine.PDDP:
     return ravine.PDDP(n_clusters=n_clusters, split="mean", split_order="size")
 
 
+def pddp_evidence(n_clusters: int, seed: int) -> ravine.PDDP:
+    """Not told the number: the valley test decides."""
+    return ravine.PDDP(random_state=seed)
+
+
+def pddp_antimode(n_clusters: int, seed: int) -> ravine.PDDP:
+    """Not told the number: every antimode is cut, as published."""
+    return ravine.PDDP(selection="antimode")
+
+
 def kmeans(n_clusters: int, seed: int) -> KMeans:
     return KMeans(n_clusters, n_init=10, random_state=seed)
 

@@ -85,6 +85,14 @@ def test_one_mode_gives_no_cut():
     assert antimode_cut(X, np.ones(99), moments(X, np.ones(99)), bandwidth=1.06) is None
 
 
+def test_antimode_that_leaves_too_few_rows_is_passed_over(rng):
+    X = np.concatenate([rng.normal(c, 1, size=(n, 1)) for c, n in ((0, 200), (9, 150), (40, 5))])
+    about = moments(X, np.ones(355))
+    assert antimode_cut(X, np.ones(355), about, bandwidth=0.5).offset > 12
+    assert 2 < antimode_cut(X, np.ones(355), about, bandwidth=0.5, min_cluster_size=6).offset < 7
+    assert antimode_cut(X, np.ones(355), about, bandwidth=0.5, min_cluster_size=170) is None
+
+
 def test_widest_of_several_empty_gaps_is_cut():
     X = np.array([0, 1, 2, 50, 51, 52, 200, 201, 202, 230.0])[:, None]
     cut = antimode_cut(X, np.ones(10), moments(X, np.ones(10)), bandwidth=0.01)

@@ -152,35 +152,37 @@ class PDDP(TreeClusterer):
             raise ValueError("split='mean' never stops by itself: set n_clusters, or use split='density'")
         rows = self._check_rows(X, reset=True)
         weights = self._check_weights(sample_weight, rows)
+        size = self._least_size(weights.sum())
         options: dict[str, Any] = {
             "sample_weight": weights,
-            "min_cluster_size": 1 if self.min_cluster_size == "auto" else self.min_cluster_size,
+            "min_cluster_size": size,
             "max_depth": self.max_depth,
             "order": self._order(),
         }
+        search: dict[str, Any] = {"bandwidth": self.bandwidth, "min_cluster_size": size, "n_jobs": self.n_jobs}
         if self.split == "mean":
             self._grow(rows, partial(mean_cut, n_jobs=self.n_jobs), **options)
             self._warn_if_short("rows that are equal cannot be told apart")
-        elif self.n_clusters is not None or self.selection == "antimode":
-            self._grow(rows, partial(antimode_cut, bandwidth=self.bandwidth, n_jobs=self.n_jobs), **options)
+        elif not self._tests():
+            self._grow(rows, partial(antimode_cut, **search), **options)
             self._warn_if_short("a smaller bandwidth finds more valleys, split='mean' needs none")
         else:
-            if self.min_cluster_size == "auto":
-                options["min_cluster_size"] = max(weights.sum() / ROWS_PER_CLUSTER, 1)
             self._grow(
                 rows,
-                partial(
-                    _principal_cut_with_evidence,
-                    bandwidth=self.bandwidth,
-                    seed=self._seed(),
-                    min_cluster_size=options["min_cluster_size"],
-                    n_jobs=self.n_jobs,
-                ),
+                partial(_principal_cut_with_evidence, seed=self._seed(), **search),
                 believe=lambda cut: cut.p_value <= self.significance,
                 look_ahead=LOOK_AHEAD,
                 **options,
             )
         return self
+
+    def _tests(self) -> bool:
+        return self.split == "density" and self.n_clusters is None and self.selection == "evidence"
+
+    def _least_size(self, n_rows: float) -> float:
+        if self.min_cluster_size != "auto":
+            return self.min_cluster_size
+        return max(n_rows / ROWS_PER_CLUSTER, 1) if self._tests() else 1
 
     def _order(self) -> Order:
         if self.split_order != "auto":

@@ -72,8 +72,19 @@ def mean_cut(X: Matrix, weights: Floats, about: Moments, n_jobs: int | None = No
     return None if normal is None else Cut(normal, float(about.mean @ normal))
 
 
-def antimode_cut(X: Matrix, weights: Floats, about: Moments, bandwidth: float, n_jobs: int | None = None) -> Cut | None:
-    """Cut at the lowest antimode of the density along the first principal component; its density is the cut's value."""
+def antimode_cut(
+    X: Matrix,
+    weights: Floats,
+    about: Moments,
+    *,
+    bandwidth: float,
+    min_cluster_size: float = 1,
+    n_jobs: int | None = None,
+) -> Cut | None:
+    """Cut at the lowest antimode of the density along the first principal component; its density is the cut's value.
+
+    Antimodes that leave less weight than `min_cluster_size` on one side are passed over.
+    """
     normal = principal_direction(X, weights, about, n_jobs)
     if normal is None:
         return None
@@ -83,6 +94,8 @@ def antimode_cut(X: Matrix, weights: Floats, about: Moments, bandwidth: float, n
         return None
     along = projected_density(values, weights, h)
     valleys = along.valleys()
+    if min_cluster_size > 1:
+        valleys = valleys[_lesser_side(values, weights, along.at(valleys[:, 0])) >= min_cluster_size]
     if not len(valleys):
         return None
     # Empty stretches tie at density zero: the widest wins.
@@ -94,3 +107,10 @@ def antimode_cut(X: Matrix, weights: Floats, about: Moments, bandwidth: float, n
         value=float(along.density[valley]),
         relative_depth=along.relative_depth(valley, left_mode, right_mode),
     )
+
+
+def _lesser_side(values: Floats, weights: Floats, places: Floats) -> Floats:
+    """Weight on the lighter side of each place."""
+    order = np.argsort(values)
+    below = np.concatenate([[0.0], np.cumsum(weights[order])])[np.searchsorted(values, places, sorter=order)]
+    return np.minimum(below, weights.sum() - below)
