@@ -65,7 +65,7 @@ def typical_gap(values):
 
 
 def best_window_score(density, step, count, shares, least_window, least_side):
-    mass = np.cumsum(density) * step
+    mass = np.cumsum(density) / density.sum()
     points = np.arange(len(density))
 
     def inside(centre, window):

@@ -55,19 +55,14 @@ def test_a_flat_mode_is_found_at_its_middle():
     assert_array_equal(kernels.density.valleys(np.array([0.0, 3, 3, 3, 1, 2, 0])), [[4, 2, 5, 1]])
 
 
-@given(arrays(float, (3, 9), elements=st.integers(0, 5)))
-def test_typical_gaps_agree_with_naive(rows):
-    rows = np.sort(rows, axis=1)
-    assert_allclose(kernels.density.typical_gaps(rows), [naive.typical_gap(row) for row in rows])
-
-
 @given(
-    arrays(float, st.integers(3, 30), elements=st.floats(0, 1), unique=True),
+    arrays(float, st.integers(3, 30), elements=st.floats(0.001, 1), unique=True),
     st.floats(0, 2),
     st.sampled_from([(1.0,), (0.25, 0.5, 1.0)]),
     st.sampled_from([0.0, 0.1, 0.3]),
 )
 def test_best_window_agrees_with_naive(density, least_window, shares, least_side):
     found = kernels.density.valleys(density)
-    score, *_ = kernels.density.best_window(density, found, 50.0, 0.3, shares, least_window, least_side)
+    mass = np.cumsum(density) / density.sum()
+    score, *_ = kernels.density.best_window(density, mass, found, 50.0, 0.3, np.array(shares), least_window, least_side)
     assert_allclose(score, naive.best_window_score(density, 0.3, 50.0, shares, least_window, least_side), atol=1e-9)

@@ -1,5 +1,8 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests import naive
@@ -121,6 +124,11 @@ def test_outliers_that_capture_the_direction_do_not_hide_the_valley(rng):
     cut = cut_with_evidence(X, np.ones(400), principal, bandwidth=1.06, seed=0)
     assert abs(cut.normal[0]) > 0.99
     assert cut.p_value < 1e-6
+
+
+@given(arrays(float, (3, 9), elements=st.integers(0, 5)))
+def test_typical_gaps_agree_with_naive(X):
+    assert_allclose(lattice_steps(X), [naive.typical_gap(column) for column in X.T])
 
 
 def test_lattice_step_of_integers_digits_and_continuous_columns(rng):

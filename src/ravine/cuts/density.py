@@ -35,6 +35,11 @@ class ProjectedDensity:
         """Position of grid points."""
         return np.asarray(self.low + self.step * index, dtype=np.float64)
 
+    def mass(self) -> Floats:
+        """Share of the weight up to each grid point."""
+        total = np.cumsum(self.density)
+        return np.asarray(total / total[-1])
+
     def valleys(self) -> Ints:
         """Rows (valley, left mode, right mode, width) of grid indices, see `ravine.kernels.density.valleys`."""
         return kernels.density.valleys(self.density)

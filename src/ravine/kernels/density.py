@@ -77,69 +77,48 @@ def valleys(density):
 
 
 @kernel
-def typical_gaps(rows):
-    """For each row of sorted values, the median over its entries of the distance to the next larger value.
-
-    The largest value counts the distance to the value below it; a constant row gives 0.
-    """
-    n_rows, n = rows.shape
-    out = np.zeros(n_rows)
-    gaps = np.empty(n)
-    for r in range(n_rows):
-        values = rows[r]
-        if values[0] == values[n - 1]:
-            continue
-        gap = 0.0
-        for i in range(n - 1, -1, -1):
-            if i < n - 1 and values[i + 1] > values[i]:
-                gap = values[i + 1] - values[i]
-            gaps[i] = gap
-        i = n - 1
-        while gaps[i] == 0.0:
-            i -= 1
-        for k in range(i + 1, n):
-            gaps[k] = gaps[i]
-        out[r] = np.median(gaps)
-    return out
-
-
-@kernel
-def best_window(density, found, count, step, shares, least_window, least_side):
+def best_window(density, mass, found, count, step, shares, least_window, least_side):
     """The valley and the window whose test promises most: (score, valley, left mode, right mode, window).
 
-    Each row of `found` (from `valleys`) is tried with its nearest modes and with the highest mode on each side, with
-    windows of `shares` times the distance to the nearer mode, no smaller than `least_window`. The score is the smaller
-    of the two standardised differences between a mode's window and the valley's; 0 where there is no such window. A
-    valley with less than the share `least_side` of the weight on one side is passed over.
+    `mass` is the weight share up to each grid point. Each row of `found` (from `valleys`) is tried with its nearest
+    modes and with the highest mode on each side, with windows of `shares` times the distance to the nearer mode, no
+    smaller than `least_window`. The score is the smaller of the two standardised differences between a mode's window
+    and the valley's; 0 where there is no such window. A valley with less than the share `least_side` of the weight on
+    one side is passed over.
     """
     n = density.shape[0]
-    mass = np.cumsum(density) * step
     highest_before = np.zeros(n, np.int64)
     highest_after = np.full(n, n - 1)
     for k in range(1, n):
         before, after = highest_before[k - 1], highest_after[n - k]
         highest_before[k] = k if density[k] > density[before] else before
         highest_after[n - 1 - k] = n - 1 - k if density[n - 1 - k] > density[after] else after
-    best = (0.0, 0, 0, 0, 0.0)
+    best_score, best_valley, best_left, best_right, best_window = 0.0, 0, 0, 0, 0.0
     for i in range(found.shape[0]):
         valley = found[i, 0]
-        if not least_side <= mass[valley] / mass[n - 1] <= 1.0 - least_side:
+        if not least_side <= mass[valley] <= 1.0 - least_side:
             continue
         for far in range(2):
             left = highest_before[valley] if far else found[i, 1]
             right = highest_after[valley] if far else found[i, 2]
-            for share in shares:
-                window = share * min(valley - left, right - valley)
+            for j in range(shares.shape[0]):
+                window = shares[j] * min(valley - left, right - valley)
                 if window * step < least_window:
                     continue
                 middle = _mass_around(mass, valley, window)
-                score = np.inf
-                for mode in (left, right):
-                    beside = _mass_around(mass, mode, window)
-                    score = min(score, (beside - middle) * np.sqrt(count / (beside + middle + 1.0 / count)))
-                if score > best[0]:
-                    best = (score, valley, left, right, window * step)
-    return best
+                score = min(
+                    _difference(_mass_around(mass, left, window), middle, count),
+                    _difference(_mass_around(mass, right, window), middle, count),
+                )
+                if score > best_score:
+                    best_score, best_valley, best_left, best_right = score, valley, left, right
+                    best_window = window * step
+    return best_score, best_valley, best_left, best_right, best_window
+
+
+@kernel
+def _difference(beside, middle, count):
+    return (beside - middle) * (count / (beside + middle + 1.0 / count)) ** 0.5
 
 
 @kernel

@@ -26,7 +26,7 @@ Direction = Callable[[Floats], Floats | None]
 BANDWIDTHS = (1.0, 0.5, 0.25)
 """Multiples of the normal-reference bandwidth searched for valleys: it oversmooths where there are many clusters."""
 
-WINDOWS = (0.25, 0.5, 0.75, 1.0)
+WINDOWS = np.array([0.25, 0.5, 0.75, 1.0])
 """Widths of the windows tried, in units of the distance from the valley to the nearer mode."""
 
 BEYOND_DOUBT = 1e-6
@@ -72,7 +72,7 @@ def strongest_valley(
     for multiple in BANDWIDTHS:
         along = projected_density(values, weights, float(np.hypot(multiple * reference, resolution / 2)))
         score, valley, left, right, window = kernels.density.best_window(
-            along.density, along.valleys(), along.count, along.step, WINDOWS, resolution, least_side
+            along.density, along.mass(), along.valleys(), along.count, along.step, WINDOWS, resolution, least_side
         )
         if score > (0.0 if best is None else best.score):
             place, left_mode, right_mode = along.at(np.array([valley, left, right])).tolist()
@@ -190,5 +190,21 @@ def lattice_steps(X: Matrix, max_rows: int = 2000) -> Floats:
     for start in range(0, n_columns, chunk):
         columns = rows[:, start : start + chunk]
         dense = columns.toarray() if sparse.issparse(columns) else columns
-        steps[start : start + chunk] = kernels.density.typical_gaps(np.sort(dense.T.astype(np.float64), axis=1))
+        steps[start : start + chunk] = _typical_gaps(np.sort(dense.T.astype(np.float64), axis=1))
     return steps
+
+
+def _typical_gaps(rows: Floats) -> Floats:
+    """For each row of sorted values, the median over its entries of the distance to the next larger value.
+
+    The largest value counts the distance to the value below it; a constant row gives 0.
+    """
+    last = rows.shape[1] - 1
+    if last == 0:
+        return np.zeros(len(rows))
+    gap = np.diff(rows, axis=1)
+    step = np.where(gap > 0, np.arange(last), last)
+    next_step = np.minimum.accumulate(step[:, ::-1], axis=1)[:, ::-1]
+    last_step = np.where(gap > 0, np.arange(last), 0).max(axis=1, keepdims=True)
+    above = np.concatenate([np.where(next_step < last, next_step, last_step), last_step], axis=1)
+    return np.asarray(np.median(np.take_along_axis(gap, above, axis=1), axis=1))
