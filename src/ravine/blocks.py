@@ -4,13 +4,15 @@ Blocks have a fixed size and their results come back in order, so sums over bloc
 threads.
 """
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
 
 import joblib
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 BLOCK_CELLS = 1 << 20
@@ -25,8 +27,20 @@ def map_blocks(function: Callable[[slice], Result], shape: tuple[int, ...], n_jo
     n_threads = min(count_threads(n_jobs), len(slices))
     if n_threads <= 1:
         return [function(rows) for rows in slices]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(function, slices))
+    return list(_pool(n_threads, os.getpid()).map(function, slices))
+
+
+def map_both(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> list[Result]:
+    """Call `function` on two items, at the same time if there are threads for it; it may itself call `map_blocks`."""
+    if count_threads(n_jobs) == 1:
+        return [function(item) for item in items]
+    return list(_pool(2, os.getpid(), "pairs").map(function, items))
+
+
+@cache
+def _pool(n_threads: int, process: int, purpose: str = "blocks") -> ThreadPoolExecutor:
+    """Threads that are kept: to start them anew costs more than a small block. A forked process gets its own."""
+    return ThreadPoolExecutor(n_threads, thread_name_prefix=f"ravine-{purpose}")
 
 
 @cache

@@ -34,13 +34,10 @@ class Moments:
 def moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> Moments:
     """Moments of the rows: the mean in one pass, the squared distances to it in a second."""
     count = float(weights.sum())
+    mean = weighted_sum(X, weights, n_jobs) / count
     if sparse.issparse(X):
-        mean = np.asarray(X.T @ weights, dtype=np.float64) / count
         return Moments(count, mean, _csr_sum_of_squares(X, weights, mean))
-    rows = kernels.rows
-    sums = map_blocks(lambda b: rows.weighted_sum(X[b], weights[b]), X.shape, n_jobs)
-    mean = np.sum(sums, axis=0) / count
-    squares = map_blocks(lambda b: rows.sum_of_squares(X[b], weights[b], mean), X.shape, n_jobs)
+    squares = map_blocks(lambda b: kernels.rows.sum_of_squares(X[b], weights[b], mean), X.shape, n_jobs)
     return Moments(count, mean, float(np.sum(squares)))
 
 
@@ -62,13 +59,23 @@ def project(X: Matrix, direction: Floats, n_jobs: int | None = None) -> Floats:
     return out
 
 
+def weighted_sum(X: Matrix, c: Floats, n_jobs: int | None = None) -> Floats:
+    """Σᵢ cᵢ xᵢ, in one pass."""
+    if sparse.issparse(X):
+        return np.asarray(X.T @ c, dtype=np.float64)
+    parts = map_blocks(lambda b: kernels.rows.weighted_sum(X[b], c[b]), X.shape, n_jobs)
+    return parts[0] if len(parts) == 1 else np.asarray(np.sum(parts, axis=0))
+
+
 def scatter(X: Matrix, weights: Floats, mean: Floats, n_jobs: int | None = None) -> Floats:
     """Σᵢ wᵢ (xᵢ - mean)(xᵢ - mean)ᵀ of dense rows."""
 
     def block_scatter(b: slice) -> Floats:
         kept = weights[b] > 0  # a held-out half has weight zero: do not pay for it
-        centred = np.asarray(X[b][kept] - mean, dtype=np.float64)
-        return centred.T @ (weights[b][kept, np.newaxis] * centred)
+        rows, root = (X[b], np.sqrt(weights[b])) if kept.all() else (X[b][kept], np.sqrt(weights[b][kept]))
+        scaled = rows - mean
+        scaled *= root[:, np.newaxis]
+        return scaled.T @ scaled
 
     total = np.zeros((X.shape[1], X.shape[1]))
     for part in map_blocks(block_scatter, X.shape, n_jobs):

@@ -7,11 +7,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests import naive
 
+from ravine.cuts.valley import strongest_valley
+from ravine.matrix import moments
 from ravine.tree.evidence import (
     cut_with_evidence,
     lattice_steps,
     resolution_along,
-    strongest_valley,
     valley_p_value,
 )
 
@@ -21,13 +22,18 @@ def two_modes(rng, n=200, gap=6.0, share=0.5):
     return rng.normal(size=n) + gap * right
 
 
-def first_axis(weights):
+def first_axis(X, weights, about):
     return np.array([1.0, 0.0])
+
+
+def cut_of(X, direction, seed):
+    weights = np.ones(len(X))
+    return cut_with_evidence(X, weights, moments(X, weights), direction=direction, bandwidth=1.06, seed=seed)
 
 
 def evidence(values, seed=0):
     X = np.column_stack([values, np.zeros(len(values))])
-    return cut_with_evidence(X, np.ones(len(X)), first_axis, bandwidth=1.06, seed=seed)
+    return cut_of(X, first_axis, seed)
 
 
 def test_strongest_valley_lies_between_the_modes(rng):
@@ -102,7 +108,7 @@ def test_few_rows_are_not_tested():
 def test_order_of_the_rows_does_not_matter(rng):
     X = np.column_stack([two_modes(rng, 300, 4.0), rng.normal(size=300)])
     order = rng.permutation(300)
-    cuts = [cut_with_evidence(rows, np.ones(300), first_axis, bandwidth=1.06, seed=1) for rows in (X, X[order])]
+    cuts = [cut_of(rows, first_axis, seed=1) for rows in (X, X[order])]
     assert cuts[0].p_value == pytest.approx(cuts[1].p_value, rel=1e-9)
     assert cuts[0].offset == pytest.approx(cuts[1].offset)
 
@@ -117,11 +123,11 @@ def test_outliers_that_capture_the_direction_do_not_hide_the_valley(rng):
     X = np.column_stack([two_modes(rng, 400, 10.0), rng.normal(size=400)])
     X[0] = [0.0, 1e4]
 
-    def principal(weights):
+    def principal(X, weights, about):
         kept = weights > 0
         return naive.principal_direction(X[kept], weights[kept])
 
-    cut = cut_with_evidence(X, np.ones(400), principal, bandwidth=1.06, seed=0)
+    cut = cut_of(X, principal, seed=0)
     assert abs(cut.normal[0]) > 0.99
     assert cut.p_value < 1e-6
 

@@ -6,7 +6,7 @@ from tests import naive
 
 from ravine.cuts import Cut
 from ravine.cuts.principal import mean_cut
-from ravine.tree import grow
+from ravine.tree.grow import grow
 
 _rng = np.random.default_rng(0)
 X = _rng.normal(size=(200, 3)) * [3, 2, 1]

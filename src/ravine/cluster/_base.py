@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,20 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from ravine.matrix import Floats, Ints, Matrix
-from ravine.tree import HyperplaneTree, grow
+from ravine.tree import HyperplaneTree
+from ravine.tree.evidence import Direction, cut_with_evidence
+from ravine.tree.grow import grow
+
+LOOK_AHEAD = 2
+"""Cuts in a row that are tried below one without evidence, see docs/decisions/number-of-clusters.md."""
+
+ROWS_PER_CLUSTER = 500
+"""Where evidence decides, a cluster has at least one row in so many."""
 
 LARGEST, SMALLEST = 1e150, 1e-150
 """Squares of larger numbers overflow float64, squares of smaller ones vanish."""
@@ -37,6 +45,9 @@ class TreeClusterer(
     labels_: Ints
     n_clusters: int | None
     n_clusters_: int
+    min_cluster_size: int | str
+    significance: float
+    random_state: int | np.random.RandomState | None
     n_jobs: int | None
 
     def predict(self, X: ArrayLike) -> Ints:
@@ -91,6 +102,32 @@ class TreeClusterer(
         self.n_clusters_ = self.tree_.n_clusters
         self.labels_ = self.tree_.predict(X, self.n_jobs)
         progress.call_on_fit_task_end(estimator=self, X=X)
+
+    def _grow_tested(
+        self, X: Matrix, weights: Floats, direction: Direction, *, bandwidth: float, **options: Any
+    ) -> None:
+        """Grow where the valley test finds evidence along the directions of a method."""
+        find_cut = partial(
+            cut_with_evidence,
+            direction=direction,
+            bandwidth=bandwidth,
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            min_cluster_size=options["min_cluster_size"],
+            n_jobs=self.n_jobs,
+        )
+        self._grow(
+            X,
+            find_cut,
+            sample_weight=weights,
+            believe=lambda cut: cut.p_value <= self.significance,
+            look_ahead=LOOK_AHEAD,
+            **options,
+        )
+
+    def _least_size(self, weights: Floats, tested: bool) -> float:
+        if self.min_cluster_size != "auto":
+            return float(self.min_cluster_size)
+        return max(float(weights.sum()) / ROWS_PER_CLUSTER, 1.0) if tested else 1.0
 
     def _warn_if_short(self, remedy: str) -> None:
         if self.n_clusters is not None and self.n_clusters_ < self.n_clusters:

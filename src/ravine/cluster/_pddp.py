@@ -13,21 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine.cluster._base import TreeClusterer
-from ravine.cuts import Cut
 from ravine.cuts.principal import antimode_cut, mean_cut, principal_direction
-from ravine.matrix import Floats, Matrix, Moments, moments
-from ravine.tree.evidence import cut_with_evidence
 from ravine.tree.grow import ORDERS, Order
-
-LOOK_AHEAD = 2
-"""Cuts in a row that are tried below one without evidence, see docs/decisions/number-of-clusters.md."""
-
-ROWS_PER_CLUSTER = 500
-"""Where evidence decides, a cluster has at least one row in so many."""
 
 
 class PDDP(TreeClusterer):
@@ -152,62 +142,26 @@ class PDDP(TreeClusterer):
             raise ValueError("split='mean' never stops by itself: set n_clusters, or use split='density'")
         rows = self._check_rows(X, reset=True)
         weights = self._check_weights(sample_weight, rows)
-        size = self._least_size(weights.sum())
+        tested = self.split == "density" and self.n_clusters is None and self.selection == "evidence"
         options: dict[str, Any] = {
-            "sample_weight": weights,
-            "min_cluster_size": size,
+            "min_cluster_size": self._least_size(weights, tested),
             "max_depth": self.max_depth,
             "order": self._order(),
         }
-        search: dict[str, Any] = {"bandwidth": self.bandwidth, "min_cluster_size": size, "n_jobs": self.n_jobs}
-        if self.split == "mean":
-            self._grow(rows, partial(mean_cut, n_jobs=self.n_jobs), **options)
-            self._warn_if_short("rows that are equal cannot be told apart")
-        elif not self._tests():
-            self._grow(rows, partial(antimode_cut, **search), **options)
+        if tested:
+            direction = partial(principal_direction, n_jobs=self.n_jobs)
+            self._grow_tested(rows, weights, direction, bandwidth=self.bandwidth, **options)
+        elif self.split == "density":
+            size = options["min_cluster_size"]
+            find_cut = partial(antimode_cut, bandwidth=self.bandwidth, min_cluster_size=size, n_jobs=self.n_jobs)
+            self._grow(rows, find_cut, sample_weight=weights, **options)
             self._warn_if_short("a smaller bandwidth finds more valleys, split='mean' needs none")
         else:
-            self._grow(
-                rows,
-                partial(_principal_cut_with_evidence, seed=self._seed(), **search),
-                believe=lambda cut: cut.p_value <= self.significance,
-                look_ahead=LOOK_AHEAD,
-                **options,
-            )
+            self._grow(rows, partial(mean_cut, n_jobs=self.n_jobs), sample_weight=weights, **options)
+            self._warn_if_short("rows that are equal cannot be told apart")
         return self
-
-    def _tests(self) -> bool:
-        return self.split == "density" and self.n_clusters is None and self.selection == "evidence"
-
-    def _least_size(self, n_rows: float) -> float:
-        if self.min_cluster_size != "auto":
-            return self.min_cluster_size
-        return max(n_rows / ROWS_PER_CLUSTER, 1) if self._tests() else 1
 
     def _order(self) -> Order:
         if self.split_order != "auto":
             return self.split_order
         return "sum_sq" if self.split == "mean" else "value"
-
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
-
-def _principal_cut_with_evidence(
-    X: Matrix,
-    weights: Floats,
-    about: Moments,
-    *,
-    n_jobs: int | None,
-    **options: Any,
-) -> Cut | None:
-    """Cut at the strongest valley along the first principal component, with the p-value of that valley."""
-
-    def direction(some_weights: Floats) -> Floats | None:
-        if some_weights is weights:
-            return principal_direction(X, weights, about, n_jobs)
-        if not some_weights.any():
-            return None
-        return principal_direction(X, some_weights, moments(X, some_weights, n_jobs), n_jobs)
-
-    return cut_with_evidence(X, weights, direction, n_jobs=n_jobs, **options)

@@ -40,6 +40,10 @@ class ProjectedDensity:
         total = np.cumsum(self.density)
         return np.asarray(total / total[-1])
 
+    def index(self, place: float) -> int:
+        """The grid point nearest to a place."""
+        return int(min(max(round((place - self.low) / self.step), 0), len(self.density) - 1))
+
     def valleys(self) -> Ints:
         """Rows (valley, left mode, right mode, width) of grid indices, see `ravine.kernels.density.valleys`."""
         return kernels.density.valleys(self.density)
@@ -71,3 +75,48 @@ def projected_density(values: Floats, weights: Floats, bandwidth: float) -> Proj
     count = weights.sum()
     kernel = np.exp(-0.5 * offsets**2) / (math.sqrt(2 * math.pi) * bandwidth * count)
     return ProjectedDensity(float(low), float(step), kernels.density.smooth(counts, kernel), bandwidth, float(count))
+
+
+def relative_depth_at(
+    place: float, values: Floats, weights: Floats, along: ProjectedDensity | None = None, factor: float = 0.9
+) -> float:
+    """Relative depth of a cut at `place`: 0 where it does not lie between two modes and below both."""
+    if along is None:
+        bandwidth = normal_bandwidth(values, weights, factor)
+        if not bandwidth > 0:
+            return 0.0
+        along = projected_density(values, weights, bandwidth)
+    here = along.index(place)
+    for _, left_mode, right_mode, _ in along.valleys():
+        if left_mode < here < right_mode:
+            return max(along.relative_depth(here, left_mode, right_mode), 0.0)
+    return 0.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """Grid points ``low + step * i`` around some values, on a lattice that is the same for all directions."""
+
+    low: float
+    step: float
+    n_bins: int
+
+    @classmethod
+    def around(cls, values: Floats, step: float) -> "Line":
+        """The stretch of the lattice of this step that holds the values; a coarser one where it would be too long."""
+        lowest, highest = values.min(), values.max()
+        step = max(step, (highest - lowest) / (MAX_BINS - 4))
+        first = math.floor(lowest / step) - 1
+        return cls(first * step, step, math.ceil(highest / step) - first + 2)
+
+    def grid(self) -> Floats:
+        """Positions of the grid points."""
+        return np.asarray(self.low + self.step * np.arange(self.n_bins))
+
+    def bin(self, values: Floats, weights: Floats) -> Floats:
+        """Weight on each grid point, see `ravine.kernels.density.bin_linear`."""
+        return kernels.density.bin_linear(values, weights, self.low, self.step, self.n_bins)
+
+    def slopes(self, potential: Floats, values: Floats, weights: Floats) -> Floats:
+        """Derivatives by the values of what has derivatives `potential` by the binned weights."""
+        return kernels.density.slopes(values, weights, self.low, self.step, potential)

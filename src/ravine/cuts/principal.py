@@ -22,44 +22,65 @@ LANCZOS_STEPS, LANCZOS_RESTARTS, LANCZOS_TOLERANCE = 30, 4, 1e-8
 
 def principal_direction(X: Matrix, weights: Floats, about: Moments, n_jobs: int | None = None) -> Floats | None:
     """Unit vector along which the rows vary most, its largest entry positive; None where they do not vary."""
-    if not about.sum_sq > 0:
-        return None
+    directions = principal_directions(X, weights, about, 1, n_jobs)
+    return directions[0] if len(directions) else None
+
+
+def principal_directions(
+    X: Matrix, weights: Floats, about: Moments, n_directions: int, n_jobs: int | None = None
+) -> Floats:
+    """The first principal directions, one a row; fewer where the rows vary along fewer."""
     n_rows, n_columns = X.shape
-    if sparse.issparse(X):
-        direction = _lanczos(X, weights, about, n_jobs)
-    elif n_columns <= n_rows and n_columns <= MAX_SCATTER_COLUMNS:
+    n_directions = min(n_directions, n_rows, n_columns)
+    if not about.sum_sq > 0:
+        return np.empty((0, n_columns))
+    if not sparse.issparse(X) and n_columns <= n_rows and n_columns <= MAX_SCATTER_COLUMNS:
         matrix = scatter(X, weights, about.mean, n_jobs)
-        direction = linalg.eigh(matrix, subset_by_index=[n_columns - 1] * 2, check_finite=False)[1][:, 0]
-    elif n_rows * n_columns <= MAX_GRAM_CELLS and n_rows < n_columns:
+        found = _leading(matrix, n_directions)
+    elif not sparse.issparse(X) and n_rows * n_columns <= MAX_GRAM_CELLS and n_rows < n_columns:
         centred = np.sqrt(weights)[:, np.newaxis] * (X - about.mean)
-        direction = centred.T @ linalg.eigh(centred @ centred.T, subset_by_index=[n_rows - 1] * 2)[1][:, 0]
+        found = _leading(centred @ centred.T, n_directions) @ centred
     else:
-        direction = _lanczos(X, weights, about, n_jobs)
-    length = np.linalg.norm(direction)
-    if not length > 0:
-        return None
-    direction /= length
-    return direction if direction[np.abs(direction).argmax()] > 0 else -direction
+        found = np.empty((0, n_columns))
+        for _ in range(n_directions):
+            found = np.vstack([found, _lanczos(X, weights, about, found, n_jobs)])
+    lengths = np.linalg.norm(found, axis=1)
+    found = found[lengths > 0] / lengths[lengths > 0, np.newaxis]
+    largest = np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, np.newaxis], axis=1)
+    return np.asarray(np.where(largest > 0, found, -found))
 
 
-def _lanczos(X: Matrix, weights: Floats, about: Moments, n_jobs: int | None) -> Floats:
-    """Leading eigenvector of the scatter matrix; the basis is orthogonalised in full and restarted from its best."""
+def _leading(matrix: Floats, n_vectors: int) -> Floats:
+    """Eigenvectors of the largest eigenvalues, one a row, the largest first."""
+    last = len(matrix) - 1
+    vectors = linalg.eigh(matrix, subset_by_index=[last - n_vectors + 1, last], check_finite=False)[1]
+    return np.asarray(vectors.T[::-1])
+
+
+def _lanczos(X: Matrix, weights: Floats, about: Moments, before: Floats, n_jobs: int | None) -> Floats:
+    """Leading eigenvector of the scatter matrix that is orthogonal to the orthonormal rows of `before`.
+
+    The basis is orthogonalised in full and restarted from its best vector.
+    """
     n_columns = X.shape[1]
+    n_steps = min(LANCZOS_STEPS, n_columns - len(before))
     best: Floats = np.random.default_rng(0).normal(size=n_columns)
+    best -= (before @ best) @ before
     for _ in range(LANCZOS_RESTARTS):
-        basis = np.zeros((min(LANCZOS_STEPS, n_columns), n_columns))
-        diagonal, beside = np.zeros(len(basis)), np.zeros(len(basis))
+        basis = np.zeros((n_steps, n_columns))
+        diagonal, beside = np.zeros(n_steps), np.zeros(n_steps)
         vector: Floats = best / np.linalg.norm(best)
-        for k in range(len(basis)):
+        for k in range(n_steps):
             basis[k] = vector
             image = scatter_times(X, weights, about.mean, vector, n_jobs)
             diagonal[k] = image @ vector
             for _twice in range(2):
+                image -= (before @ image) @ before
                 image -= (basis[: k + 1] @ image) @ basis[: k + 1]
             beside[k] = np.linalg.norm(image)
             ritz, coordinates = linalg.eigh_tridiagonal(diagonal[: k + 1], beside[:k], select="i", select_range=(k, k))
             residual = beside[k] * abs(coordinates[-1, 0])
-            if residual <= LANCZOS_TOLERANCE * ritz[0]:
+            if residual <= LANCZOS_TOLERANCE * abs(ritz[0]):
                 return np.asarray(coordinates[:, 0] @ basis[: k + 1])
             vector = image / beside[k]
         best = np.asarray(coordinates[:, 0] @ basis)

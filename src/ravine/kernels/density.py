@@ -23,6 +23,17 @@ def bin_linear(values, w, low, step, n_bins):
 
 
 @kernel
+def slopes(values, w, low, step, potential):
+    """Derivatives of a function of the binned weights by the values, `potential` its derivatives by those weights."""
+    out = np.empty(values.shape[0])
+    last = potential.shape[0] - 2
+    for i in range(values.shape[0]):
+        k = min(max(int((values[i] - low) / step), 0), last)
+        out[i] = w[i] * (potential[k + 1] - potential[k]) / step
+    return out
+
+
+@kernel
 def smooth(counts, weights):
     """Convolve `counts` with the symmetric kernel whose right half, centre included, is `weights`."""
     n = counts.shape[0]

@@ -1,6 +1,5 @@
 """Trees of cuts: the product of every hyperplane method, and all that prediction, pruning and plots need to know."""
 
 from ravine.tree._tree import HyperplaneTree
-from ravine.tree.grow import grow
 
-__all__ = ["HyperplaneTree", "grow"]
+__all__ = ["HyperplaneTree"]

@@ -8,77 +8,24 @@ bound combines them. `docs/decisions/number-of-clusters.md` has the reasoning an
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 from scipy.special import betainc
 from sklearn.utils.extmath import row_norms
 
-from ravine import kernels
 from ravine.cuts import Cut
-from ravine.cuts.density import normal_bandwidth, projected_density
-from ravine.matrix import Floats, Matrix, project
+from ravine.cuts.valley import Valley, strongest_valley
+from ravine.matrix import Floats, Matrix, Moments, moments, project
 
-Direction = Callable[[Floats], Floats | None]
-"""Finds a direction from the rows of positive weight, given the weights of all rows; None where they do not vary."""
-
-BANDWIDTHS = (1.0, 0.5, 0.25)
-"""Multiples of the normal-reference bandwidth searched for valleys: it oversmooths where there are many clusters."""
-
-WINDOWS = np.array([0.25, 0.5, 0.75, 1.0])
-"""Widths of the windows tried, in units of the distance from the valley to the nearer mode."""
+Direction = Callable[[Matrix, Floats, Moments], Floats | None]
+"""Finds a direction for some rows, given their weights (zero if held out) and moments; None where there is none."""
 
 BEYOND_DOUBT = 1e-6
 """No more halves are drawn once the p-value is below this."""
 
 MIN_ROWS = 20
 """With fewer rows no valley can be told from chance."""
-
-
-@dataclass(frozen=True)
-class Valley:
-    """A valley on a line: its place, its modes, the window by which to test it, and the score that chose it."""
-
-    place: float
-    left_mode: float
-    right_mode: float
-    window: float
-    score: float
-    density: float
-    relative_depth: float
-
-
-def strongest_valley(
-    values: Floats, weights: Floats, bandwidth: float, resolution: float = 0.0, least_side: float = 0.0
-) -> Valley | None:
-    """The valley whose test promises most, over all bandwidths, windows and antimodes.
-
-    Parameters
-    ----------
-    values, weights : ndarray of shape (n_rows,)
-        Projected rows.
-    bandwidth : float
-        Factor of σ n^(-1/5); multiples of it, `BANDWIDTHS`, are searched.
-    resolution : float, default=0
-        Structure finer than this is not believed, see `resolution_along`.
-    least_side : float, default=0
-        Least share of the weight on either side of the valley.
-    """
-    reference = normal_bandwidth(values, weights, bandwidth)
-    if not reference > 0:
-        return None
-    best = None
-    for multiple in BANDWIDTHS:
-        along = projected_density(values, weights, float(np.hypot(multiple * reference, resolution / 2)))
-        score, valley, left, right, window = kernels.density.best_window(
-            along.density, along.mass(), along.valleys(), along.count, along.step, WINDOWS, resolution, least_side
-        )
-        if score > (0.0 if best is None else best.score):
-            place, left_mode, right_mode = along.at(np.array([valley, left, right])).tolist()
-            depth = along.relative_depth(valley, left, right)
-            best = Valley(place, left_mode, right_mode, window, score, float(along.density[valley]), depth)
-    return best
 
 
 def valley_p_value(valley: Valley, values: Floats, weights: Floats, resolution: float = 0.0) -> float:
@@ -109,8 +56,9 @@ def _spread_mass(values: Floats, weights: Floats, low: float, high: float, resol
 def cut_with_evidence(
     X: Matrix,
     weights: Floats,
-    direction: Direction,
+    about: Moments,
     *,
+    direction: Direction,
     bandwidth: float,
     seed: int,
     min_cluster_size: float = 1,
@@ -125,9 +73,9 @@ def cut_with_evidence(
 
     Parameters
     ----------
-    X, weights : rows of the node
-    direction : callable
-        Finds the direction of a cut from rows that are given by their weights, zero for those held out.
+    X, weights, about : rows of the node, their weights and moments
+    direction : Direction
+        Finds the direction of a cut.
     bandwidth : float
         Factor of the bandwidth, as for `strongest_valley`.
     seed : int
@@ -138,7 +86,7 @@ def cut_with_evidence(
     n_halvings : int, default=3
         Random halvings at most; each gives two p-values.
     """
-    normal = direction(weights)
+    normal = direction(X, weights, about)
     if normal is None:
         return None
     steps = lattice_steps(X)
@@ -156,7 +104,8 @@ def cut_with_evidence(
             first_half = np.zeros(n_rows, dtype=bool)
             first_half[order[random.permutation(n_rows)[: n_rows // 2]]] = True
             for learn in (first_half, ~first_half):
-                tried = direction(np.where(learn, weights, 0.0))
+                half = np.where(learn, weights, 0.0)
+                tried = direction(X, half, moments(X, half, n_jobs)) if half.any() else None
                 if tried is None:
                     continue
                 values, resolution = project(X, tried, n_jobs), resolution_along(tried, steps)

@@ -1,16 +1,18 @@
 """Grow a tree of cuts, the most promising leaf first.
 
 Rows move by index: beside the data there is one permutation of the rows, one side for each row, and a contiguous copy
-of the rows of the node at work.
+of the rows at work, at most those of the two children of one node, which are searched at the same time.
 """
 
 import heapq
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
 
+from ravine.blocks import map_both
 from ravine.cuts import Cut
 from ravine.matrix import Bools, Floats, Matrix, Moments, moments
 from ravine.tree._tree import HyperplaneTree
@@ -18,13 +20,16 @@ from ravine.tree._tree import HyperplaneTree
 FindCut: TypeAlias = Callable[[Matrix, Floats, Moments], Cut | None]
 """Finds the cut of some rows, given their weights and moments; None where they should not be cut."""
 
-Order: TypeAlias = Literal["size", "value", "relative_depth", "sum_sq"] | Callable[[Cut, Moments], float]
+Order: TypeAlias = (
+    Literal["size", "value", "relative_depth", "sum_sq", "sum_sq_depth"] | Callable[[Cut, Moments], float]
+)
 
 ORDERS: dict[str, Callable[[Cut, Moments], float]] = {
     "size": lambda cut, rows: -rows.count,
     "value": lambda cut, rows: cut.value,
     "relative_depth": lambda cut, rows: -cut.relative_depth,
     "sum_sq": lambda cut, rows: -rows.sum_sq,
+    "sum_sq_depth": lambda cut, rows: -rows.sum_sq * math.log1p(cut.relative_depth),
 }
 
 
@@ -70,9 +75,10 @@ def grow(
         A cut that leaves less weight than this on one side is not made.
     max_depth : int, optional
         Leaves at this depth are not cut.
-    order : {"size", "value", "relative_depth", "sum_sq"} or callable ``(cut, moments) -> float``
+    order : {"size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable ``(cut, moments) -> float``
         Which leaf is cut next: the largest, the one whose cut has the smallest objective, the deepest valley, the
-        largest sum of squares, or the one with the smallest number from the callable. Ties go to the older leaf.
+        largest sum of squares, the largest product of this and the logarithm of how far the modes rise above the
+        valley, or the one with the smallest number from the callable. Ties go to the older leaf.
     believe : callable ``cut -> bool``, optional
         The stopping test of the method. A cut that is not believed is undone in the end, unless a cut below it is
         believed. Default: every cut is.
@@ -88,25 +94,30 @@ def grow(
     rows = np.arange(n_rows)
     nodes: list[_Node] = []
     heap: list[tuple[float, int]] = []
-    n_leaves = 0
 
-    def visit(start: int, stop: int, depth: int, credit: int, search: bool) -> int:
-        """Add a leaf for rows[start:stop]; put it in the queue if it has a cut."""
+    def examine(start: int, stop: int, depth: int, credit: int, search: bool) -> _Node:
+        """A leaf of rows[start:stop], with its cut if one is asked for and found."""
         mine = rows[start:stop]
         X_node, w_node = (X, weights) if len(mine) == n_rows else (X[mine], weights[mine])
         node = _Node(start, stop, depth, credit, moments(X_node, w_node, n_jobs))
-        nodes.append(node)
         if search and (max_depth is None or depth < max_depth) and node.moments.count >= 2 * min_cluster_size:
             node.cut = find_cut(X_node, w_node, node.moments)
             node.believed = node.cut is not None and (believe is None or believe(node.cut))
             if node.cut is not None and (node.believed or credit > 0):
                 node.goes_left = node.cut.goes_left(X_node, n_jobs)
-                left_weight = w_node[node.goes_left].sum()
-                if min(left_weight, node.moments.count - left_weight) >= min_cluster_size and _divides(node.goes_left):
-                    heapq.heappush(heap, (rank_leaf(node.cut, node.moments), len(nodes) - 1))
+        return node
+
+    def add(node: _Node) -> int:
+        """Number the leaf, and put it in the queue if its cut may be made."""
+        nodes.append(node)
+        if node.cut is not None and node.goes_left is not None:
+            left_weight = weights[rows[node.start : node.stop][node.goes_left]].sum()
+            lighter_side = min(left_weight, node.moments.count - left_weight)
+            if lighter_side >= min_cluster_size and node.goes_left.any() and not node.goes_left.all():
+                heapq.heappush(heap, (rank_leaf(node.cut, node.moments), len(nodes) - 1))
         return len(nodes) - 1
 
-    visit(0, n_rows, 0, look_ahead, search=n_clusters != 1)
+    add(examine(0, n_rows, 0, look_ahead, n_clusters != 1))
     n_leaves = 1
     while heap and n_leaves != n_clusters:
         node = nodes[heapq.heappop(heap)[1]]
@@ -116,19 +127,13 @@ def grow(
         rows[node.start : node.stop] = np.concatenate([mine[node.goes_left], mine[~node.goes_left]])
         node.goes_left = None
         node.rank, n_leaves = n_leaves, n_leaves + 1
-        credit = look_ahead if node.believed else node.credit - 1
-        search = n_leaves != n_clusters
-        node.children = (
-            visit(node.start, middle, node.depth + 1, credit, search),
-            visit(middle, node.stop, node.depth + 1, credit, search),
-        )
+        below = (node.depth + 1, look_ahead if node.believed else node.credit - 1, n_leaves != n_clusters)
+        children = [(node.start, middle, *below), (middle, node.stop, *below)]
+        left, right = map_both(lambda child: examine(*child), children, n_jobs)
+        node.children = (add(left), add(right))
         if on_split is not None:
             on_split(n_leaves)
     return _assemble(_undo_unbelieved(nodes), X.shape[1])
-
-
-def _divides(goes_left: Bools) -> bool:
-    return bool(goes_left.any() and not goes_left.all())
 
 
 def _undo_unbelieved(nodes: list[_Node]) -> list[_Node]:

@@ -1,0 +1,120 @@
+"""Divisive clustering by minimum normalised cut hyperplanes (Hofmeyr 2016, ch. 4).
+
+A search on a node of n rows takes some tens of evaluations of two passes each, most of them on a sample where n is
+large.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from numbers import Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import Interval
+
+from ravine.cluster._pursuit import PursuitClusterer
+from ravine.cuts import Cut
+from ravine.cuts.ncut import ncut_cut
+from ravine.tree.grow import Order
+
+
+class NCutH(PursuitClusterer):
+    """Divisive clustering by the hyperplanes across which the normalised cut is least.
+
+    The rows of a node are projected on a direction, and are similar by exp(-distance / σ) there. The direction and the
+    place of the cut minimise the similarity across it relative to the similarity on either side. Cuts are balanced and
+    pass through regions of low density.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=None
+        Number of clusters. None lets the method decide: a node is cut while rows that did not choose the direction
+        confirm a valley on it, at the level `significance`.
+    init : {"pca"}, int, array-like of shape (n_starts, n_features) or callable, default="pca"
+        Directions from which to search: the first principal component of the node, so many of the first ones, given
+        directions, or ``callable(rows) -> directions``. The smallest NCut wins.
+    scale : float or callable ``(deviation, count) -> σ``, default=100.0
+        Factor of σ = scale · σ₁ n^(-1/5), σ₁ the standard deviation along the first start.
+    margin : bool, default=False
+        Shrink σ until the partition stands still: cuts of large margin (NCutH₀), with a fifth of a node's rows on
+        either side at least.
+    significance : float, default=0.05
+        Level of the test at each node where the method decides on the number.
+    split_order : {"auto", "size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable, default="auto"
+        Which leaf is cut next, see `ravine.tree.grow`. "auto": "value", the smallest NCut, and "size" with `margin`.
+    min_cluster_size : int or "auto", default="auto"
+        A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
+        the method decides on the number.
+    max_depth : int or None, default=None
+        Most cuts above a cluster.
+    random_state : int, RandomState instance or None, default=0
+        Draws the halves of the valley test; nothing else is random.
+    n_jobs : int or None, default=-1
+        Threads; -1 uses all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    tree_ : HyperplaneTree
+        The cuts; `value` is their NCut.
+    labels_ : ndarray of shape (n_rows,)
+        Cluster of each row, 0 to ``n_clusters_ - 1``.
+    n_clusters_ : int
+        Number of clusters found.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had any.
+
+    References
+    ----------
+    D. Hofmeyr, Clustering by minimum cut hyperplanes, IEEE Transactions on Pattern Analysis and Machine Intelligence,
+    2017.
+
+    Examples
+    --------
+    >>> from ravine import NCutH
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris().data
+    >>> model = NCutH(n_clusters=3).fit(X)
+    >>> [int(n) for n in model.tree_.count[model.tree_.leaves]]
+    [50, 61, 39]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **PursuitClusterer._parameter_constraints,
+        "scale": [Interval(Real, 0, None, closed="neither"), callable],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        init: Literal["pca"] | int | ArrayLike | Callable[..., ArrayLike] = "pca",
+        scale: float | Callable[[float, float], float] = 100.0,
+        margin: bool = False,
+        significance: float = 0.05,
+        split_order: Literal["auto"] | Order = "auto",
+        min_cluster_size: int | Literal["auto"] = "auto",
+        max_depth: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.scale = scale
+        self.margin = margin
+        self.significance = significance
+        self.split_order = split_order
+        self.min_cluster_size = min_cluster_size
+        self.max_depth = max_depth
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
+        return partial(ncut_cut, scale=self.scale, margin=self.margin, min_cluster_size=min_cluster_size)
+
+    def _order(self) -> Order:
+        if self.split_order != "auto":
+            return self.split_order
+        return "size" if self.margin else "value"

@@ -1,0 +1,138 @@
+"""The minimum normalised cut hyperplane (Hofmeyr 2016, ch. 4): the direction and cut of least NCut.
+
+Exact for few rows, O(n log n) for the sort; on a grid for many, O(n + bins), which finds the partition of the exact
+objective to some hundredths of a percent of the rows.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ravine import kernels
+from ravine.cuts._cut import Cut
+from ravine.cuts.density import Line, relative_depth_at
+from ravine.cuts.pursuit import Found, Starts, pursue
+from ravine.matrix import Floats, Matrix, Moments, project
+
+EXACT_ROWS = 1000
+"""Up to here the sums run over the rows themselves."""
+
+BINS_PER_DEVIATION = 128
+
+MARGIN_SHRINK, MARGIN_STEPS, MARGIN_SIDE = 5.0, 12, 0.2
+"""For the large margin σ is divided by the first number, at most so often; a side has the third share of the rows."""
+
+
+@dataclass(frozen=True)
+class NormalisedCut:
+    """NCut of projected rows as an objective of `ravine.cuts.pursuit`.
+
+    Parameters
+    ----------
+    scale : float
+        σ of the similarity exp(-distance / σ).
+    step : float
+        Distance of the grid points for more than `exact_rows` rows. The grid does not move with the direction.
+    least : float, default=1
+        Least weight on either side.
+    exact_rows : int
+    """
+
+    scale: float
+    step: float
+    least: float = 1.0
+    exact_rows: int = EXACT_ROWS
+
+    def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
+        """Least NCut, where it is, and its derivatives by the values."""
+        return self._exact(values, weights) if len(values) <= self.exact_rows else self._binned(values, weights)
+
+    def _exact(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
+        order = np.argsort(values, kind="stable")
+        sorted_values, mass = values[order], weights[order]
+        decay = np.append(np.exp(-np.diff(sorted_values) / self.scale), 0.0)
+        potential, slope = np.zeros(len(mass)), np.zeros(len(mass))
+        value, k = kernels.ncut.best_cut(mass, decay, self.least, potential, slope)
+
+        def derivatives() -> Floats:
+            out = np.empty(len(values))
+            out[order] = mass * slope / self.scale
+            return out
+
+        return value, float(sorted_values[k : k + 2].mean()) if k >= 0 else 0.0, derivatives
+
+    def _binned(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
+        line = Line.around(values, self.step)
+        mass = line.bin(values, weights)
+        decay = np.full(line.n_bins, math.exp(-line.step / self.scale))
+        potential, slope = np.zeros(line.n_bins), np.zeros(line.n_bins)
+        value, k = kernels.ncut.best_cut(mass, decay, self.least, potential, slope)
+        return value, line.low + (k + 0.5) * line.step, lambda: line.slopes(potential, values, weights)
+
+
+def ncut_cut(
+    X: Matrix,
+    weights: Floats,
+    about: Moments,
+    *,
+    starts: Starts,
+    scale: float | Callable[[float, float], float],
+    margin: bool = False,
+    min_cluster_size: float = 1,
+    n_jobs: int | None = None,
+) -> Cut | None:
+    """Cut of least NCut that is found from some starts.
+
+    Parameters
+    ----------
+    X, weights, about : rows of the node, their weights and moments
+    starts : Starts
+    scale : float or callable ``(deviation, count) -> σ``
+        Factor of σ = scale · deviation · count^(-1/5), `deviation` the standard deviation along the first start.
+    margin : bool, default=False
+        Shrink σ until the partition stands still, with a fifth of the rows on either side at least.
+    min_cluster_size : float, default=1
+        Least weight on either side.
+    """
+    best: Found | None = None
+    objective: NormalisedCut | None = None
+    for start in starts(X, weights, about):
+        if objective is None:
+            values = project(X, start, n_jobs) - about.mean @ start
+            deviation = math.sqrt(weights @ values**2 / about.count)
+            sigma = scale(deviation, about.count) if callable(scale) else scale * deviation * about.count**-0.2
+            if not deviation > 0:
+                return None
+            objective = NormalisedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
+            if margin:
+                least = max(MARGIN_SIDE * about.count, min_cluster_size)
+                objective = replace(objective, least=least, exact_rows=X.shape[0])
+        found = pursue(X, weights, about.mean, objective, start, n_jobs)
+        if margin:
+            found = _widen_margin(X, weights, about, objective, found, n_jobs)
+        if best is None or found.value < best.value:
+            best = found
+    if best is None or not np.isfinite(best.value):
+        return None
+    values = project(X, best.direction, n_jobs) - about.mean @ best.direction
+    offset = float(best.place + about.mean @ best.direction)
+    return Cut(best.direction, offset, best.value, relative_depth_at(best.place, values, weights))
+
+
+def _widen_margin(
+    X: Matrix, weights: Floats, about: Moments, objective: NormalisedCut, found: Found, n_jobs: int | None
+) -> Found:
+    side = None
+    for _ in range(MARGIN_STEPS):
+        new_side = project(X, found.direction, n_jobs) - about.mean @ found.direction < found.place
+        if side is not None and ((new_side == side).all() or (new_side != side).all()):
+            break
+        side = new_side
+        objective = replace(objective, scale=objective.scale / MARGIN_SHRINK)
+        narrower = pursue(X, weights, about.mean, objective, found.direction, n_jobs)
+        if not 0 < narrower.value < np.inf:  # similarities across the cut have vanished
+            break
+        found = narrower
+    return found

@@ -1,0 +1,142 @@
+"""Search for the direction on which an objective of the projected rows is least.
+
+The objective sees only the projections; its value and gradient cost two passes over the rows. Directions are moved by
+BFGS from the identity as the first inverse Hessian, with backtracking steps. The objective is not rescaled, since the
+length of the first step decides which basin is found (docs/decisions/projection-pursuit.md).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ravine import kernels
+from ravine.cuts.principal import principal_directions
+from ravine.matrix import Floats, Matrix, Moments, project, weighted_sum
+
+MAX_ITERATIONS = 200
+
+TOLERANCE = 1e-7
+"""The search ends when the relative decrease is below this twice in a row."""
+
+MEMORY = 20
+"""Steps that BFGS remembers."""
+
+SUFFICIENT, SHRINK, MAX_SHRINKS = 1e-4, 0.2, 12
+"""A step must bring this share of the decrease that the slope promises, or it is shortened by the second number."""
+
+COARSE_ABOVE, COARSE_ROWS = 20_000, 4_000
+"""Nodes with more rows than the first number are searched on a sample of the second first, then to the end on all."""
+
+
+class Objective(Protocol):
+    """A function of projected rows."""
+
+    def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
+        """Value, place of the cut, and a function that gives the derivatives by the projected rows."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The end of a search: a unit vector, the objective there, and the place of the cut from the projected mean."""
+
+    direction: Floats
+    value: float
+    place: float
+
+
+Starts = Callable[[Matrix, Floats, Moments], Floats]
+"""Gives the directions, one a row, from which to search some rows, given their weights and moments."""
+
+
+def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike], n_jobs: int | None = None) -> Starts:
+    """Starts from what a user gives: "pca", a number of principal components, directions, or a callable."""
+    if isinstance(init, str):
+        init = 1
+
+    def starts(X: Matrix, weights: Floats, about: Moments) -> Floats:
+        if isinstance(init, int | np.integer):
+            return principal_directions(X, weights, about, int(init), n_jobs)
+        given = init(X) if callable(init) else init
+        directions = np.atleast_2d(np.asarray(given, dtype=np.float64))
+        lengths = np.linalg.norm(directions, axis=1)
+        if directions.shape[1:] != (X.shape[1],) or not (np.isfinite(lengths).all() and (lengths > 0).all()):
+            raise ValueError(
+                f"init gives directions of shape {directions.shape}: "
+                f"each must be {X.shape[1]} finite numbers, not all of them zero"
+            )
+        return np.asarray(directions / lengths[:, np.newaxis])
+
+    return starts
+
+
+def pursue(
+    X: Matrix, weights: Floats, mean: Floats, objective: Objective, start: Floats, n_jobs: int | None = None
+) -> Found:
+    """Direction near the unit vector `start` on which the objective of the rows, centred at `mean`, is least.
+
+    A large node is searched on a sample first, spread evenly over the rows in their order along `start`.
+    """
+    n_rows = X.shape[0]
+    if n_rows > COARSE_ABOVE:
+        order = np.argsort(project(X, start, n_jobs), kind="stable")
+        sample = np.sort(order[np.linspace(0, n_rows - 1, COARSE_ROWS).astype(np.int64)])
+        start = search(X[sample], weights[sample], mean, objective, start, n_jobs).direction
+    return search(X, weights, mean, objective, start, n_jobs)
+
+
+def search(
+    X: Matrix, weights: Floats, mean: Floats, objective: Objective, start: Floats, n_jobs: int | None = None
+) -> Found:
+    """The search of `pursue` on all rows that are given."""
+
+    def evaluate(v: Floats) -> tuple[float, float, Callable[[], Floats]]:
+        length = np.linalg.norm(v)
+        unit = v / length
+        value, place, derivatives = objective(project(X, unit, n_jobs) - mean @ unit, weights)
+
+        def gradient() -> Floats:
+            c = derivatives()
+            by_direction = weighted_sum(X, c, n_jobs) - c.sum() * mean
+            return np.asarray((by_direction - (by_direction @ unit) * unit) / length)
+
+        return value, place, gradient
+
+    v = start
+    value, place, gradient = evaluate(v)
+    if not np.isfinite(value):
+        return Found(v, value, place)
+    g = gradient()
+    steps, changes, n_steps = np.empty((MEMORY, len(v))), np.empty((MEMORY, len(v))), 0
+    small_decreases = 0
+    for _ in range(MAX_ITERATIONS):
+        towards = -kernels.bfgs.inverse_hessian_times(g, steps, changes, n_steps)
+        slope = float(g @ towards)
+        length = 1.0
+        for _ in range(MAX_SHRINKS if slope < 0 else 0):
+            new_value, new_place, gradient = evaluate(v + length * towards)
+            if new_value <= value + SUFFICIENT * length * slope:
+                break
+            length *= SHRINK
+        else:
+            if n_steps == 0:
+                break
+            n_steps = 0  # the curvature has misled: once more downhill from here
+            continue
+        new_g = gradient()
+        step, change = length * towards, new_g - g
+        if step @ change <= 0:
+            n_steps = 0
+        else:
+            if n_steps == MEMORY:
+                steps[:-1], changes[:-1] = steps[1:].copy(), changes[1:].copy()
+                n_steps -= 1
+            steps[n_steps], changes[n_steps] = step, change
+            n_steps += 1
+        small_decreases = small_decreases + 1 if value - new_value <= TOLERANCE * abs(value) else 0
+        v, value, place, g = v + step, new_value, new_place, new_g
+        if small_decreases == 2:
+            break
+    return Found(v / np.linalg.norm(v), value, place)

@@ -1,0 +1,64 @@
+"""The valley on a line that is most likely to be real.
+
+The deepest valley of a density mostly cuts off a few outliers. The strongest is the one whose emptiness is the most
+surprising, given how many rows lie in windows of one width at the valley and at its two modes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ravine import kernels
+from ravine.cuts.density import normal_bandwidth, projected_density
+from ravine.matrix import Floats
+
+BANDWIDTHS = (1.0, 0.5, 0.25)
+"""Multiples of the normal-reference bandwidth searched for valleys: it oversmooths where there are many clusters."""
+
+WINDOWS = np.array([0.25, 0.5, 0.75, 1.0])
+"""Widths of the windows tried, in units of the distance from the valley to the nearer mode."""
+
+
+@dataclass(frozen=True)
+class Valley:
+    """A valley on a line: its place, its modes, the window by which to test it, and the score that chose it."""
+
+    place: float
+    left_mode: float
+    right_mode: float
+    window: float
+    score: float
+    density: float
+    relative_depth: float
+
+
+def strongest_valley(
+    values: Floats, weights: Floats, bandwidth: float, resolution: float = 0.0, least_side: float = 0.0
+) -> Valley | None:
+    """The valley whose test promises most, over all bandwidths, windows and antimodes.
+
+    Parameters
+    ----------
+    values, weights : ndarray of shape (n_rows,)
+        Projected rows.
+    bandwidth : float
+        Factor of σ n^(-1/5); multiples of it, `BANDWIDTHS`, are searched.
+    resolution : float, default=0
+        Structure finer than this is not believed, see `ravine.tree.evidence.resolution_along`.
+    least_side : float, default=0
+        Least share of the weight on either side of the valley.
+    """
+    reference = normal_bandwidth(values, weights, bandwidth)
+    if not reference > 0:
+        return None
+    best = None
+    for multiple in BANDWIDTHS:
+        along = projected_density(values, weights, float(np.hypot(multiple * reference, resolution / 2)))
+        score, valley, left, right, window = kernels.density.best_window(
+            along.density, along.mass(), along.valleys(), along.count, along.step, WINDOWS, resolution, least_side
+        )
+        if score > (0.0 if best is None else best.score):
+            place, left_mode, right_mode = along.at(np.array([valley, left, right])).tolist()
+            depth = along.relative_depth(valley, left, right)
+            best = Valley(place, left_mode, right_mode, window, score, float(along.density[valley]), depth)
+    return best
