@@ -78,7 +78,7 @@ class NCutH(PursuitClusterer):
     >>> X = load_iris().data
     >>> model = NCutH(n_clusters=3).fit(X)
     >>> [int(n) for n in model.tree_.count[model.tree_.leaves]]
-    [50, 61, 39]
+    [50, 62, 38]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

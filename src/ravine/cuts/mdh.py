@@ -6,14 +6,14 @@ ended, and the last cut that is a minimum of the density itself is kept.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ravine import kernels
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import REACH, Line, normal_bandwidth, projected_density, relative_depth_at
-from ravine.cuts.pursuit import Starts, pursue
+from ravine.cuts.pursuit import COARSE_ABOVE, Starts, search, spread_sample
 from ravine.cuts.valley import strongest_valley
 from ravine.matrix import Floats, Matrix, Moments, project
 
@@ -24,6 +24,9 @@ STEPS_PER_BANDWIDTH = 8
 
 POWER, OUTSIDE = 1.5, 0.1
 """1 + ε of eq. 2.10, and η in units of the bandwidth: a minimum lies at most so far outside the bound."""
+
+TOLERANCE = 1e-5
+"""Decrease at which a search ends, in units of the peak of a Gaussian density with the deviation along the start."""
 
 RESCUE_BANDWIDTH = 1.06
 """Factor of the bandwidth with which a line is searched for a valley where the bound stopped every search."""
@@ -41,11 +44,14 @@ class PenalisedDensity:
     bandwidth : float
     alpha : float
         Bound of the cut, in standard deviations of the projected rows.
+    tolerance : float
+        Decrease of the density at which a search ends.
     exact_rows : int
     """
 
     bandwidth: float
     alpha: float
+    tolerance: float
     exact_rows: int = EXACT_ROWS
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
@@ -108,57 +114,84 @@ def minimum_density_cut(
     margin : bool, default=False
         Shrink the bandwidth until the partition stands still.
     """
+    path: _Path | None = None
     best: Cut | None = None
-    h = 0.0
+    sample: tuple[Matrix, Floats] | None = None
     for start in starts(X, weights, about):
-        if not h:
-            values = project(X, start, n_jobs) - about.mean @ start
-            h = normal_bandwidth(values, weights, 1.0 if callable(bandwidth) else bandwidth)
-            if not h > 0:
+        if path is None:
+            path = _Path.of(X, weights, about, start, bandwidth, alphas, n_jobs)
+            if path is None:
                 return None
-            if callable(bandwidth):
-                h = float(bandwidth(math.sqrt(weights @ values**2 / about.count), about.count))
-        cut = _follow(X, weights, about, h, start, alphas, n_jobs)
-        if margin:
-            cut = _widen_margin(X, weights, about, h, cut, alphas, n_jobs)
+            if X.shape[0] > COARSE_ABOVE:
+                chosen = spread_sample(X, start, n_jobs)
+                sample = (X[chosen], weights[chosen])
+        cut = path.follow(*(sample or (X, weights)), about, start, n_jobs)
         if best is None or cut.relative_depth > best.relative_depth:
             best = cut
-    return best
+    if best is None or path is None:
+        return None
+    if sample is not None:  # the sample has chosen a start and a bound: to the end on all rows
+        best = replace(path, alphas=path.alphas[-1:]).follow(X, weights, about, best.normal, n_jobs)
+    return _widen_margin(X, weights, about, path, best, n_jobs) if margin else best
 
 
-def _follow(
-    X: Matrix, weights: Floats, about: Moments, h: float, start: Floats, alphas: Sequence[float], n_jobs: int | None
-) -> Cut:
-    """Cut at the end of the path of α that begins at `start`."""
-    direction, kept = start, None
-    for alpha in alphas:
-        found = pursue(X, weights, about.mean, PenalisedDensity(h, alpha), direction, n_jobs)
-        direction = found.direction
-        values = project(X, direction, n_jobs) - about.mean @ direction
-        is_minimum = abs(found.place) < alpha * math.sqrt(weights @ values**2 / about.count)
-        if kept is None or is_minimum:
-            kept, kept_values, kept_is_minimum = found, values, is_minimum
-    assert kept is not None
-    place = kept.place
-    if not kept_is_minimum:  # the bound stopped every search: look at the whole line
-        valley = strongest_valley(kept_values, weights, RESCUE_BANDWIDTH)
-        place = kept.place if valley is None else valley.place
-    along = projected_density(kept_values, weights, h)
-    offset = float(place + about.mean @ kept.direction)
-    depth = relative_depth_at(place, kept_values, weights, along)
-    return Cut(kept.direction, offset, float(along.density[along.index(place)]), depth)
+@dataclass(frozen=True)
+class _Path:
+    """A sequence of searches of one bandwidth, from one bound to the next."""
+
+    bandwidth: float
+    tolerance: float
+    alphas: Sequence[float]
+
+    @classmethod
+    def of(
+        cls,
+        X: Matrix,
+        weights: Floats,
+        about: Moments,
+        start: Floats,
+        bandwidth: float | Callable[[float, float], float],
+        alphas: Sequence[float],
+        n_jobs: int | None,
+    ) -> "_Path | None":
+        """The path for some rows; None where they do not vary along `start`."""
+        values = project(X, start, n_jobs) - about.mean @ start
+        h = normal_bandwidth(values, weights, 1.0 if callable(bandwidth) else bandwidth)
+        if not h > 0:
+            return None
+        deviation = math.sqrt(weights @ values**2 / about.count)
+        h = float(bandwidth(deviation, about.count)) if callable(bandwidth) else h
+        return cls(h, TOLERANCE / (math.sqrt(2 * math.pi) * deviation), alphas)
+
+    def follow(self, X: Matrix, weights: Floats, about: Moments, start: Floats, n_jobs: int | None) -> Cut:
+        """Cut at the end of the path that begins at `start`."""
+        direction, kept = start, None
+        for alpha in self.alphas:
+            objective = PenalisedDensity(self.bandwidth, alpha, self.tolerance)
+            found = search(X, weights, about.mean, objective, direction, n_jobs)
+            direction = found.direction
+            values = project(X, direction, n_jobs) - about.mean @ direction
+            is_minimum = abs(found.place) < alpha * math.sqrt(weights @ values**2 / weights.sum())
+            if kept is None or is_minimum:
+                kept, kept_values, kept_is_minimum = found, values, is_minimum
+        assert kept is not None
+        place = kept.place
+        if not kept_is_minimum:  # the bound stopped every search: look at the whole line
+            valley = strongest_valley(kept_values, weights, RESCUE_BANDWIDTH)
+            place = kept.place if valley is None else valley.place
+        along = projected_density(kept_values, weights, self.bandwidth)
+        offset = float(place + about.mean @ kept.direction)
+        depth = relative_depth_at(place, kept_values, weights, along)
+        return Cut(kept.direction, offset, float(along.density[along.index(place)]), depth)
 
 
-def _widen_margin(
-    X: Matrix, weights: Floats, about: Moments, h: float, cut: Cut, alphas: Sequence[float], n_jobs: int | None
-) -> Cut:
+def _widen_margin(X: Matrix, weights: Floats, about: Moments, path: _Path, cut: Cut, n_jobs: int | None) -> Cut:
     side = cut.goes_left(X, n_jobs)
     for _ in range(MARGIN_STEPS):
-        h /= MARGIN_SHRINK
-        narrower = _follow(X, weights, about, h, cut.normal, alphas[-1:], n_jobs)
-        new_side = narrower.goes_left(X, n_jobs)
-        stands_still = (new_side == side).all() or (new_side != side).all()
-        cut, side = narrower, new_side
-        if stands_still:
+        path = replace(path, bandwidth=path.bandwidth / MARGIN_SHRINK, alphas=path.alphas[-1:])
+        cut = path.follow(X, weights, about, cut.normal, n_jobs)
+        new_side = cut.goes_left(X, n_jobs)
+        if (new_side == side).all() or (new_side != side).all():
             break
+        side = new_side
     return cut

@@ -45,6 +45,11 @@ class NormalisedCut:
     least: float = 1.0
     exact_rows: int = EXACT_ROWS
 
+    @property
+    def tolerance(self) -> float:
+        """NCut lies between 0 and 1, near 1 where σ is large; 1e-6 changes partitions (measured)."""
+        return 1e-7
+
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         """Least NCut, where it is, and its derivatives by the values."""
         return self._exact(values, weights) if len(values) <= self.exact_rows else self._binned(values, weights)

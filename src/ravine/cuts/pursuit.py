@@ -14,12 +14,9 @@ from numpy.typing import ArrayLike
 
 from ravine import kernels
 from ravine.cuts.principal import principal_directions
-from ravine.matrix import Floats, Matrix, Moments, project, weighted_sum
+from ravine.matrix import Floats, Ints, Matrix, Moments, project, weighted_sum
 
 MAX_ITERATIONS = 200
-
-TOLERANCE = 1e-7
-"""The search ends when the relative decrease is below this twice in a row."""
 
 MEMORY = 20
 """Steps that BFGS remembers."""
@@ -33,6 +30,10 @@ COARSE_ABOVE, COARSE_ROWS = 20_000, 4_000
 
 class Objective(Protocol):
     """A function of projected rows."""
+
+    @property
+    def tolerance(self) -> float:
+        """The search ends when the decrease is below this twice in a row."""
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         """Value, place of the cut, and a function that gives the derivatives by the projected rows."""
@@ -77,14 +78,18 @@ def pursue(
 ) -> Found:
     """Direction near the unit vector `start` on which the objective of the rows, centred at `mean`, is least.
 
-    A large node is searched on a sample first, spread evenly over the rows in their order along `start`.
+    A large node is searched on a sample first.
     """
-    n_rows = X.shape[0]
-    if n_rows > COARSE_ABOVE:
-        order = np.argsort(project(X, start, n_jobs), kind="stable")
-        sample = np.sort(order[np.linspace(0, n_rows - 1, COARSE_ROWS).astype(np.int64)])
+    if X.shape[0] > COARSE_ABOVE:
+        sample = spread_sample(X, start, n_jobs)
         start = search(X[sample], weights[sample], mean, objective, start, n_jobs).direction
     return search(X, weights, mean, objective, start, n_jobs)
+
+
+def spread_sample(X: Matrix, direction: Floats, n_jobs: int | None = None) -> Ints:
+    """Some rows of a large node, spread evenly over all in their order along a direction."""
+    order = np.argsort(project(X, direction, n_jobs), kind="stable")
+    return np.sort(order[np.linspace(0, len(order) - 1, COARSE_ROWS).astype(np.int64)])
 
 
 def search(
@@ -135,7 +140,7 @@ def search(
                 n_steps -= 1
             steps[n_steps], changes[n_steps] = step, change
             n_steps += 1
-        small_decreases = small_decreases + 1 if value - new_value <= TOLERANCE * abs(value) else 0
+        small_decreases = small_decreases + 1 if value - new_value <= objective.tolerance else 0
         v, value, place, g = v + step, new_value, new_place, new_g
         if small_decreases == 2:
             break
