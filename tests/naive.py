@@ -124,3 +124,41 @@ def elbow(path, k_max):
         above_the_chord = y[k] > 1 - x[k]
         angles[k + 1] = 2 * np.pi - angle if above_the_chord else angle
     return min(angles, key=angles.get)
+
+
+def ncut(positions, mass, scale, k):
+    """NCut of the masses up to k against those after k, from the full matrix of similarities."""
+    similarity = np.exp(-np.abs(positions[:, None] - positions) / scale) * mass[:, None] * mass
+    left = np.arange(len(mass)) <= k
+    across = similarity[left][:, ~left].sum()
+    return across * (1 / similarity[left].sum() + 1 / similarity[~left].sum())
+
+
+def best_ncut(values, weights, scale):
+    order = np.argsort(values)
+    return min(ncut(values[order], weights[order], scale, k) for k in range(len(values) - 1))
+
+
+def penalised(b, positions, mass, bandwidth, bound, weight, power):
+    density = mass @ np.exp(-0.5 * ((b - positions) / bandwidth) ** 2) / bandwidth
+    return density + weight * max(0, abs(b) - bound) ** power
+
+
+def least_penalised_density(values, weights, bandwidth, alpha, power=1.5, outside=0.1):
+    """Eq. 2.10 of Hofmeyr (2016) on a fine grid."""
+    bound = alpha * np.sqrt(np.average(values**2, weights=weights))
+    steepest = 1 / (np.exp(0.5) * bandwidth**2 * np.sqrt(2 * np.pi))
+    weight = steepest / (outside * bandwidth) ** (power - 1)
+    mass = weights / weights.sum() / np.sqrt(2 * np.pi)
+    grid = np.linspace(values.min(), values.max(), 4001)
+    return min(penalised(b, values, mass, bandwidth, bound, weight, power) for b in grid)
+
+
+def bfgs_inverse_hessian(steps, changes):
+    """The inverse Hessian as a matrix, updated from the identity."""
+    identity = np.eye(steps.shape[1])
+    inverse = identity
+    for s, y in zip(steps, changes, strict=True):
+        left = identity - np.outer(s, y) / (s @ y)
+        inverse = left @ inverse @ left.T + np.outer(s, s) / (s @ y)
+    return inverse

@@ -1,1 +1,1 @@
-"""One script a published table."""
+"""One script for the published tables of one chapter; `compare` is what they share."""

@@ -85,8 +85,8 @@ class TreeClusterer(
     def _n_features_out(self) -> int:
         return len(self.tree_.cuts)
 
-    def _grow(self, X: Matrix, find_cut: Callable[..., Any], **options: Any) -> None:
-        """Grow the tree, tell callbacks of every cut, and store what was found."""
+    def _grow(self, X: Matrix, find_cut: Callable[..., Any], sample_weight: Floats, **options: Any) -> None:
+        """Grow the tree on the rows that have weight, tell callbacks of every cut, and store what was found."""
         asked = self.n_clusters
         progress = self._init_callback_context(max_subtasks=None if asked is None else asked - 1)
         progress.call_on_fit_task_begin(estimator=self, X=X)
@@ -98,7 +98,17 @@ class TreeClusterer(
 
         # Threads work on blocks of rows; BLAS threads under them would only wait for each other.
         with _thread_pools().limit(limits=1, user_api="blas"):
-            self.tree_ = grow(X, find_cut, n_clusters=asked, on_split=on_split, n_jobs=self.n_jobs, **options)
+            has_weight = sample_weight > 0
+            rows, weights = (X, sample_weight) if has_weight.all() else (X[has_weight], sample_weight[has_weight])
+            self.tree_ = grow(
+                rows,
+                find_cut,
+                sample_weight=weights,
+                n_clusters=asked,
+                on_split=on_split,
+                n_jobs=self.n_jobs,
+                **options,
+            )
         self.n_clusters_ = self.tree_.n_clusters
         self.labels_ = self.tree_.predict(X, self.n_jobs)
         progress.call_on_fit_task_end(estimator=self, X=X)

@@ -11,7 +11,7 @@ from ravine.kernels._compile import kernel
 
 @kernel
 def best_cut(mass, decay, least, potential, slope):
-    """Best cut of sorted masses: (value, k), left of it the masses 0..k.
+    """Best cut of sorted masses: (value, k), left of it the masses 0..k. Equal positions are not cut apart.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def best_cut(mass, decay, least, potential, slope):
     for i in range(n - 1):
         before += mass[i]
         inside += mass[i] * (left[i] + right[i])
-        if before < least or total - before < least or inside <= 0.0 or volume - inside <= 0.0:
+        if decay[i] == 1.0 or before < least or total - before < least or inside <= 0.0 or volume - inside <= 0.0:
             continue
         here = left[i] * right[i] * (1.0 / inside + 1.0 / (volume - inside))
         if here < value:

@@ -1,0 +1,192 @@
+"""Objectives against their naive twins and finite differences, and the search itself."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+from tests import naive
+
+from ravine.cuts import pursuit
+from ravine.cuts.mdh import PenalisedDensity, minimum_density_cut
+from ravine.cuts.ncut import NormalisedCut, ncut_cut
+from ravine.cuts.pursuit import make_starts, pursue, search
+from ravine.matrix import moments, weighted_sum
+
+OBJECTIVES = {
+    "ncut": lambda exact, scale: NormalisedCut(scale, 0.01, exact_rows=exact),
+    "density, bound 0": lambda exact, scale: PenalisedDensity(scale, 0.0, 1e-9, exact_rows=exact),
+    "density, bound 0.5": lambda exact, scale: PenalisedDensity(scale, 0.5, 1e-9, exact_rows=exact),
+}
+each_objective = pytest.mark.parametrize("make", OBJECTIVES.values(), ids=OBJECTIVES)
+
+
+def cloud(rng, n=80, d=4):
+    X = rng.normal(size=(n, d))
+    X[: n // 2, 0] += 3
+    weights = rng.integers(1, 4, size=n).astype(float)
+    return X, weights, moments(X, weights)
+
+
+@each_objective
+@pytest.mark.parametrize("exact", [10**6, 0], ids=["exact", "binned"])
+@pytest.mark.parametrize("scale", [0.3, 1.0, 20.0])
+def test_gradient_agrees_with_finite_differences(make, exact, scale, rng):
+    X, weights, about = cloud(rng)
+    objective = make(exact, scale)
+
+    def value(v):
+        unit = v / np.linalg.norm(v)
+        return objective((X - about.mean) @ unit, weights)[0]
+
+    for _ in range(5):
+        v = rng.normal(size=4)
+        unit = v / np.linalg.norm(v)
+        c = objective((X - about.mean) @ unit, weights)[2]()
+        by_direction = weighted_sum(X, c) - c.sum() * about.mean
+        gradient = (by_direction - (by_direction @ unit) * unit) / np.linalg.norm(v)
+        differences = [(value(v + 1e-7 * e) - value(v - 1e-7 * e)) / 2e-7 for e in np.eye(4)]
+        assert_allclose(gradient, differences, atol=1e-6 * max(np.abs(differences).max(), 1e-2))
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.5, 30.0])
+def test_ncut_of_rows_agrees_with_naive(scale, rng):
+    values, weights = rng.normal(size=40), rng.integers(1, 3, size=40).astype(float)
+    assert NormalisedCut(scale, 0.01)(values, weights)[0] == pytest.approx(naive.best_ncut(values, weights, scale))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.4, 1.0])
+def test_penalised_density_agrees_with_naive(alpha, rng):
+    values, weights = rng.normal(size=60), rng.integers(1, 3, size=60).astype(float)
+    values -= np.average(values, weights=weights)
+    ours, place, _ = PenalisedDensity(0.3, alpha, 1e-9)(values, weights)
+    assert ours == pytest.approx(naive.least_penalised_density(values, weights, 0.3, alpha), rel=1e-3)
+    assert abs(place) <= alpha * np.sqrt(np.average(values**2, weights=weights)) + 0.1 * 0.3
+
+
+@each_objective
+def test_binned_value_is_near_the_exact_one(make, rng):
+    values = np.concatenate([rng.normal(size=800), rng.normal(5, 1, size=700)])
+    values -= values.mean()
+    exact, binned = (make(rows, 0.4)(values, np.ones(1500)) for rows in (10**6, 0))
+    assert binned[0] == pytest.approx(exact[0], rel=0.03)
+    assert np.mean((values < exact[1]) != (values < binned[1])) <= 0.001
+
+
+@each_objective
+def test_integer_weights_equal_repeated_rows(make, rng):
+    values, repeats = rng.normal(size=50), rng.integers(1, 4, size=50)
+    values -= np.average(values, weights=repeats)
+    often = np.repeat(values, repeats)
+    once, repeated = make(10**6, 0.7)(values, repeats.astype(float)), make(10**6, 0.7)(often, np.ones(len(often)))
+    assert once[0] == pytest.approx(repeated[0], rel=1e-9)
+    assert once[1] == pytest.approx(repeated[1], abs=1e-6)
+
+
+@dataclass
+class Quadratic:
+    """Σ wᵢ (tᵢ - targetᵢ)², least where the direction is the one that made the target."""
+
+    target: np.ndarray
+    tolerance: float = 1e-14
+
+    def __call__(self, values, weights):
+        gap = values - self.target
+        return float(weights @ gap**2), 0.0, lambda: 2 * weights * gap
+
+
+def test_search_finds_the_minimum_of_a_smooth_function(rng):
+    X = rng.normal(size=(200, 6))
+    X -= X.mean(axis=0)
+    best = rng.normal(size=6)
+    best /= np.linalg.norm(best)
+    found = search(X, np.ones(200), np.zeros(6), Quadratic(X @ best), np.eye(6)[0])
+    assert_allclose(found.direction, best, atol=1e-5)
+
+
+@each_objective
+@pytest.mark.parametrize("as_csr", [False, True])
+def test_end_of_a_search_is_no_worse_than_its_neighbours(make, as_csr, rng):
+    objective = make(10**6, 2.0)
+    X, weights, about = cloud(rng, n=300)
+    found = search(sparse.csr_array(X) if as_csr else X, weights, about.mean, objective, np.eye(4)[0])
+    for _ in range(50):
+        v = found.direction + 0.05 * rng.normal(size=4)
+        v /= np.linalg.norm(v)
+        assert objective((X - about.mean) @ v, weights)[0] >= found.value - 1e-4
+
+
+def test_large_nodes_end_at_a_stationary_point_of_all_rows(rng, monkeypatch):
+    monkeypatch.setattr(pursuit, "COARSE_ABOVE", 1000)
+    monkeypatch.setattr(pursuit, "COARSE_ROWS", 300)
+    X, _, _ = cloud(rng, n=4000)
+    about = moments(X, np.ones(4000))
+    objective = NormalisedCut(5.0, 0.01)
+    found = pursue(X, np.ones(4000), about.mean, objective, np.eye(4)[0])
+    c = objective((X - about.mean) @ found.direction, np.ones(4000))[2]()
+    by_direction = weighted_sum(X, c) - c.sum() * about.mean
+    gradient = by_direction - (by_direction @ found.direction) * found.direction
+    assert np.linalg.norm(gradient) < 2e-3
+    alone = search(X, np.ones(4000), about.mean, objective, np.eye(4)[0])
+    assert abs(found.direction @ alone.direction) > 0.999
+
+
+@pytest.mark.parametrize("init", ["pca", 1, 2])
+def test_starts_are_principal_components(init, rng):
+    X = rng.normal(size=(100, 3)) * [3, 2, 1]
+    about = moments(X, np.ones(100))
+    starts = make_starts(init)(X, np.ones(100), about)
+    assert starts.shape == (1 if init == "pca" else init, 3)
+    assert_allclose(starts[0], naive.principal_direction(X, np.ones(100)), atol=1e-9)
+
+
+def test_starts_may_be_given_or_made(rng):
+    X = rng.normal(size=(10, 3))
+    about = moments(X, np.ones(10))
+    for init in ([[0, 3, 0]], lambda rows: np.array([0.0, 3, 0])):
+        assert_allclose(make_starts(init)(X, np.ones(10), about), [[0, 1, 0]])
+    for bad in ([[0, 0, 0]], [[1, 2]], [[np.nan, 1, 1]]):
+        with pytest.raises(ValueError, match=r"init gives directions of shape .* 3 finite numbers"):
+            make_starts(bad)(X, np.ones(10), about)
+
+
+def separable(rng, gap=2.0):
+    """Two clouds apart along a slanted direction, much noise along the others."""
+    X = rng.normal(size=(120, 3)) * [0.3, 2, 2]
+    X[60:, 0] += gap
+    rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    return X @ rotation
+
+
+def test_cuts_separate_what_is_separable(rng):
+    X = separable(rng, gap=4.0)
+    about = moments(X, np.ones(120))
+    starts = make_starts(3)
+    for cut in (
+        ncut_cut(X, np.ones(120), about, starts=starts, scale=100.0),
+        ncut_cut(X, np.ones(120), about, starts=starts, scale=100.0, margin=True),
+        minimum_density_cut(X, np.ones(120), about, starts=starts, bandwidth=0.9, alphas=(0.0, 0.9)),
+        minimum_density_cut(X, np.ones(120), about, starts=starts, bandwidth=0.9, alphas=(0.0, 0.9), margin=True),
+    ):
+        side = cut.goes_left(X)
+        assert side[:60].all() != side[60:].all()
+        assert side[:60].sum() in (0, 60)
+        assert cut.relative_depth > 0.5
+
+
+def test_shrinking_scale_widens_the_margin(rng):
+    X = separable(rng, gap=4.0)
+    about = moments(X, np.ones(120))
+
+    def margin(cut):
+        return np.abs(X @ cut.normal - cut.offset).min()
+
+    options = {"starts": make_starts(3), "scale": 100.0}
+    plain = ncut_cut(X, np.ones(120), about, **options)
+    wide = ncut_cut(X, np.ones(120), about, margin=True, **options)
+    assert margin(wide) > margin(plain)
+    options = {"starts": make_starts(3), "bandwidth": 0.9, "alphas": (0.0, 0.9)}
+    plain = minimum_density_cut(X, np.ones(120), about, **options)
+    wide = minimum_density_cut(X, np.ones(120), about, margin=True, **options)
+    assert margin(wide) > 0.98 * margin(plain)
