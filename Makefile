@@ -21,7 +21,8 @@ lint: $(VENV)/.lint
 # make bench DATA=folder-of-parquet-files
 bench: $(VENV)/.test
 	@test -n "$(DATA)" || { echo "say where the data sets are: make bench DATA=folder"; exit 2; }
-	$(BIN)/python -m benchmarks.papers.table_4_3 $(DATA) --out results
+	$(BIN)/python -m benchmarks.papers.tables_4_2_and_4_3 $(DATA) --out results --limit 120
+	$(BIN)/python -m benchmarks.papers.tables_6 $(DATA) --out results --limit 120
 	$(BIN)/python -m benchmarks.peers.bisecting $(DATA) --out results
 	$(BIN)/python -m benchmarks.peers.predict --out results
 

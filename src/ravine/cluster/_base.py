@@ -2,8 +2,9 @@
 
 import warnings
 from collections.abc import Callable
+from copy import copy
 from functools import cache, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,6 +81,22 @@ class TreeClusterer(
         """
         check_is_fitted(self)
         return self.tree_.signed_distance(self._check_rows(X, reset=False), self.n_jobs)
+
+    def cut_to(self, n_clusters: int) -> Self:
+        """This model with its first ``n_clusters - 1`` cuts, fitted; itself it stays as it is."""
+        check_is_fitted(self)
+        return self._with_coarser_tree(self.tree_.cut_to(n_clusters))
+
+    def prune(self, node: int) -> Self:
+        """This model with all below `node` made one cluster, fitted; itself it stays as it is."""
+        check_is_fitted(self)
+        return self._with_coarser_tree(self.tree_.prune(node))
+
+    def _with_coarser_tree(self, tree: HyperplaneTree) -> Self:
+        model = copy(self)
+        model.tree_, model.n_clusters_ = tree, tree.n_clusters
+        model.labels_ = self.tree_.labels_in(tree)[self.labels_]
+        return model
 
     @property
     def _n_features_out(self) -> int:

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine.cluster._base import TreeClusterer
 from ravine.cuts.principal import antimode_cut, mean_cut, principal_direction
-from ravine.tree.grow import ORDERS, Order
+from ravine.tree.grow import ORDERS, FindCut, Order
 
 
 class PDDP(TreeClusterer):
@@ -151,15 +151,15 @@ class PDDP(TreeClusterer):
         if tested:
             direction = partial(principal_direction, n_jobs=self.n_jobs)
             self._grow_tested(rows, weights, direction, bandwidth=self.bandwidth, **options)
-        elif self.split == "density":
-            size = options["min_cluster_size"]
-            find_cut = partial(antimode_cut, bandwidth=self.bandwidth, min_cluster_size=size, n_jobs=self.n_jobs)
-            self._grow(rows, find_cut, sample_weight=weights, **options)
-            self._warn_if_short("a smaller bandwidth finds more valleys, split='mean' needs none")
         else:
-            self._grow(rows, partial(mean_cut, n_jobs=self.n_jobs), sample_weight=weights, **options)
-            self._warn_if_short("rows that are equal cannot be told apart")
+            self._grow(rows, self._find_cut(options["min_cluster_size"]), sample_weight=weights, **options)
+            self._warn_if_short("a smaller bandwidth finds more valleys, split='mean' needs none")
         return self
+
+    def _find_cut(self, min_cluster_size: float) -> FindCut:
+        if self.split == "mean":
+            return partial(mean_cut, n_jobs=self.n_jobs)
+        return partial(antimode_cut, bandwidth=self.bandwidth, min_cluster_size=min_cluster_size, n_jobs=self.n_jobs)
 
     def _order(self) -> Order:
         if self.split_order != "auto":

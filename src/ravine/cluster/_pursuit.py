@@ -1,6 +1,7 @@
 """What the methods that search for a direction have in common: starts, growth told k or by evidence, other pictures."""
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -10,12 +11,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ravine.cluster._base import TreeClusterer
 from ravine.cuts import Cut
 from ravine.cuts.pursuit import make_starts
 from ravine.matrix import Floats, Matrix, Moments, moments
-from ravine.tree.grow import ORDERS, Order
+from ravine.tree.grow import ORDERS, FindCut, Order
 
 VALLEY_BANDWIDTH = 1.06
 """Factor of the bandwidth in the valley test."""
@@ -56,7 +58,7 @@ class PursuitClusterer(TreeClusterer):
         weights = self._check_weights(sample_weight, rows)
         tested = self.n_clusters is None
         size = self._least_size(weights, tested)
-        find_cut = partial(self._cut_finder(size), starts=make_starts(self.init, self.n_jobs), n_jobs=self.n_jobs)
+        find_cut = self._find_cut(size)
         options: dict[str, Any] = {"min_cluster_size": size, "max_depth": self.max_depth, "order": self._order()}
         if tested:
             self._grow_tested(
@@ -66,6 +68,69 @@ class PursuitClusterer(TreeClusterer):
             self._grow(rows, find_cut, sample_weight=weights, **options)
             self._warn_if_short("rows that are equal cannot be told apart; a smaller min_cluster_size may help")
         return self
+
+    def split(self, node: int, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """This model with the cluster `node` cut in two by its method, fitted; itself it stays as it is.
+
+        Parameters
+        ----------
+        node : int
+            A leaf of ``tree_``.
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            Rows to find the cut with, those of `fit` as a rule; those that do not reach the node are left aside.
+            `labels_` of the new model are theirs.
+        sample_weight : array-like of shape (n_rows,), optional
+        """
+        check_is_fitted(self)
+        rows = self._check_rows(X, reset=False)
+        weights = self._check_weights(sample_weight, rows)
+        here = np.flatnonzero((self.tree_.apply(rows, self.n_jobs) == node) & (weights > 0))
+        cut = None
+        if len(here) > 1:
+            X_node, w_node = rows[here], weights[here]
+            cut = self._find_cut(1.0)(X_node, w_node, moments(X_node, w_node, self.n_jobs))
+        if cut is None:
+            raise ValueError(f"no cut was found for node {node}: {len(here)} of the rows of X reach it")
+        model = copy(self)
+        model.tree_ = self.tree_.split(node, cut, rows, weights)
+        model.labels_ = model.tree_.predict(rows, self.n_jobs)
+        model.n_clusters_ = model.tree_.n_clusters
+        return model
+
+    def projection(self, X: ArrayLike, n_components: int = 2) -> Floats:
+        """Orthogonal directions on which the rows show their structure, for pictures.
+
+        The first is the direction of the cut of all rows; each further one is that of the rows with the directions
+        before it taken out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        n_components : int, default=2
+
+        Returns
+        -------
+        directions : ndarray of shape (n_components, n_features)
+            Orthonormal rows; ``X @ directions.T`` is the picture. Fewer where the rows vary along fewer.
+        """
+        rows = np.array(validate_data(self, X, dtype=np.float64, reset=not hasattr(self, "n_features_in_")))
+        weights = np.ones(len(rows))
+        directions: list[Floats] = []
+        for _ in range(min(n_components, rows.shape[1])):
+            cut = self._find_cut(1.0)(rows, weights, moments(rows, weights, self.n_jobs))
+            if cut is None:
+                break
+            normal = cut.normal
+            for before in directions:  # rounding only: the rows no longer vary along them
+                normal = normal - (normal @ before) * before
+            normal = normal / np.linalg.norm(normal)
+            directions.append(normal)
+            rows -= np.outer(rows @ normal, normal)
+        return np.array(directions).reshape(-1, rows.shape[1])
+
+    def _find_cut(self, min_cluster_size: float) -> FindCut:
+        starts = make_starts(self.init, self.n_jobs)
+        return partial(self._cut_finder(min_cluster_size), starts=starts, n_jobs=self.n_jobs)
 
     def _cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
         """The method: finds a cut of some rows, given `starts` and `n_jobs`."""

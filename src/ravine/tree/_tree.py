@@ -270,6 +270,26 @@ class HyperplaneTree:
         sides = here[goes_left], here[~goes_left]
         return [moments(X[rows], weights[rows]) if weights[rows].sum() > 0 else None for rows in sides]
 
+    def labels_in(self, coarser: "HyperplaneTree") -> Ints:
+        """The label in `coarser`, a tree made from this one by `cut_to` or `prune`, of each label of this one."""
+        out = np.empty(self.n_clusters, dtype=np.int64)
+        pairs = [(0, 0)]
+        while pairs:
+            mine, theirs = pairs.pop()
+            if coarser.is_leaf[theirs]:
+                below = self.label[mine : self._end(mine)]
+                out[below[below >= 0]] = coarser.label[theirs]
+            else:
+                pairs.append((int(self.left[mine]), int(coarser.left[theirs])))
+                pairs.append((int(self.right[mine]), int(coarser.right[theirs])))
+        return out
+
+    def _end(self, node: int) -> int:
+        """One more than the largest number below a node: in preorder a subtree is a range."""
+        while not self.is_leaf[node]:
+            node = int(self.right[node])
+        return node + 1
+
     def ranked(self, rank: ArrayLike) -> "HyperplaneTree":
         """The same tree with another sequence of cuts for `cut_to`; a cut's rank must exceed its parent's."""
         return HyperplaneTree(**{**asdict_shallow(self), "rank": np.asarray(rank)})
