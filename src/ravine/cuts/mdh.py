@@ -8,11 +8,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ravine import kernels
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import REACH, Line, normal_bandwidth, projected_density, relative_depth_at
+from ravine.cuts.density import MAX_BINS, REACH, normal_bandwidth, projected_density, relative_depth_at
 from ravine.cuts.pursuit import COARSE_ABOVE, Starts, search, spread_sample
 from ravine.cuts.valley import strongest_valley
 from ravine.matrix import Floats, Matrix, Moments, project
@@ -56,38 +54,13 @@ class PenalisedDensity:
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         """Least penalised density, where it is, and its derivatives by the values."""
-        h, count = self.bandwidth, weights.sum()
-        norm = 1.0 / (math.sqrt(2 * math.pi) * count)
-        deviation = math.sqrt(weights @ values**2 / count)
-        bound = self.alpha * deviation
+        h, exact = self.bandwidth, len(values) <= self.exact_rows
         steepest = 1.0 / (math.sqrt(2 * math.pi * math.e) * h * h)  # the slope of no density exceeds this
-        weight = steepest / (OUTSIDE * h) ** (POWER - 1)
-
-        line = Line.around(values, h / STEPS_PER_BANDWIDTH)
-        mass, grid = line.bin(values, weights), line.grid()
-        reach = int(REACH * h / line.step) + 1
-        kernel = np.exp(-0.5 * (np.arange(reach) * (line.step / h)) ** 2) * (norm / h)
-        penalised = kernels.density.smooth(mass, kernel) + weight * np.maximum(np.abs(grid) - bound, 0) ** POWER
-        j = int(penalised.argmin())
-
-        exact = len(values) <= self.exact_rows
-        near = slice(max(j - reach, 0), j + reach + 1)
-        positions, masses = (values, weights * norm) if exact else (grid[near], mass[near] * norm)
-        b = kernels.penalty.refine(grid[j] - line.step, grid[j] + line.step, positions, masses, h, bound, weight, POWER)
-        over = max(abs(b) - bound, 0.0)
-        value = float(masses @ np.exp(-0.5 * ((b - positions) / h) ** 2) / h + weight * over**POWER)
-
-        def derivatives() -> Floats:
-            if exact:
-                u = (b - values) / h
-                out = masses * u * np.exp(-0.5 * u * u) / (h * h)
-            else:
-                out = line.slopes(norm * np.exp(-0.5 * ((b - grid) / h) ** 2) / h, values, weights)
-            if over > 0 and deviation > 0:  # the bound moves with the deviation
-                out -= weight * POWER * over ** (POWER - 1) * self.alpha * weights * values / (count * deviation)
-            return out
-
-        return value, float(b), derivatives
+        steepness = steepest / (OUTSIDE * h) ** (POWER - 1)
+        grid = (h / STEPS_PER_BANDWIDTH, REACH, MAX_BINS)
+        least = kernels.penalty.least(values, weights, h, self.alpha, steepness, POWER, *grid, exact)
+        value, b, low, step, n_bins, pull = least
+        return value, b, lambda: kernels.penalty.slopes_at(values, weights, b, h, low, step, n_bins, pull, exact)
 
 
 def minimum_density_cut(

@@ -1,8 +1,13 @@
-"""The density on a line with a penalty away from its mean (Hofmeyr 2016, eq. 2.10), near one of its minima."""
+"""The least density on a line with a penalty away from its mean (Hofmeyr 2016, eq. 2.10), and its derivatives.
+
+The line is searched on a grid, O(n + bins), and the minimum refined between two grid points: over the values themselves
+where they are few, over the grid where they are many.
+"""
 
 import numpy as np
 
 from ravine.kernels._compile import kernel
+from ravine.kernels.density import bin_linear, slopes, smooth
 
 
 @kernel
@@ -38,3 +43,81 @@ def refine(low, high, positions, mass, bandwidth, bound, weight, power):
             return new
         b = new
     return b
+
+
+@kernel
+def least(values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_bins, exact):
+    """Least penalised density of values whose mean is zero: (value, place, low, step, n_bins, pull).
+
+    Parameters
+    ----------
+    alpha : float
+        The penalty begins at so many standard deviations; it is `steepness` times the distance to the `power`.
+    grid_step, reach, max_bins : float, float, int
+        Step of the grid, bandwidths where the kernel is cut off, and the most grid points.
+    exact : bool
+        Sum over the values near the minimum, not over the grid.
+
+    Returns
+    -------
+    value, place : float
+    low, step, n_bins : the grid
+    pull : float
+        The derivative of the value by a value x is that of the density minus pull · w · x.
+    """
+    count, square, lowest, highest = 0.0, 0.0, np.inf, -np.inf
+    for i in range(values.shape[0]):
+        count += w[i]
+        square += w[i] * values[i] * values[i]
+        lowest, highest = min(lowest, values[i]), max(highest, values[i])
+    deviation = np.sqrt(square / count)
+    bound = alpha * deviation
+    norm = 1.0 / (np.sqrt(2.0 * np.pi) * count)
+
+    step = max(grid_step, (highest - lowest) / (max_bins - 4))
+    first = np.floor(lowest / step) - 1.0
+    low = first * step
+    n_bins = int(np.ceil(highest / step) - first) + 2
+    mass = bin_linear(values, w, low, step, n_bins)
+    n_reach = int(reach * bandwidth / step) + 1
+    table = np.exp(-0.5 * (np.arange(n_reach) * (step / bandwidth)) ** 2) * (norm / bandwidth)
+    density = smooth(mass, table)
+    j, smallest = 0, np.inf
+    for k in range(n_bins):
+        over = max(abs(low + k * step) - bound, 0.0)
+        here = density[k] + steepness * over**power
+        if here < smallest:
+            j, smallest = k, here
+
+    if exact:
+        positions, masses = values, w * norm
+    else:
+        start, stop = max(j - n_reach, 0), min(j + n_reach + 1, n_bins)
+        positions, masses = low + step * np.arange(start, stop), mass[start:stop] * norm
+    place = low + j * step
+    b = refine(place - step, place + step, positions, masses, bandwidth, bound, steepness, power)
+    over = max(abs(b) - bound, 0.0)
+    value = steepness * over**power
+    for i in range(positions.shape[0]):
+        u = (b - positions[i]) / bandwidth
+        value += masses[i] * np.exp(-0.5 * u * u) / bandwidth
+    pull = 0.0
+    if over > 0.0 and deviation > 0.0:
+        pull = steepness * power * over ** (power - 1.0) * alpha / (count * deviation)
+    return value, b, low, step, n_bins, pull
+
+
+@kernel
+def slopes_at(values, w, b, bandwidth, low, step, n_bins, pull, exact):
+    """Derivatives of the least penalised density by the values, from what `least` returned."""
+    count = w.sum()
+    norm = 1.0 / (np.sqrt(2.0 * np.pi) * count * bandwidth)
+    if exact:
+        u = (b - values) / bandwidth
+        out = w * norm * u * np.exp(-0.5 * u * u) / bandwidth
+    else:
+        potential = norm * np.exp(-0.5 * ((b - (low + step * np.arange(n_bins))) / bandwidth) ** 2)
+        out = slopes(values, w, low, step, potential)
+    for i in range(values.shape[0]):
+        out[i] -= pull * w[i] * values[i]
+    return out

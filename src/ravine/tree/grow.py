@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
+from scipy import sparse
 
 from ravine.blocks import map_both
 from ravine.cuts import Cut
@@ -90,6 +91,7 @@ def grow(
     """
     n_rows = X.shape[0]
     weights = np.ones(n_rows) if sample_weight is None else sample_weight
+    row_length = X.nnz / n_rows if sparse.issparse(X) else X.shape[1]
     rank_leaf = ORDERS[order] if isinstance(order, str) else order
     rows = np.arange(n_rows)
     nodes: list[_Node] = []
@@ -129,7 +131,7 @@ def grow(
         node.rank, n_leaves = n_leaves, n_leaves + 1
         below = (node.depth + 1, look_ahead if node.believed else node.credit - 1, n_leaves != n_clusters)
         children = [(node.start, middle, *below), (middle, node.stop, *below)]
-        left, right = map_both(lambda child: examine(*child), children, n_jobs)
+        left, right = map_both(lambda child: examine(*child), children, len(mine) * row_length, n_jobs)
         node.children = (add(left), add(right))
         if on_split is not None:
             on_split(n_leaves)
