@@ -21,6 +21,9 @@ EXACT_ROWS = 1000
 
 BINS_PER_DEVIATION = 128
 
+TOLERANCE = 4e-6
+"""Decrease at which a search ends, in units of how much NCut varies; ten times as much changes partitions."""
+
 MARGIN_SHRINK, MARGIN_STEPS, MARGIN_SIDE = 5.0, 12, 0.2
 """For the large margin σ is divided by the first number, at most so often; a side has the third share of the rows."""
 
@@ -47,8 +50,8 @@ class NormalisedCut:
 
     @property
     def tolerance(self) -> float:
-        """NCut lies between 0 and 1, near 1 where σ is large; 1e-6 changes partitions (measured)."""
-        return 1e-7
+        """Against how much NCut varies: less than 1 by about the deviation of the rows over σ, where σ is large."""
+        return TOLERANCE * min(BINS_PER_DEVIATION * self.step / self.scale, 1.0)
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         """Least NCut, where it is, and its derivatives by the values."""

@@ -1,7 +1,7 @@
 """Grow a tree of cuts, the most promising leaf first.
 
 Rows move by index: beside the data there is one permutation of the rows, one side for each row, and a contiguous copy
-of the rows at work, at most those of the two children of one node, which are searched at the same time.
+of the rows at work: those of one node, or of two children that together have no more than half of the data.
 """
 
 import heapq
@@ -131,7 +131,9 @@ def grow(
         node.rank, n_leaves = n_leaves, n_leaves + 1
         below = (node.depth + 1, look_ahead if node.believed else node.credit - 1, n_leaves != n_clusters)
         children = [(node.start, middle, *below), (middle, node.stop, *below)]
-        left, right = map_both(lambda child: examine(*child), children, len(mine) * row_length, n_jobs)
+        # Two children at once hold copies of all their rows: not where that is more than half of the data.
+        n_cells = len(mine) * row_length if 2 * len(mine) <= n_rows else 0
+        left, right = map_both(lambda child: examine(*child), children, n_cells, n_jobs)
         node.children = (add(left), add(right))
         if on_split is not None:
             on_split(n_leaves)
