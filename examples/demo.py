@@ -6,14 +6,14 @@ from pathlib import Path
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from ravine import PDDP, plot
+from ravine import NCutH, plot
 
 
 def main() -> None:
     """Fit, print a table, write the picture."""
     digits = load_digits()
     start = time.perf_counter()
-    model = PDDP().fit(digits.data)
+    model = NCutH().fit(digits.data)
     seconds = time.perf_counter() - start
     tree = model.tree_
 
