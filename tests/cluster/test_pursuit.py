@@ -132,3 +132,11 @@ def test_margin_keeps_a_fifth_on_either_side_or_a_valley(method):
 def test_equal_rows_cannot_be_cut(method):
     with pytest.warns(ConvergenceWarning, match="found 1 of the 2 clusters"):
         method(2).fit(np.ones((20, 3)))
+
+
+@each
+def test_unit_of_the_data_does_not_matter(method):
+    X = load_wine().data
+    labels = method(6).fit(X).labels_
+    for factor in (2.0**20, 2.0**-20, 2.0**200):
+        assert_array_equal(method(6).fit(factor * X).labels_, labels)

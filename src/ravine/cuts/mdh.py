@@ -44,23 +44,31 @@ class PenalisedDensity:
         Bound of the cut, in standard deviations of the projected rows.
     tolerance : float
         Decrease of the density at which a search ends.
+    unit : float, default=1
+        Length in which distances are measured: steps of the search do not depend on the unit of the data.
     exact_rows : int
     """
 
     bandwidth: float
     alpha: float
     tolerance: float
+    unit: float = 1.0
     exact_rows: int = EXACT_ROWS
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         """Least penalised density, where it is, and its derivatives by the values."""
-        h, exact = self.bandwidth, len(values) <= self.exact_rows
+        h, exact = self.bandwidth / self.unit, len(values) <= self.exact_rows
+        values = values / self.unit
         steepest = 1.0 / (math.sqrt(2 * math.pi * math.e) * h * h)  # the slope of no density exceeds this
         steepness = steepest / (OUTSIDE * h) ** (POWER - 1)
         grid = (h / STEPS_PER_BANDWIDTH, REACH, MAX_BINS)
         least = kernels.penalty.least(values, weights, h, self.alpha, steepness, POWER, *grid, exact)
         value, b, low, step, n_bins, pull = least
-        return value, b, lambda: kernels.penalty.slopes_at(values, weights, b, h, low, step, n_bins, pull, exact)
+
+        def derivatives() -> Floats:
+            return kernels.penalty.slopes_at(values, weights, b, h, low, step, n_bins, pull, exact) / self.unit
+
+        return value, b * self.unit, derivatives
 
 
 def minimum_density_cut(
@@ -114,6 +122,7 @@ class _Path:
 
     bandwidth: float
     tolerance: float
+    unit: float
     alphas: Sequence[float]
 
     @classmethod
@@ -134,13 +143,14 @@ class _Path:
             return None
         deviation = math.sqrt(weights @ values**2 / about.count)
         h = float(bandwidth(deviation, about.count)) if callable(bandwidth) else h
-        return cls(h, TOLERANCE / (math.sqrt(2 * math.pi) * deviation), alphas)
+        unit = math.sqrt(about.sum_sq / (about.count * X.shape[1]))
+        return cls(h, TOLERANCE * unit / (math.sqrt(2 * math.pi) * deviation), unit, alphas)
 
     def follow(self, X: Matrix, weights: Floats, about: Moments, start: Floats, n_jobs: int | None) -> Cut:
         """Cut at the end of the path that begins at `start`."""
         direction, kept = start, None
         for alpha in self.alphas:
-            objective = PenalisedDensity(self.bandwidth, alpha, self.tolerance)
+            objective = PenalisedDensity(self.bandwidth, alpha, self.tolerance, self.unit)
             found = search(X, weights, about.mean, objective, direction, n_jobs)
             direction = found.direction
             values = project(X, direction, n_jobs) - about.mean @ direction
