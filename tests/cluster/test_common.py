@@ -248,3 +248,23 @@ def test_one_row_is_one_cluster():
 def test_more_clusters_than_rows_are_refused():
     with pytest.raises(ValueError, match="n_samples=2 is fewer than n_clusters=3: ask for at most 2"):
         PDDP(n_clusters=3).fit([[1.0], [2.0]])
+
+
+@each
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "X", [[[0.0], [1.0]], [[0.0, 2.0], [1.0, 2.0]], [[3.0], [3.0]]], ids=["line", "plane", "equal"]
+)
+def test_two_rows_are_one_or_two_clusters(model, X):
+    asked = None if model.n_clusters is None else 2
+    fitted = clone(model).set_params(n_clusters=asked).fit(X)
+    assert fitted.n_clusters_ <= (2 if X[0] != X[1] else 1)
+    assert_array_equal(fitted.predict(X), fitted.labels_)
+
+
+@each
+def test_copies_of_every_row_leave_the_clusters(model, blobs):
+    X = blobs[0]
+    twice = clone(model).fit(np.repeat(X, 2, axis=0))
+    assert adjusted_rand_score(twice.labels_[::2], clone(model).fit(X).labels_) > 0.85
+    assert_array_equal(twice.labels_[::2], twice.labels_[1::2])
