@@ -1,5 +1,6 @@
 """What the methods that search for a direction have in common: starts, growth told k or by evidence, other pictures."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from functools import partial
@@ -23,7 +24,7 @@ VALLEY_BANDWIDTH = 1.06
 """Factor of the bandwidth in the valley test."""
 
 
-class PursuitClusterer(TreeClusterer):
+class PursuitClusterer(TreeClusterer, ABC):
     """Base of the estimators that cut across directions found by `ravine.cuts.pursuit`."""
 
     init: str | int | ArrayLike | Callable[..., ArrayLike]
@@ -132,12 +133,13 @@ class PursuitClusterer(TreeClusterer):
         starts = make_starts(self.init, self.n_jobs)
         return partial(self._cut_finder(min_cluster_size), starts=starts, n_jobs=self.n_jobs)
 
+    @abstractmethod
     def _cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
         """The method: finds a cut of some rows, given `starts` and `n_jobs`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _order(self) -> Order:
-        raise NotImplementedError
+        """Which leaf is cut next."""
 
 
 def _direction_of(find_cut: Callable[..., Cut | None], n_jobs: int | None) -> Callable[..., Floats | None]:
