@@ -54,6 +54,14 @@ class ProjectedDensity:
         lower_mode = min(self.density[left_mode], self.density[right_mode])
         return float(lower_mode / max(self.density[valley], floor) - 1)
 
+    def relative_depth_at(self, place: float) -> float:
+        """Relative depth of a cut at `place`: 0 where it does not lie between two modes and below both."""
+        here = self.index(place)
+        for _, left_mode, right_mode, _ in self.valleys():
+            if left_mode < here < right_mode:
+                return max(self.relative_depth(here, left_mode, right_mode), 0.0)
+        return 0.0
+
 
 def normal_bandwidth(values: Floats, weights: Floats, factor: float) -> float:
     """Bandwidth ``factor * σ * n^(-1/5)``, n the total weight; 0 for values that differ by rounding at most."""
@@ -77,22 +85,6 @@ def projected_density(values: Floats, weights: Floats, bandwidth: float) -> Proj
     return ProjectedDensity(float(low), float(step), kernels.density.smooth(counts, kernel), bandwidth, float(count))
 
 
-def relative_depth_at(
-    place: float, values: Floats, weights: Floats, along: ProjectedDensity | None = None, factor: float = 0.9
-) -> float:
-    """Relative depth of a cut at `place`: 0 where it does not lie between two modes and below both."""
-    if along is None:
-        bandwidth = normal_bandwidth(values, weights, factor)
-        if not bandwidth > 0:
-            return 0.0
-        along = projected_density(values, weights, bandwidth)
-    here = along.index(place)
-    for _, left_mode, right_mode, _ in along.valleys():
-        if left_mode < here < right_mode:
-            return max(along.relative_depth(here, left_mode, right_mode), 0.0)
-    return 0.0
-
-
 @dataclass(frozen=True)
 class Line:
     """Grid points ``low + step * i`` around some values, on a lattice that is the same for all directions."""
@@ -108,10 +100,6 @@ class Line:
         step = max(step, (highest - lowest) / (MAX_BINS - 4))
         first = math.floor(lowest / step) - 1
         return cls(first * step, step, math.ceil(highest / step) - first + 2)
-
-    def grid(self) -> Floats:
-        """Positions of the grid points."""
-        return np.asarray(self.low + self.step * np.arange(self.n_bins))
 
     def bin(self, values: Floats, weights: Floats) -> Floats:
         """Weight on each grid point, see `ravine.kernels.density.bin_linear`."""

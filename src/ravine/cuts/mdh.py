@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from ravine import kernels
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import MAX_BINS, REACH, normal_bandwidth, projected_density, relative_depth_at
+from ravine.cuts.density import MAX_BINS, REACH, normal_bandwidth, projected_density
 from ravine.cuts.pursuit import COARSE_ABOVE, Starts, search, spread_sample
 from ravine.cuts.valley import strongest_valley
 from ravine.matrix import Floats, Matrix, Moments, project
@@ -164,8 +164,8 @@ class _Path:
             place = kept.place if valley is None else valley.place
         along = projected_density(kept_values, weights, self.bandwidth)
         offset = float(place + about.mean @ kept.direction)
-        depth = relative_depth_at(place, kept_values, weights, along)
-        return Cut(kept.direction, offset, float(along.density[along.index(place)]), depth)
+        density = float(along.density[along.index(place)])
+        return Cut(kept.direction, offset, density, along.relative_depth_at(place))
 
 
 def _widen_margin(X: Matrix, weights: Floats, about: Moments, path: _Path, cut: Cut, n_jobs: int | None) -> Cut:

@@ -7,7 +7,7 @@ of the rows at work: those of one node, or of two children that together have no
 import heapq
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -45,7 +45,7 @@ class _Node:
     goes_left: Bools | None = None
     children: tuple[int, int] = (-1, -1)
     rank: int = 0
-    believed: bool = field(default=False)
+    believed: bool = False
 
 
 def grow(
