@@ -1,17 +1,20 @@
 """How often a method that is not told the number of clusters splits a single one, and how often it finds several.
 
     python -m benchmarks.peers.level NCutH --draws 40
-    python -m benchmarks.peers.level MDH --draws 10 --only power
+    python -m benchmarks.peers.level MDH --draws 10 --only power --jobs 2
 
 False alarms: one cluster of several shapes, as it is and rounded at one standard deviation. Power: mixtures of two to
-ten unit Gaussians, the two nearest centres 6 or 7 standard deviations apart. Prints a line a cell.
+ten unit Gaussians, the two nearest centres 6 or 7 standard deviations apart, of about equal sizes or with one
+component a tenth of the others. Prints a line a cell; a draw's data depend on its cell and number alone.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from zlib import crc32
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
@@ -28,34 +31,51 @@ SHAPES: dict[str, Draw] = {
     "uniform": lambda rng, n, d: rng.uniform(size=(n, d)),
 }
 SIZES = [(n, d) for n in (100, 500, 5000) for d in (2, 20, 100)]
+MIXTURES = [(6, 500, 1), (6, 1000, 1), (6, 1000, 10), (7, 500, 1), (7, 1000, 1)]
 
 
-def false_alarms(method: Callable[..., object], draws: int, rng: np.random.Generator) -> None:
-    """Print how many draws of one cluster are split, for each shape, rounding and size."""
-    for name, draw in SHAPES.items():
-        for rounded in (False, True):
-            for n, d in SIZES:
-                split = 0
-                for seed in range(draws):
-                    X = draw(rng, n, d)
-                    X = np.round(X / X.std()) if rounded else X
-                    split += method(random_state=seed).fit(X).n_clusters_ > 1  # type: ignore[attr-defined]
-                print(f"{name}{', rounded' if rounded else ''}, n = {n}, d = {d}: {split} of {draws} split", flush=True)
+def draw_one(cell: tuple[str, bool, int, int], seed: int) -> tuple[NDArray[np.float64], int]:
+    """Rows of a single cluster, and 1."""
+    shape, rounded, n, d = cell
+    X = SHAPES[shape](_random(cell, seed), n, d)
+    return (np.round(X / X.std()) if rounded else X), 1
 
 
-def power(method: Callable[..., object], draws: int, rng: np.random.Generator) -> None:
-    """Print how often the number of components of a mixture is found."""
-    for separation in (6, 7):
-        for d in (2, 10, 50):
-            for n in (500, 1000):
-                right = 0
-                for seed in range(draws):
-                    k = int(rng.integers(2, 11))
-                    centres = rng.normal(size=(k, d))
-                    centres *= separation / pdist(centres).min()
-                    X = centres[rng.integers(0, k, n)] + rng.normal(size=(n, d))
-                    right += method(random_state=seed).fit(X).n_clusters_ == k  # type: ignore[attr-defined]
-                print(f"{separation} σ, n = {n}, d = {d}: right in {right} of {draws}", flush=True)
+def draw_mixture(cell: tuple[int, int, int, int], seed: int) -> tuple[NDArray[np.float64], int]:
+    """Rows of a mixture whose first component is smaller than the others by the factor `unequal`, and their number."""
+    separation, n, unequal, d = cell
+    rng = _random(cell, seed)
+    k = int(rng.integers(2, 11))
+    centres = rng.normal(size=(k, d))
+    centres *= separation / pdist(centres).min()
+    share = np.full(k, float(unequal))
+    share[0] = 1.0
+    component = rng.choice(k, size=n, p=share / share.sum())
+    return centres[component] + rng.normal(size=(n, d)), k
+
+
+def _random(cell: tuple[object, ...], seed: int) -> np.random.Generator:
+    return np.random.default_rng([crc32(repr(cell).encode()), seed])
+
+
+def _found(method: str, draw: Callable[..., tuple[NDArray[np.float64], int]], cell: object, seed: int) -> bool:
+    X, k = draw(cell, seed)
+    return bool(getattr(ravine, method)(random_state=seed).fit(X).n_clusters_ == k)
+
+
+def cells(only: str | None) -> Iterator[tuple[str, Callable[..., tuple[NDArray[np.float64], int]], object]]:
+    """Description, drawer and cell of everything that is measured."""
+    if only != "power":
+        for shape in SHAPES:
+            for rounded in (False, True):
+                for n, d in SIZES:
+                    about = f"{shape}{', rounded' if rounded else ''}, n = {n}, d = {d}"
+                    yield about, draw_one, (shape, rounded, n, d)
+    if only != "level":
+        for separation, n, unequal in MIXTURES:
+            for d in (2, 10, 50):
+                sizes = f", sizes 1 : {unequal}" if unequal > 1 else ""
+                yield f"{separation} σ, n = {n}, d = {d}{sizes}", draw_mixture, (separation, n, unequal, d)
 
 
 def main() -> None:
@@ -63,12 +83,12 @@ def main() -> None:
     cli.add_argument("method", choices=["PDDP", "NCutH", "MDH"])
     cli.add_argument("--draws", type=int, default=40, help="draws a cell")
     cli.add_argument("--only", choices=["level", "power"])
+    cli.add_argument("--jobs", type=int, default=1, help="processes")
     args = cli.parse_args()
-    method, rng = getattr(ravine, args.method), np.random.default_rng(0)
-    if args.only != "power":
-        false_alarms(method, args.draws, rng)
-    if args.only != "level":
-        power(method, args.draws, rng)
+    with joblib.Parallel(args.jobs) as parallel:
+        for about, draw, cell in cells(args.only):
+            right = sum(parallel(joblib.delayed(_found)(args.method, draw, cell, seed) for seed in range(args.draws)))
+            print(f"{about}: right in {right} of {args.draws}", flush=True)
 
 
 if __name__ == "__main__":

@@ -117,6 +117,19 @@ def test_end_of_a_search_is_no_worse_than_its_neighbours(make, as_csr, rng):
         assert objective((X - about.mean) @ v, weights)[0] >= found.value - 1e-4
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.9])
+@pytest.mark.parametrize("n", [60, 500])
+def test_compiled_search_agrees_with_the_general_one(alpha, n, rng):
+    X, weights, about = cloud(rng, n=n)
+    objective = PenalisedDensity(1.5, alpha, 1e-7, unit=1.5)  # smooth: rounding must not decide between two valleys
+    for start in np.eye(4):
+        compiled = objective.search(X, weights, about.mean, start)
+        general = search(X, weights, about.mean, objective, start)
+        assert_allclose(compiled.direction, general.direction, atol=1e-6)
+        assert compiled.value == pytest.approx(general.value, rel=1e-9)
+        assert compiled.place == pytest.approx(general.place, abs=1e-6)
+
+
 def test_large_nodes_end_at_a_stationary_point_of_all_rows(rng, monkeypatch):
     monkeypatch.setattr(pursuit, "COARSE_ABOVE", 1000)
     monkeypatch.setattr(pursuit, "COARSE_ROWS", 300)

@@ -8,14 +8,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from scipy import sparse
+
 from ravine import kernels
+from ravine.blocks import BLOCK_CELLS
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import MAX_BINS, REACH, normal_bandwidth, projected_density
-from ravine.cuts.pursuit import COARSE_ABOVE, Starts, search, spread_sample
+from ravine.cuts.pursuit import COARSE_ABOVE, Found, Starts, search, spread_sample
 from ravine.cuts.valley import strongest_valley
 from ravine.matrix import Floats, Matrix, Moments, project
 
-EXACT_ROWS = 1000
+EXACT_ROWS = 200
 """Up to here the density near the cut is summed over the rows themselves."""
 
 STEPS_PER_BANDWIDTH = 8
@@ -59,16 +62,26 @@ class PenalisedDensity:
         """Least penalised density, where it is, and its derivatives by the values."""
         h, exact = self.bandwidth / self.unit, len(values) <= self.exact_rows
         values = values / self.unit
-        steepest = 1.0 / (math.sqrt(2 * math.pi * math.e) * h * h)  # the slope of no density exceeds this
-        steepness = steepest / (OUTSIDE * h) ** (POWER - 1)
-        grid = (h / STEPS_PER_BANDWIDTH, REACH, MAX_BINS)
-        least = kernels.penalty.least(values, weights, h, self.alpha, steepness, POWER, *grid, exact)
-        value, b, low, step, n_bins, pull = least
+        value, b, low, step, n_bins, pull = kernels.penalty.least(values, weights, *self._settings(len(values)))
 
         def derivatives() -> Floats:
             return kernels.penalty.slopes_at(values, weights, b, h, low, step, n_bins, pull, exact) / self.unit
 
         return value, b * self.unit, derivatives
+
+    def search(self, X: Matrix, weights: Floats, mean: Floats, start: Floats, n_jobs: int | None = None) -> Found:
+        """The search of `ravine.cuts.pursuit.search`; a dense matrix of one block is searched in one compiled call."""
+        if sparse.issparse(X) or X.size > BLOCK_CELLS:
+            return search(X, weights, mean, self, start, n_jobs)
+        settings = self._settings(X.shape[0])
+        return Found(*kernels.penalty.search(X, weights, mean, start, self.unit, self.tolerance, *settings))
+
+    def _settings(self, n_rows: int) -> tuple[float, float, float, float, float, float, int, bool]:
+        """What `ravine.kernels.penalty.least` takes beside the values."""
+        h = self.bandwidth / self.unit
+        steepest = 1.0 / (math.sqrt(2 * math.pi * math.e) * h * h)  # the slope of no density exceeds this
+        steepness = steepest / (OUTSIDE * h) ** (POWER - 1)
+        return h, self.alpha, steepness, POWER, h / STEPS_PER_BANDWIDTH, REACH, MAX_BINS, n_rows <= self.exact_rows
 
 
 def minimum_density_cut(
@@ -151,7 +164,7 @@ class _Path:
         direction, kept = start, None
         for alpha in self.alphas:
             objective = PenalisedDensity(self.bandwidth, alpha, self.tolerance, self.unit)
-            found = search(X, weights, about.mean, objective, direction, n_jobs)
+            found = objective.search(X, weights, about.mean, direction, n_jobs)
             direction = found.direction
             values = project(X, direction, n_jobs) - about.mean @ direction
             is_minimum = abs(found.place) < alpha * math.sqrt(weights @ values**2 / weights.sum())

@@ -16,14 +16,6 @@ from ravine import kernels
 from ravine.cuts.principal import principal_directions
 from ravine.matrix import Floats, Ints, Matrix, Moments, project, weighted_sum
 
-MAX_ITERATIONS = 200
-
-MEMORY = 20
-"""Steps that BFGS remembers."""
-
-SUFFICIENT, SHRINK, MAX_SHRINKS = 1e-4, 0.2, 12
-"""A step must bring this share of the decrease that the slope promises, or it is shortened by the second number."""
-
 COARSE_ABOVE, COARSE_ROWS = 20_000, 4_000
 """Nodes with more rows than the first number are searched on a sample of the second first, then to the end on all."""
 
@@ -114,32 +106,25 @@ def search(
     if not np.isfinite(value):
         return Found(v, value, place)
     g = gradient()
-    steps, changes, n_steps = np.empty((MEMORY, len(v))), np.empty((MEMORY, len(v))), 0
+    bfgs = kernels.bfgs
+    steps, changes, n_steps = np.empty((bfgs.MEMORY, len(v))), np.empty((bfgs.MEMORY, len(v))), 0
     small_decreases = 0
-    for _ in range(MAX_ITERATIONS):
-        towards = -kernels.bfgs.inverse_hessian_times(g, steps, changes, n_steps)
+    for _ in range(bfgs.MAX_ITERATIONS):
+        towards = -bfgs.inverse_hessian_times(g, steps, changes, n_steps)
         slope = float(g @ towards)
         length = 1.0
-        for _ in range(MAX_SHRINKS if slope < 0 else 0):
+        for _ in range(bfgs.MAX_SHRINKS if slope < 0 else 0):
             new_value, new_place, gradient = evaluate(v + length * towards)
-            if new_value <= value + SUFFICIENT * length * slope:
+            if new_value <= value + bfgs.SUFFICIENT * length * slope:
                 break
-            length *= SHRINK
+            length *= bfgs.SHRINK
         else:
             if n_steps == 0:
                 break
             n_steps = 0  # the curvature has misled: once more downhill from here
             continue
-        new_g = gradient()
-        step, change = length * towards, new_g - g
-        if step @ change <= 0:
-            n_steps = 0
-        else:
-            if n_steps == MEMORY:
-                steps[:-1], changes[:-1] = steps[1:].copy(), changes[1:].copy()
-                n_steps -= 1
-            steps[n_steps], changes[n_steps] = step, change
-            n_steps += 1
+        new_g, step = gradient(), length * towards
+        n_steps = bfgs.remember(step, new_g - g, steps, changes, n_steps)
         small_decreases = small_decreases + 1 if value - new_value <= objective.tolerance else 0
         v, value, place, g = v + step, new_value, new_place, new_g
         if small_decreases == 2:

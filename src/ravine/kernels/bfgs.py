@@ -1,8 +1,16 @@
-"""The inverse Hessian of BFGS, kept as the steps that made it."""
+"""The inverse Hessian of BFGS, kept as the steps that made it, and how a search walks with it."""
 
 import numpy as np
 
 from ravine.kernels._compile import kernel
+
+MAX_ITERATIONS = 200
+
+MEMORY = 20
+"""Steps that are remembered."""
+
+SUFFICIENT, SHRINK, MAX_SHRINKS = 1e-4, 0.2, 12
+"""A step must bring this share of the decrease that the slope promises, or it is shortened by the second number."""
 
 
 @kernel
@@ -26,3 +34,21 @@ def inverse_hessian_times(g, steps, changes, n_steps):
         for j in range(q.shape[0]):
             q[j] += (alpha[k] - rho[k] * along) * steps[k, j]
     return q
+
+
+@kernel
+def remember(step, change, steps, changes, n_steps):
+    """Add a step and its change of the gradient; forget all where they contradict each other. Gives the new number."""
+    along = 0.0
+    for j in range(step.shape[0]):
+        along += step[j] * change[j]
+    if along <= 0.0:
+        return 0
+    if n_steps == steps.shape[0]:
+        for k in range(1, n_steps):
+            steps[k - 1] = steps[k]
+            changes[k - 1] = changes[k]
+        n_steps -= 1
+    steps[n_steps] = step
+    changes[n_steps] = change
+    return n_steps + 1

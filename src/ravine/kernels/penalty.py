@@ -6,8 +6,10 @@ where they are few, over the grid where they are many.
 
 import numpy as np
 
+from ravine.kernels import bfgs
 from ravine.kernels._compile import kernel
-from ravine.kernels.density import bin_linear, slopes, smooth
+from ravine.kernels.density import bin_linear, slopes
+from ravine.kernels.rows import dot, project, weighted_sum
 
 
 @kernel
@@ -79,13 +81,19 @@ def least(values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_b
     low = first * step
     n_bins = int(np.ceil(highest / step) - first) + 2
     mass = bin_linear(values, w, low, step, n_bins)
-    n_reach = int(reach * bandwidth / step) + 1
-    table = np.exp(-0.5 * (np.arange(n_reach) * (step / bandwidth)) ** 2) * (norm / bandwidth)
-    density = smooth(mass, table)
-    j, smallest = 0, np.inf
-    for k in range(n_bins):
-        over = max(abs(low + k * step) - bound, 0.0)
-        here = density[k] + steepness * over**power
+    n_reach = int(reach * bandwidth / step)
+    offsets = np.arange(-n_reach, n_reach + 1) * (step / bandwidth)
+    table = np.exp(-0.5 * offsets * offsets) * (norm / bandwidth)
+    padded = np.zeros(n_bins + 2 * n_reach)
+    padded[n_reach : n_reach + n_bins] = mass
+    # No density exceeds 0.4 / h, and `steepness` is such that one bandwidth outside the bound the penalty alone does.
+    middle, within = int(-first), int((bound + bandwidth) / step) + 1
+    j, smallest = middle, np.inf
+    for k in range(max(middle - within, 0), min(middle + within + 1, n_bins)):
+        here = dot(padded[k : k + 2 * n_reach + 1], table)
+        over = abs(low + k * step) - bound
+        if over > 0.0:
+            here += steepness * over**power
         if here < smallest:
             j, smallest = k, here
 
@@ -121,3 +129,62 @@ def slopes_at(values, w, b, bandwidth, low, step, n_bins, pull, exact):
     for i in range(values.shape[0]):
         out[i] -= pull * w[i] * values[i]
     return out
+
+
+@kernel
+def search(X, w, mean, start, unit, tolerance, bandwidth, alpha, steepness, power, grid_step, reach, max_bins, exact):
+    """The search of `ravine.cuts.pursuit.search` for the least penalised density, in one call.
+
+    Gives the direction, the value and the place. Distances are measured in `unit`; the other numbers are as in `least`.
+    """
+    n_columns = start.shape[0]
+    values = np.empty(X.shape[0])
+    steps, changes, n_steps = np.empty((bfgs.MEMORY, n_columns)), np.empty((bfgs.MEMORY, n_columns)), 0
+    v, g, towards = start.copy(), np.empty(n_columns), np.zeros(n_columns)
+    value, place, slope = np.inf, 0.0, 0.0
+    small_decreases, n_iterations, n_shrinks, length = 0, 0, 0, 1.0
+    while True:
+        # Evaluate at v + length · towards, the start itself the first time.
+        tried = v + length * towards
+        norm = np.sqrt(dot(tried, tried))
+        direction = tried / norm
+        project(X, direction, values)
+        values -= dot(mean, direction)
+        values /= unit
+        new_value, b, low, step, n_bins, pull = least(
+            values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_bins, exact
+        )
+        if n_iterations > 0 and not new_value <= value + bfgs.SUFFICIENT * length * slope:
+            n_shrinks += 1
+            if n_shrinks < bfgs.MAX_SHRINKS:
+                length *= bfgs.SHRINK
+                continue
+            if n_steps == 0:
+                break
+            n_steps = 0  # the curvature has misled: once more downhill from here
+        else:
+            c = slopes_at(values, w, b, bandwidth, low, step, n_bins, pull, exact)
+            c /= unit
+            new_g = weighted_sum(X, c) - c.sum() * mean
+            new_g = (new_g - dot(new_g, direction) * direction) / norm
+            if n_iterations > 0:
+                n_steps = bfgs.remember(length * towards, new_g - g, steps, changes, n_steps)
+                small_decreases = small_decreases + 1 if value - new_value <= tolerance else 0
+            v, g, value, place = tried, new_g, new_value, b * unit
+            if small_decreases == 2:
+                break
+        n_iterations += 1
+        if n_iterations > bfgs.MAX_ITERATIONS or not np.isfinite(value):
+            break
+        towards = -bfgs.inverse_hessian_times(g, steps, changes, n_steps)
+        slope = dot(g, towards)
+        if not slope < 0.0:
+            if n_steps == 0:
+                break
+            n_steps = 0
+            towards = -g
+            slope = dot(g, towards)
+            if not slope < 0.0:
+                break
+        length, n_shrinks = 1.0, 0
+    return v / np.sqrt(dot(v, v)), value, place

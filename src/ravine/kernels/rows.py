@@ -11,7 +11,8 @@ from ravine.kernels._compile import kernel, reduction
 
 
 @reduction
-def _dot(x, v):
+def dot(x, v):
+    """x · v."""
     s = 0.0
     for j in range(x.shape[0]):
         s += x[j] * v[j]
@@ -36,7 +37,7 @@ def walk(X, normal, offset, left, right, leaf, column, distance):
         x = X[i]
         node = 0
         while left[node] >= 0:
-            s = _dot(x, normal[node])
+            s = dot(x, normal[node])
             if distance.shape[1] > 0:
                 distance[i, column[node]] = s - offset[node]
             node = left[node] if s < offset[node] else right[node]
@@ -60,7 +61,7 @@ def walk_csr(indptr, indices, data, normal, offset, left, right, leaf, column, d
 def project(X, v, out):
     """out[i] = X[i] · v."""
     for i in range(X.shape[0]):
-        out[i] = _dot(X[i], v)
+        out[i] = dot(X[i], v)
 
 
 @kernel
@@ -81,7 +82,7 @@ def sum_of_squares(X, w, centre):
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             row[j] = X[i, j] - centre[j]
-        total += w[i] * _dot(row, row)
+        total += w[i] * dot(row, row)
     return total
 
 
@@ -93,7 +94,7 @@ def scatter_times(X, w, centre, v):
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             row[j] = X[i, j] - centre[j]
-        c = w[i] * _dot(row, v)
+        c = w[i] * dot(row, v)
         for j in range(X.shape[1]):
             total[j] += c * row[j]
     return total
