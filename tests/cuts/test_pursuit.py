@@ -125,9 +125,9 @@ def test_compiled_search_agrees_with_the_general_one(alpha, n, rng):
     for start in np.eye(4):
         compiled = objective.search(X, weights, about.mean, start)
         general = search(X, weights, about.mean, objective, start)
-        assert_allclose(compiled.direction, general.direction, atol=1e-6)
-        assert compiled.value == pytest.approx(general.value, rel=1e-9)
-        assert compiled.place == pytest.approx(general.place, abs=1e-6)
+        assert_allclose(compiled.direction, general.direction, atol=1e-5)
+        assert compiled.value == pytest.approx(general.value, rel=1e-6)
+        assert compiled.place == pytest.approx(general.place, abs=1e-5)
 
 
 def test_large_nodes_end_at_a_stationary_point_of_all_rows(rng, monkeypatch):
