@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ravine import cluster, datasets, metrics, plot, tree
-    from ravine.cluster import MDH, PDDP, NCutH
+    from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["MDH", "PDDP", "NCutH", "__version__", "cluster", "datasets", "metrics", "plot", "tree"]
+__all__ = ["MDH", "PDDP", "IncrementalMDH", "NCutH", "__version__", "cluster", "datasets", "metrics", "plot", "tree"]
 
-_HOME = dict.fromkeys(("MDH", "NCutH", "PDDP"), "ravine.cluster")
+_HOME = dict.fromkeys(("IncrementalMDH", "MDH", "NCutH", "PDDP"), "ravine.cluster")
 _MODULES = ("cluster", "datasets", "metrics", "plot", "tree")
 
 

@@ -28,10 +28,15 @@ def map_blocks(function: Callable[[slice], Result], shape: tuple[int, ...], n_jo
     n_rows, n_columns = shape[0], max(shape[1], 1)
     block_rows = max(BLOCK_CELLS // n_columns, 1)
     slices = [slice(start, min(start + block_rows, n_rows)) for start in range(0, n_rows, block_rows)]
-    n_threads = min(count_threads(n_jobs), len(slices))
+    return map_items(function, slices, n_jobs)
+
+
+def map_items(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> list[Result]:
+    """Call `function` on each item, on threads, and list the results in order."""
+    n_threads = min(count_threads(n_jobs), len(items))
     if n_threads <= 1:
-        return [function(rows) for rows in slices]
-    return list(_pool(n_threads, os.getpid()).map(function, slices))
+        return [function(item) for item in items]
+    return list(_pool(n_threads, os.getpid()).map(function, items))
 
 
 def map_both(

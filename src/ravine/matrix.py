@@ -36,18 +36,60 @@ def moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> Moments:
     count = float(weights.sum())
     mean = weighted_sum(X, weights, n_jobs) / count
     if sparse.issparse(X):
-        return Moments(count, mean, _csr_sum_of_squares(X, weights, mean))
+        return Moments(count, mean, float(_csr_column_squares(X, weights, mean).sum()))
     squares = map_blocks(lambda b: kernels.rows.sum_of_squares(X[b], weights[b], mean), X.shape, n_jobs)
     return Moments(count, mean, float(np.sum(squares)))
 
 
-def _csr_sum_of_squares(X: Any, weights: Floats, mean: Floats) -> float:
+def column_moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> tuple[float, Floats, Floats]:
+    """Total weight, mean of each column, and sum of the squared distances of its entries to it."""
+    count = float(weights.sum())
+    mean = weighted_sum(X, weights, n_jobs) / count
+    if sparse.issparse(X):
+        return count, mean, _csr_column_squares(X, weights, mean)
+    parts = map_blocks(lambda b: kernels.rows.column_squares(X[b], weights[b], mean), X.shape, n_jobs)
+    return count, mean, np.asarray(np.sum(parts, axis=0))
+
+
+def group_moments(
+    X: Matrix, weights: Floats, group: Ints, centre: Floats, n_jobs: int | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """Weight, mean and sum of squares of each group of rows, in one pass.
+
+    `centre` has a row near each group's mean, which keeps the digits; it is the mean of a group without weight.
+    """
+    if sparse.issparse(X):
+        count, mean, sum_sq = np.zeros(len(centre)), centre.copy(), np.zeros(len(centre))
+        for g in range(len(centre)):
+            rows = np.flatnonzero((group == g) & (weights > 0))
+            if len(rows):
+                about = moments(X[rows], weights[rows], n_jobs)
+                count[g], mean[g], sum_sq[g] = about.count, about.mean, about.sum_sq
+        return count, mean, sum_sq
+    parts = map_blocks(lambda b: kernels.rows.group_moments(X[b], weights[b], group[b], centre), X.shape, n_jobs)
+    count, total, square = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
+    shift = total / np.where(count > 0, count, 1.0)[:, np.newaxis]
+    sum_sq = np.maximum(square - count * (shift**2).sum(axis=1), 0.0)
+    return count, centre + shift, sum_sq
+
+
+def fingerprint(X: Matrix, seed: int, n_jobs: int | None = None) -> NDArray[np.uint64]:
+    """A number for each row, the same for equal rows, dense or sparse, wherever they stand; random otherwise."""
+    factors = np.random.default_rng(seed).integers(1 << 63, size=X.shape[1], dtype=np.uint64) * 2 + 1
+    if sparse.issparse(X):
+        return kernels.rows.fingerprint_csr(X.indptr, X.indices, X.data, factors)
+    parts = map_blocks(lambda b: kernels.rows.fingerprint(X[b], factors), X.shape, n_jobs)
+    return np.concatenate(parts)
+
+
+def _csr_column_squares(X: Any, weights: Floats, mean: Floats) -> Floats:
     # Stored entries are centred one by one; the zeros of a column all lie at the same distance, its mean.
+    n_columns = X.shape[1]
     row_weight = np.repeat(weights, np.diff(X.indptr))
-    stored = row_weight @ (X.data - mean[X.indices]) ** 2
-    zero_weight = weights.sum() - np.bincount(X.indices, row_weight, minlength=X.shape[1])
-    zero_weight[np.bincount(X.indices, minlength=X.shape[1]) == X.shape[0]] = 0.0  # and not what rounding left
-    return float(stored + zero_weight @ mean**2)
+    stored = np.bincount(X.indices, row_weight * (X.data - mean[X.indices]) ** 2, minlength=n_columns)
+    zero_weight = weights.sum() - np.bincount(X.indices, row_weight, minlength=n_columns)
+    zero_weight[np.bincount(X.indices, minlength=n_columns) == X.shape[0]] = 0.0  # and not what rounding left
+    return np.asarray(stored + zero_weight * mean**2)
 
 
 def project(X: Matrix, direction: Floats, n_jobs: int | None = None) -> Floats:

@@ -1,7 +1,8 @@
 """What every estimator that grows a HyperplaneTree has in common: checks on the data, prediction, distances."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from functools import cache, partial
 from typing import Any, Self
@@ -19,7 +20,7 @@ from threadpoolctl import ThreadpoolController
 from ravine.matrix import Floats, Ints, Matrix
 from ravine.tree import HyperplaneTree
 from ravine.tree.evidence import Direction, cut_with_evidence
-from ravine.tree.grow import grow
+from ravine.tree.grow import FindCut, grow
 
 LOOK_AHEAD = 2
 """Cuts in a row that are tried below one without evidence, see docs/decisions/number-of-clusters.md."""
@@ -45,7 +46,6 @@ class TreeClusterer(
     tree_: HyperplaneTree
     labels_: Ints
     n_clusters: int | None
-    n_clusters_: int
     min_cluster_size: int | str
     significance: float
     random_state: int | np.random.RandomState | None
@@ -94,16 +94,29 @@ class TreeClusterer(
 
     def _with_coarser_tree(self, tree: HyperplaneTree) -> Self:
         model = copy(self)
-        model.tree_, model.n_clusters_ = tree, tree.n_clusters
-        model.labels_ = self.tree_.labels_in(tree)[self.labels_]
+        model.tree_ = tree
+        if hasattr(self, "labels_"):
+            model.labels_ = self.tree_.labels_in(tree)[self.labels_]
         return model
+
+    @property
+    def n_clusters_(self) -> int:
+        """Number of clusters found."""
+        return self.tree_.n_clusters
 
     @property
     def _n_features_out(self) -> int:
         return len(self.tree_.cuts)
 
-    def _grow(self, X: Matrix, find_cut: Callable[..., Any], sample_weight: Floats, **options: Any) -> None:
-        """Grow the tree on the rows that have weight, tell callbacks of every cut, and store what was found."""
+    def _grow(self, X: Matrix, find_cut: FindCut, sample_weight: Floats, **options: Any) -> None:
+        """Grow the tree, tell callbacks of every cut, and store what was found."""
+        with self._progress(X) as on_split:
+            self.tree_ = self._grown(X, find_cut, sample_weight, on_split=on_split, **options)
+            self.labels_ = self.tree_.predict(X, self.n_jobs)
+
+    @contextmanager
+    def _progress(self, X: Matrix) -> Iterator[Callable[[int], None]]:
+        """A function to be called after each cut, which tells callbacks of it."""
         asked = self.n_clusters
         progress = self._init_callback_context(max_subtasks=None if asked is None else asked - 1)
         progress.call_on_fit_task_begin(estimator=self, X=X)
@@ -113,76 +126,74 @@ class TreeClusterer(
             task.call_on_fit_task_begin(estimator=self)
             task.call_on_fit_task_end(estimator=self)
 
+        yield on_split
+        progress.call_on_fit_task_end(estimator=self, X=X)
+
+    def _grown(self, X: Matrix, find_cut: FindCut, sample_weight: Floats, **options: Any) -> HyperplaneTree:
+        """A tree grown on the rows that have weight."""
         # Threads work on blocks of rows; BLAS threads under them would only wait for each other.
         with _thread_pools().limit(limits=1, user_api="blas"):
             has_weight = sample_weight > 0
             rows, weights = (X, sample_weight) if has_weight.all() else (X[has_weight], sample_weight[has_weight])
-            self.tree_ = grow(
+            return grow(
                 rows,
                 find_cut,
                 sample_weight=weights,
-                n_clusters=asked,
-                on_split=on_split,
+                n_clusters=options.pop("n_clusters", self.n_clusters),
                 n_jobs=self.n_jobs,
                 **options,
             )
-        self.n_clusters_ = self.tree_.n_clusters
-        self.labels_ = self.tree_.predict(X, self.n_jobs)
-        progress.call_on_fit_task_end(estimator=self, X=X)
 
-    def _grow_tested(
-        self, X: Matrix, weights: Floats, direction: Direction, *, bandwidth: float, **options: Any
-    ) -> None:
-        """Grow where the valley test finds evidence along the directions of a method."""
+    def _tested(
+        self, direction: Direction, bandwidth: float, min_cluster_size: float, **options: Any
+    ) -> dict[str, Any]:
+        """What `grow` takes to cut where the valley test finds evidence along the directions of a method."""
         find_cut = partial(
             cut_with_evidence,
             direction=direction,
             bandwidth=bandwidth,
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
-            min_cluster_size=options["min_cluster_size"],
+            min_cluster_size=min_cluster_size,
             n_jobs=self.n_jobs,
-        )
-        self._grow(
-            X,
-            find_cut,
-            sample_weight=weights,
-            believe=lambda cut: cut.p_value <= self.significance,
-            look_ahead=LOOK_AHEAD,
             **options,
         )
+        return {
+            "find_cut": find_cut,
+            "believe": lambda cut: cut.p_value <= self.significance,
+            "look_ahead": LOOK_AHEAD,
+            "min_cluster_size": min_cluster_size,
+        }
 
     def _least_size(self, weights: Floats, tested: bool) -> float:
         if self.min_cluster_size != "auto":
             return float(self.min_cluster_size)
         return max(float(weights.sum()) / ROWS_PER_CLUSTER, 1.0) if tested else 1.0
 
-    def _warn_if_short(self, remedy: str) -> None:
-        if self.n_clusters is not None and self.n_clusters_ < self.n_clusters:
+    def _warn_if_short(self, remedy: str, n_found: int | None = None) -> None:
+        found = self.n_clusters_ if n_found is None else n_found
+        if self.n_clusters is not None and found < self.n_clusters:
             warnings.warn(
-                f"found {self.n_clusters_} of the {self.n_clusters} clusters asked for, no leaf can be cut: {remedy}",
+                f"found {found} of the {self.n_clusters} clusters asked for, no leaf can be cut: {remedy}",
                 ConvergenceWarning,
                 stacklevel=5,  # past the two decorators of fit: the user's line
             )
 
-    def _check_rows(self, X: ArrayLike, reset: bool) -> Any:
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C" if reset else None,
-            reset=reset,
-        )
+    def _check_rows(self, X: ArrayLike, reset: bool) -> Matrix:
+        rows = self._validate(X, reset, order="C" if reset else None)
         if reset:
-            self._check_fit(X)
-        return X
+            n_rows = rows.shape[0]
+            if self.n_clusters is not None and self.n_clusters > n_rows:
+                raise ValueError(
+                    f"n_samples={n_rows} is fewer than n_clusters={self.n_clusters}: ask for at most {n_rows} clusters"
+                )
+            self._check_magnitude(rows)
+        return rows
 
-    def _check_fit(self, X: Any) -> None:
-        n_rows = X.shape[0]
-        if self.n_clusters is not None and self.n_clusters > n_rows:
-            raise ValueError(
-                f"n_samples={n_rows} is fewer than n_clusters={self.n_clusters}: ask for at most {n_rows} clusters"
-            )
+    def _validate(self, X: ArrayLike, reset: bool, order: str | None) -> Matrix:
+        dtypes = [np.float64, np.float32]
+        return validate_data(self, X, accept_sparse="csr", dtype=dtypes, order=order, reset=reset)
+
+    def _check_magnitude(self, X: Any) -> None:
         stored = X.data if sparse.issparse(X) else X
         largest = max(float(stored.max(initial=0.0)), -float(stored.min(initial=0.0)))
         if largest > LARGEST or 0 < largest < SMALLEST:

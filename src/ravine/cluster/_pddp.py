@@ -143,16 +143,13 @@ class PDDP(TreeClusterer):
         rows = self._check_rows(X, reset=True)
         weights = self._check_weights(sample_weight, rows)
         tested = self.split == "density" and self.n_clusters is None and self.selection == "evidence"
-        options: dict[str, Any] = {
-            "min_cluster_size": self._least_size(weights, tested),
-            "max_depth": self.max_depth,
-            "order": self._order(),
-        }
+        size = self._least_size(weights, tested)
         if tested:
-            direction = partial(principal_direction, n_jobs=self.n_jobs)
-            self._grow_tested(rows, weights, direction, bandwidth=self.bandwidth, **options)
+            options = self._tested(partial(principal_direction, n_jobs=self.n_jobs), self.bandwidth, size)
         else:
-            self._grow(rows, self._find_cut(options["min_cluster_size"]), sample_weight=weights, **options)
+            options = {"find_cut": self._find_cut(size), "min_cluster_size": size}
+        self._grow(rows, sample_weight=weights, max_depth=self.max_depth, order=self._order(), **options)
+        if not tested:
             self._warn_if_short("a smaller bandwidth finds more valleys, split='mean' needs none")
         return self
 

@@ -59,14 +59,11 @@ class PursuitClusterer(TreeClusterer, ABC):
         weights = self._check_weights(sample_weight, rows)
         tested = self.n_clusters is None
         size = self._least_size(weights, tested)
-        find_cut = self._find_cut(size)
-        options: dict[str, Any] = {"min_cluster_size": size, "max_depth": self.max_depth, "order": self._order()}
+        options: dict[str, Any] = {"find_cut": self._find_cut(size), "min_cluster_size": size}
         if tested:
-            self._grow_tested(
-                rows, weights, _direction_of(find_cut, self.n_jobs), bandwidth=VALLEY_BANDWIDTH, **options
-            )
-        else:
-            self._grow(rows, find_cut, sample_weight=weights, **options)
+            options = self._tested(_direction_of(options["find_cut"], self.n_jobs), VALLEY_BANDWIDTH, size)
+        self._grow(rows, sample_weight=weights, max_depth=self.max_depth, order=self._order(), **options)
+        if not tested:
             self._warn_if_short("rows that are equal cannot be told apart; a smaller min_cluster_size may help")
         return self
 
@@ -95,7 +92,6 @@ class PursuitClusterer(TreeClusterer, ABC):
         model = copy(self)
         model.tree_ = self.tree_.split(node, cut, rows, weights)
         model.labels_ = model.tree_.predict(rows, self.n_jobs)
-        model.n_clusters_ = model.tree_.n_clusters
         return model
 
     def projection(self, X: ArrayLike, n_components: int = 2) -> Floats:

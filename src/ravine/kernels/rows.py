@@ -87,6 +87,17 @@ def sum_of_squares(X, w, centre):
 
 
 @kernel
+def column_squares(X, w, centre):
+    """Σᵢ w[i] (X[i, j] - centre[j])² for each column j."""
+    total = np.zeros(X.shape[1])
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            deviation = X[i, j] - centre[j]
+            total[j] += w[i] * deviation * deviation
+    return total
+
+
+@kernel
 def scatter_times(X, w, centre, v):
     """Σᵢ w[i] ((X[i] - centre) · v) (X[i] - centre): both halves of the product in one pass."""
     total = np.zeros(X.shape[1])
@@ -98,3 +109,58 @@ def scatter_times(X, w, centre, v):
         for j in range(X.shape[1]):
             total[j] += c * row[j]
     return total
+
+
+@kernel
+def group_moments(X, w, group, centre):
+    """Weight of each group of rows, sum of its rows' distances to the group's centre, and of their squares."""
+    count, total, square = np.zeros(centre.shape[0]), np.zeros(centre.shape), np.zeros(centre.shape[0])
+    for i in range(X.shape[0]):
+        g = group[i]
+        count[g] += w[i]
+        s = 0.0
+        for j in range(X.shape[1]):
+            deviation = X[i, j] - centre[g, j]
+            total[g, j] += w[i] * deviation
+            s += deviation * deviation
+        square[g] += w[i] * s
+    return count, total, square
+
+
+@kernel
+def fingerprint(X, factors):
+    """A number for each row that depends on all its entries and on nothing else; zeros add nothing."""
+    out = np.empty(X.shape[0], np.uint64)
+    for i in range(X.shape[0]):
+        h = np.uint64(0)
+        for j in range(X.shape[1]):
+            h += _bits(X[i, j]) * factors[j]
+        out[i] = mix(h)
+    return out
+
+
+@kernel
+def fingerprint_csr(indptr, indices, data, factors):
+    """The numbers of `fingerprint` for the rows of a CSR matrix."""
+    out = np.empty(indptr.shape[0] - 1, np.uint64)
+    for i in range(indptr.shape[0] - 1):
+        h = np.uint64(0)
+        for k in range(indptr[i], indptr[i + 1]):
+            h += _bits(data[k]) * factors[indices[k]]
+        out[i] = mix(h)
+    return out
+
+
+@kernel
+def _bits(x):
+    """Bits of a number, the upper half folded into the lower: round numbers have all of theirs in the upper one."""
+    bits = np.float64(x + 0.0).view(np.uint64)  # + 0.0 makes one zero of two
+    return bits ^ (bits >> np.uint64(32))
+
+
+@kernel
+def mix(h):
+    """Scramble 64 bits, so that neighbours become strangers (Steele et al. 2014, SplitMix)."""
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ravine.cuts import Cut
-from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, moments, walk
+from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, group_moments, moments, walk
 from ravine.tree import _check, _text
 
 FORMAT_VERSION = 1
@@ -289,6 +289,58 @@ class HyperplaneTree:
         while not self.is_leaf[node]:
             node = int(self.right[node])
         return node + 1
+
+    def counted(
+        self, X: Matrix, weights: Floats, leaf: Ints | None = None, n_jobs: int | None = -1
+    ) -> "HyperplaneTree":
+        """The same cuts with the counts, means and sums of squares of these rows; `leaf` is ``apply(X)`` where known.
+
+        A cut with no weight on one side is left out.
+        """
+        X = self._rows(X)
+        leaf = self.apply(X, n_jobs) if leaf is None else leaf
+        count, mean, sum_sq = np.zeros(self.n_nodes), self.mean.copy(), np.zeros(self.n_nodes)
+        leaves = self.leaves
+        count[leaves], mean[leaves], sum_sq[leaves] = group_moments(X, weights, self.label[leaf], mean[leaves], n_jobs)
+        for node in self.cuts[::-1]:  # children come after their parents
+            a, b = self.left[node], self.right[node]
+            count[node] = count[a] + count[b]
+            if count[node] > 0:
+                apart = mean[b] - mean[a]
+                share = count[b] / count[node]
+                mean[node] = mean[a] + share * apart
+                sum_sq[node] = sum_sq[a] + sum_sq[b] + count[a] * share * (apart @ apart)
+        columns = {**asdict_shallow(self), "count": count, "mean": mean, "sum_sq": sum_sq}
+        return HyperplaneTree(**columns).without_empty_leaves()
+
+    def without_empty_leaves(self) -> "HyperplaneTree":
+        """The tree without the cuts that have nothing on one side; what lies below them on the other moves up."""
+        if (self.count > 0).all() or not self.count[0] > 0:
+            return self
+        left, right = self.left.copy(), self.right.copy()
+        stands_for = np.arange(self.n_nodes)
+        for node in self.cuts[::-1]:
+            a, b = stands_for[left[node]], stands_for[right[node]]
+            left[node], right[node] = a, b
+            if not (self.count[a] > 0 and self.count[b] > 0):
+                stands_for[node] = a if self.count[a] > 0 else b
+        root = stands_for[0]
+        order = np.r_[root, np.delete(np.arange(self.n_nodes), root)]  # the root comes first
+        place = np.full(self.n_nodes + 1, -1)
+        place[order] = np.arange(self.n_nodes)
+        columns = {name: array[order] for name, array in self._columns().items()}
+        columns["left"], columns["right"] = place[left[order]], place[right[order]]
+        return HyperplaneTree.from_nodes(**columns)
+
+    def unscaled(self, centre: Floats, scale: Floats) -> "HyperplaneTree":
+        """The tree of the rows before ``(rows - centre) / scale`` was taken; sums of squares stay as they are."""
+        normal = self.normal / scale
+        length = np.linalg.norm(normal, axis=1)
+        length[self.is_leaf] = 1.0
+        normal /= length[:, np.newaxis]
+        offset = np.where(self.is_leaf, 0.0, self.offset / length + normal @ centre)
+        columns = {**asdict_shallow(self), "normal": normal, "offset": offset, "mean": self.mean * scale + centre}
+        return HyperplaneTree(**columns)
 
     def ranked(self, rank: ArrayLike) -> "HyperplaneTree":
         """The same tree with another sequence of cuts for `cut_to`; a cut's rank must exceed its parent's."""

@@ -62,6 +62,8 @@ def cut_with_evidence(
     bandwidth: float,
     seed: int,
     min_cluster_size: float = 1,
+    whole_direction: Direction | None = None,
+    steps: Floats | None = None,
     n_halvings: int = 3,
     n_jobs: int | None = None,
 ) -> Cut | None:
@@ -83,13 +85,17 @@ def cut_with_evidence(
         the rows are stored has no say.
     min_cluster_size : float, default=1
         Least weight on either side of the cut.
+    whole_direction : Direction, optional
+        Finds the direction of all rows, where it may use what the halves must not know. Default: `direction`.
+    steps : ndarray of shape (n_features,), optional
+        Lattice steps of the columns. Default: those of the rows of the node.
     n_halvings : int, default=3
         Random halvings at most; each gives two p-values.
     """
-    normal = direction(X, weights, about)
+    normal = (whole_direction or direction)(X, weights, about)
     if normal is None:
         return None
-    steps = lattice_steps(X)
+    steps = lattice_steps(X) if steps is None else steps
     least_side = min_cluster_size / weights.sum()
     values = project(X, normal, n_jobs)
     valley = strongest_valley(values, weights, bandwidth, resolution_along(normal, steps), least_side)

@@ -1,0 +1,471 @@
+"""Incremental clustering by low-density hyperplanes (Hofmeyr 2020), for data of any size and for streams.
+
+Stochastic gradients learn a tree of cuts in one pass. A bounded sample of the rows polishes the cuts by the batch
+objective of `MDH`, and held-out rows of that sample decide which of them are real.
+"""
+
+import math
+import warnings
+from collections.abc import Callable
+from copy import deepcopy
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import _fit_context
+from sklearn.callback import with_callbacks
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ravine import kernels
+from ravine.blocks import BLOCK_CELLS
+from ravine.cluster._base import TreeClusterer
+from ravine.cuts import Cut
+from ravine.cuts.mdh import minimum_density_cut
+from ravine.cuts.principal import principal_directions
+from ravine.matrix import Floats, Matrix, Moments, column_moments, moments
+from ravine.reservoir import Reservoir, arrival_keys, content_keys
+from ravine.tree import HyperplaneTree
+from ravine.tree.evidence import lattice_steps
+from ravine.tree.online import OnlineTree, Settings
+from ravine.tree.prune import rank_by_sum_sq, sum_sq_path, vote_elbow
+
+POLISH_ROWS = 2000
+"""Rows of a node on which its direction is searched."""
+
+BANDWIDTH, ALPHAS, N_COMPONENTS = 0.9, (0.0, 0.9), 2
+"""Settings of the polish, those of `MDH`."""
+
+VALLEY_BANDWIDTH = 1.06
+"""Factor of the bandwidth in the valley test."""
+
+ELBOW_LEAVES = 64
+"""Leaves of the tree in which the elbow is sought where no cut has evidence."""
+
+WARM_UP, MAX_PASSES, FEW_UPDATES = 100, 20, 50_000
+"""Rows of a node with which its cut follows the principal component; passes over few rows, up to so many updates."""
+
+
+class IncrementalMDH(TreeClusterer):
+    """Clustering of any number of rows by low-density hyperplanes, in bounded memory.
+
+    Every row passes once through a tree of cuts and moves those on its way by a stochastic gradient of the density on
+    them (Hofmeyr 2020). A random sample of `sample_size` rows is kept. From it the final tree is grown: the stream's
+    cuts and the principal components of a node are starts for a batch search, and a cut is made where rows that did not
+    choose it confirm a valley.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=None
+        Number of clusters; None lets the method decide, by `selection`.
+    algorithm : {"polished", "paper"}, default="polished"
+        "paper" is the published method: the cuts of the stream as they are, pruned by their sums of squares. It keeps
+        no rows.
+    selection : {"auto", "evidence", "elbow"}, default="auto"
+        How the number of clusters is found. "evidence": a cut is kept if held-out rows confirm it or a cut below it;
+        without any there is one cluster. "elbow": the sharpest bend in the sum of squares (Hofmeyr 2020, eq. 22).
+        "auto": evidence, and where there is none the elbow, with a warning. The paper's algorithm knows the elbow only.
+    standardize : bool, default=True
+        Scale every column to unit variance. The cuts are given in the coordinates of the data.
+    forget : float or None, default=None
+        Number of rows over which the past is remembered in a stream that drifts; None forgets nothing.
+    sample_size : int, default=20000
+        Rows that the model keeps.
+    n_passes : int or "auto", default="auto"
+        Passes of `fit` over the rows that the stochastic gradient sees. "auto": two for the paper's algorithm;
+        otherwise one, and more if the rows are few.
+    max_depth : int, default=7
+        Levels of cuts in the tree of the stream.
+    exponent : float, default=1/6
+        The bandwidth of the stochastic gradient after t rows is σ t^(-exponent).
+    alpha : float, default=0.25
+        A cut of the stream is penalised where it lies more than so many deviations from the mean of its rows.
+    penalty : float, default=1.0
+        Weight of that penalty.
+    significance : float, default=0.05
+        Level of the test at each node.
+    min_cluster_size : int or "auto", default="auto"
+        A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
+        evidence decides.
+    random_state : int, RandomState instance or None, default=0
+        Draws the sample and the halves of the test.
+    n_jobs : int or None, default=-1
+        Threads; -1 uses all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    tree_ : HyperplaneTree
+        The cuts. After `partial_fit` it is grown when it is first asked for, and counts, means and sums of squares are
+        estimates from the sample.
+    labels_ : ndarray of shape (n_rows,)
+        Cluster of each row of `fit`; there are none after `partial_fit`, use `predict`.
+    n_clusters_ : int
+        Number of clusters found.
+    evidence_ : ndarray of shape (n_clusters_ - 1,)
+        For each of ``tree_.cuts`` the p-value of its valley on held-out rows; 1 where it was not tested.
+    selection_ : {"asked", "evidence", "elbow"}
+        What decided on the number of clusters.
+    n_features_in_ : int
+        Number of columns seen.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had any.
+
+    References
+    ----------
+    D. Hofmeyr, Clustering large data sets with incremental estimation of low-density separating hyperplanes, 2020.
+
+    Examples
+    --------
+    >>> from ravine import IncrementalMDH
+    >>> from ravine.datasets import make_blobs
+    >>> X, y = make_blobs(3000, centers=5, random_state=0)
+    >>> model = IncrementalMDH()
+    >>> for start in range(0, 3000, 500):
+    ...     model = model.partial_fit(X[start : start + 500])
+    >>> model.n_clusters_
+    5
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "algorithm": [StrOptions({"polished", "paper"})],
+        "selection": [StrOptions({"auto", "evidence", "elbow"})],
+        "standardize": ["boolean"],
+        "forget": [Interval(Real, 1, None, closed="left"), None],
+        "sample_size": [Interval(Integral, 2, None, closed="left")],
+        "n_passes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "max_depth": [Interval(Integral, 1, 20, closed="both")],
+        "exponent": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "penalty": [Interval(Real, 0, None, closed="left")],
+        "significance": [Interval(Real, 0, 1, closed="neither")],
+        "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    _stream: "_Stream"
+    _tree: HyperplaneTree | None
+    _selection: str
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        algorithm: Literal["polished", "paper"] = "polished",
+        selection: Literal["auto", "evidence", "elbow"] = "auto",
+        standardize: bool = True,
+        forget: float | None = None,
+        sample_size: int = 20_000,
+        n_passes: int | Literal["auto"] = "auto",
+        max_depth: int = 7,
+        exponent: float = 1 / 6,
+        alpha: float = 0.25,
+        penalty: float = 1.0,
+        significance: float = 0.05,
+        min_cluster_size: int | Literal["auto"] = "auto",
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.algorithm = algorithm
+        self.selection = selection
+        self.standardize = standardize
+        self.forget = forget
+        self.sample_size = sample_size
+        self.n_passes = n_passes
+        self.max_depth = max_depth
+        self.exponent = exponent
+        self.alpha = alpha
+        self.penalty = penalty
+        self.significance = significance
+        self.min_cluster_size = min_cluster_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from rows that are all at hand. The order of the rows has no say, but in the paper's algorithm.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            A CSR matrix is not made dense.
+        y : Ignored
+        sample_weight : array-like of shape (n_rows,), optional
+            A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
+        """
+        rows = self._check_rows(X, reset=True)
+        weights = self._check_weights(sample_weight, rows)
+        self._stream = self._new_stream(rows)
+        with self._progress(rows) as on_split:
+            if self.algorithm == "paper":
+                passes = 2 if self.n_passes == "auto" else self.n_passes
+                self._stream.read_in_order(rows, weights, passes, self.n_jobs)
+            else:
+                self._stream.read_sample(rows, weights, self.n_passes, self.n_jobs)
+            tree = self._settle(on_split)
+            leaf = tree.apply(rows, self.n_jobs)
+            self.tree_ = tree.counted(rows, weights, leaf, self.n_jobs)
+            left_out = self.tree_.n_clusters < tree.n_clusters
+            self.labels_ = self.tree_.predict(rows, self.n_jobs) if left_out else tree.label[leaf]
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from the next rows of a stream; how it is broken into batches has no say.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_rows,), optional
+        """
+        first = not hasattr(self, "_stream")
+        rows = self._check_batch(X, first)
+        weights = self._check_weights(sample_weight, rows)
+        if first:
+            self._stream = self._new_stream(rows)
+        elif self._stream.is_sparse != sparse.issparse(rows):
+            raise ValueError("the stream began with dense rows and goes on with sparse ones, or the other way round")
+        self._stream.learn(rows, weights, self.n_jobs)
+        self._tree = None
+        if hasattr(self, "labels_"):
+            del self.labels_
+        return self
+
+    @property
+    def tree_(self) -> HyperplaneTree:
+        """The cuts, grown now if rows have come since they were last asked for."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit or partial_fit")
+        if self._tree is None:
+            tree = self._settle(None)
+            if self.algorithm == "polished":
+                rows, weights = self._stream.sample()
+                tree = tree.counted(rows, weights * (self._stream.count / weights.sum()), n_jobs=self.n_jobs)
+            self._tree = tree
+        return self._tree
+
+    @tree_.setter
+    def tree_(self, tree: HyperplaneTree) -> None:
+        self._tree = tree
+
+    @property
+    def evidence_(self) -> Floats:
+        """The p-value of each of ``tree_.cuts``."""
+        return self.tree_.p_value[self.tree_.cuts]
+
+    @property
+    def selection_(self) -> str:
+        """What decided on the number of clusters: "asked", "evidence" or "elbow"."""
+        self.tree_  # noqa: B018 — grown if it has to be
+        return self._selection
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_stream")
+
+    def __str__(self) -> str:
+        if not self.__sklearn_is_fitted__():
+            return repr(self)
+        reason = {
+            "asked": "as asked",
+            "evidence": "each cut, or one below it, confirmed by held-out rows",
+            "elbow": "by the elbow of the sum of squares, no cut was confirmed by held-out rows",
+        }[self.selection_]
+        return f"{self!r}\n{self.n_clusters_} clusters, {reason}"
+
+    def _with_coarser_tree(self, tree: HyperplaneTree) -> Self:
+        model = super()._with_coarser_tree(tree)
+        model._stream = deepcopy(self._stream)  # they may go on learning, each for itself
+        return model
+
+    def _new_stream(self, X: Matrix) -> "_Stream":
+        if self.algorithm == "paper" and self.selection == "evidence":
+            raise ValueError("selection='evidence' needs rows to test with, and algorithm='paper' keeps none")
+        self._tree = None
+        settings = Settings(
+            exponent=self.exponent,
+            alpha=self.alpha,
+            penalty=self.penalty,
+            warm_up=WARM_UP if self.algorithm == "polished" else 0,
+            most=math.inf if self.forget is None else self.forget,
+        )
+        size = self.sample_size if self.forget is None else min(self.sample_size, math.ceil(self.forget))
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        online = OnlineTree(self.max_depth, X.shape[1], settings)
+        reservoir = Reservoir(size) if self.algorithm == "polished" else None
+        return _Stream(online, reservoir, self.standardize, self.forget, seed, sparse.issparse(X))
+
+    def _check_batch(self, X: ArrayLike, first: bool) -> Matrix:
+        rows = self._validate(X, reset=first, order="C")
+        self._check_magnitude(rows)
+        return rows
+
+    # From what the stream has left to a tree
+
+    def _settle(self, on_split: Callable[[int], None] | None) -> HyperplaneTree:
+        """The tree of the present state, in the coordinates of the data; its counts are those of the sample."""
+        self._selection = "asked" if self.n_clusters is not None else "elbow"
+        centre, scale = self._stream.centre_and_scale()
+        if self.algorithm == "paper":
+            tree = rank_by_sum_sq(self._stream.online.cut_tree(centre, scale))
+            tree = tree.cut_to(min(self.n_clusters or vote_elbow(sum_sq_path(tree)), tree.n_clusters))
+        else:
+            rows, weights = self._stream.sample()
+            tree = self._grow_sample(_scaled(rows, centre, scale), weights, on_split).unscaled(centre, scale)
+        self._warn_if_short("rows that are equal cannot be told apart", tree.n_clusters)
+        return tree
+
+    def _grow_sample(self, Z: Matrix, weights: Floats, on_split: Callable[[int], None] | None) -> HyperplaneTree:
+        options: dict[str, Any] = {"on_split": on_split, "order": "sum_sq_depth"}
+        if self.n_clusters is not None:
+            size = self._least_size(weights, tested=False)
+            return self._grown(Z, self._cut, weights, min_cluster_size=size, **options)
+        if self.selection != "elbow":
+            tested = self._tested(
+                _direction_of(_cut_from_components),
+                VALLEY_BANDWIDTH,
+                self._least_size(weights, tested=True),
+                whole_direction=_direction_of(self._cut),
+                steps=lattice_steps(Z),
+            )
+            tree = self._grown(Z, sample_weight=weights, **tested, **options)
+            if tree.n_clusters > 1 or self.selection == "evidence":
+                self._selection = "evidence"
+                return tree
+            warnings.warn(
+                "no cut was confirmed by held-out rows: the number of clusters comes from the elbow of the sum of "
+                "squares, which finds clusters also where there are none; selection='evidence' gives one cluster",
+                UserWarning,
+                stacklevel=2,
+            )
+        options["order"] = "sum_sq"
+        n_leaves = min(ELBOW_LEAVES, Z.shape[0])
+        tree = self._grown(Z, self._cut, weights, n_clusters=n_leaves, max_depth=self.max_depth, **options)
+        tree = rank_by_sum_sq(tree)
+        return tree.cut_to(vote_elbow(sum_sq_path(tree)))
+
+    def _cut(self, X: Matrix, weights: Floats, about: Moments) -> Cut | None:
+        return _cut_from_components(X, weights, about, self._stream.online.normal_for(X[:POLISH_ROWS]))
+
+
+def _cut_from_components(X: Matrix, weights: Floats, about: Moments, proposal: Floats | None = None) -> Cut | None:
+    """Minimum density cut of some rows of a node, from its principal components and from a proposed normal."""
+    kept = np.flatnonzero(weights)[:POLISH_ROWS]
+    if len(kept) < X.shape[0]:
+        X, weights = X[kept], weights[kept]
+        about = moments(X, weights)
+
+    def starts(X: Matrix, weights: Floats, about: Moments) -> Floats:
+        components = principal_directions(X, weights, about, N_COMPONENTS)
+        return components if proposal is None or not len(components) else np.vstack([components, proposal])
+
+    return minimum_density_cut(X, weights, about, starts=starts, bandwidth=BANDWIDTH, alphas=ALPHAS)
+
+
+def _direction_of(find_cut: Callable[..., Cut | None]) -> Callable[..., Floats | None]:
+    def direction(X: Matrix, weights: Floats, about: Moments) -> Floats | None:
+        cut = find_cut(X, weights, about)
+        return None if cut is None else cut.normal
+
+    return direction
+
+
+def _scaled(X: Matrix, centre: Floats, scale: Floats) -> Matrix:
+    """Rows in units of the columns' deviations; sparse ones are not centred."""
+    if sparse.issparse(X):
+        return sparse.csr_matrix(X.multiply(1.0 / scale))
+    return np.ascontiguousarray((X - centre) / scale, dtype=X.dtype)
+
+
+class _Stream:
+    """What is remembered of the rows: moments of the columns, the cuts of the stochastic gradient, a sample.
+
+    Parameters
+    ----------
+    online : OnlineTree
+    reservoir : Reservoir or None
+    standardize : bool
+    forget : float or None
+    seed : int
+    is_sparse : bool
+    """
+
+    def __init__(
+        self,
+        online: OnlineTree,
+        reservoir: Reservoir | None,
+        standardize: bool,
+        forget: float | None,
+        seed: int,
+        is_sparse: bool,
+    ) -> None:
+        self.online = online
+        self.reservoir = reservoir
+        self.standardize = standardize
+        self.forget = forget
+        self.seed = seed
+        self.is_sparse = is_sparse
+        self.n_rows = 0
+        self.count = 0.0
+        self.mean = np.zeros(online.normal.shape[1])
+        self.square = np.zeros(online.normal.shape[1])
+
+    def learn(self, X: Matrix, weights: Floats, n_jobs: int | None) -> None:
+        """The next rows of a stream."""
+        if (weights == 0).any():
+            X, weights = X[weights > 0], weights[weights > 0]
+        if not X.shape[0]:
+            return
+        most = math.inf if self.forget is None else self.forget
+        scaled = np.empty_like(X)
+        self.count = kernels.online.standardise(X, weights, self.count, most, self.mean, self.square, scaled)
+        self.online.learn(scaled if self.standardize else X, weights, n_jobs)
+        if self.reservoir is not None:
+            self.reservoir.add(X, weights, arrival_keys(self.n_rows, X.shape[0], self.seed, self.forget))
+        self.n_rows += X.shape[0]
+
+    def read_in_order(self, X: Matrix, weights: Floats, n_passes: int, n_jobs: int | None) -> None:
+        """Rows that are all at hand, as a stream: the columns are scaled exactly, the rows taken in their order."""
+        self._measure(X, weights, n_jobs)
+        centre, scale = self.centre_and_scale()
+        n_block = max(BLOCK_CELLS // X.shape[1], 1)
+        for _ in range(n_passes):
+            for start in range(0, X.shape[0], n_block):
+                rows = slice(start, start + n_block)
+                self.online.learn(_scaled(X[rows], centre, scale), weights[rows], n_jobs)
+
+    def read_sample(self, X: Matrix, weights: Floats, n_passes: int | str, n_jobs: int | None) -> None:
+        """Rows that are all at hand: a sample of them, in an order that depends on what the rows contain alone."""
+        assert self.reservoir is not None
+        if (weights == 0).any():
+            X, weights = X[weights > 0], weights[weights > 0]
+        self._measure(X, weights, n_jobs)
+        self.reservoir.add(X, weights, content_keys(X, weights, self.seed, n_jobs))
+        rows, kept_weights = self.reservoir.sample()
+        scaled = _scaled(rows, *self.centre_and_scale())
+        if n_passes == "auto":
+            n_passes = min(max(FEW_UPDATES // len(kept_weights), 1), MAX_PASSES)
+        for _ in range(int(n_passes)):
+            self.online.learn(scaled, kept_weights, n_jobs)
+
+    def _measure(self, X: Matrix, weights: Floats, n_jobs: int | None) -> None:
+        self.n_rows = X.shape[0]
+        self.count, self.mean, self.square = column_moments(X, weights, n_jobs)
+
+    def centre_and_scale(self) -> tuple[Floats, Floats]:
+        """What was subtracted from the columns and what they were divided by."""
+        centre = np.zeros_like(self.mean) if self.is_sparse else self.mean
+        if not self.standardize:
+            return centre, np.ones_like(self.mean)
+        deviation = np.sqrt(self.square / self.count)
+        return centre, np.where(deviation > 0, deviation, 1.0)
+
+    def sample(self) -> tuple[Matrix, Floats]:
+        """Rows kept, in the coordinates of the data, and their weights."""
+        assert self.reservoir is not None
+        return self.reservoir.sample()

@@ -1,0 +1,84 @@
+"""A bounded random sample of rows, from data at hand or from a stream that never ends.
+
+Every row draws a key, and the rows with the smallest keys are kept. So the sample does not depend on how the rows are
+broken into batches; and not on their order either, where the key is drawn from what a row contains.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ravine.matrix import Floats, Matrix, fingerprint
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Reservoir:
+    """The `size` rows with the smallest keys among all that were added; up to twice as many are held.
+
+    Parameters
+    ----------
+    size : int
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._parts: list[tuple[Matrix, Floats, Floats]] = []
+        self._largest = np.inf
+
+    def add(self, X: Matrix, weights: Floats, keys: Floats) -> None:
+        """Offer rows."""
+        better = np.flatnonzero(keys < self._largest)
+        if len(better):
+            self._parts.append((X[better], weights[better], keys[better]))
+        if sum(len(part[2]) for part in self._parts) > 2 * self.size:
+            self._compact()
+
+    def sample(self) -> tuple[Matrix, Floats]:
+        """The rows kept and their weights, in the order of their keys."""
+        self._compact()
+        return self._parts[0][:2]
+
+    def _compact(self) -> None:
+        rows, weights, keys = zip(*self._parts, strict=True)
+        all_keys = np.concatenate(keys)
+        kept = np.argsort(all_keys, kind="stable")[: self.size]
+        X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
+        self._parts = [(X[kept], np.concatenate(weights)[kept], all_keys[kept])]
+        if len(kept) == self.size:
+            self._largest = all_keys[kept[-1]]
+
+
+def arrival_keys(first: int, n_rows: int, seed: int, forget: float | None = None) -> Floats:
+    """Keys of the rows number `first`, `first` + 1, … of a stream.
+
+    With `forget` a row's chance to be kept falls by the factor e with every so many rows after it.
+    """
+    number = np.arange(first, first + n_rows, dtype=np.uint64)
+    keys = _log_exponential(_mix(_mix(number * GOLDEN) + np.uint64(seed)))
+    return keys if forget is None else keys - number / forget
+
+
+def content_keys(X: Matrix, weights: Floats, seed: int, n_jobs: int | None = None) -> Floats:
+    """Keys of rows from what they contain, wherever they stand; the copies of a row draw different ones."""
+    hashed = fingerprint(X, seed, n_jobs)
+    if (weights != weights[0]).any():
+        hashed = _mix(hashed + weights.view(np.uint64))
+    order = np.argsort(hashed, kind="stable")
+    is_new = np.append(True, np.diff(hashed[order]) != 0)
+    copy = np.arange(len(order)) - np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))
+    hashed[order] = _mix(hashed[order] + copy.astype(np.uint64) * GOLDEN)
+    return _log_exponential(hashed)
+
+
+def _log_exponential(random: NDArray[np.uint64]) -> Floats:
+    """Logarithms of exponential variables from random bits."""
+    uniform = ((random >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return np.log(-np.log(uniform))
+
+
+def _mix(h: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scramble 64 bits, see `ravine.kernels.rows.mix`."""
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))

@@ -1,0 +1,138 @@
+"""A tree of low-density cuts that is learned from a stream, in memory that does not grow (Hofmeyr 2020, §2-3).
+
+A complete tree of fixed depth. Each row moves the cuts on its way down, and is forgotten. The result does not depend on
+how the stream is broken into batches, nor on the number of threads.
+"""
+
+import math
+from dataclasses import astuple, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ravine import kernels
+from ravine.blocks import count_threads, map_items
+from ravine.matrix import Floats, Ints, Matrix, project
+from ravine.tree._tree import HyperplaneTree
+
+COUNT, SUM_SQ, OFFSET = 0, 1, 3
+"""Columns of `scalars`, see `ravine.kernels.online`."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the cuts of a stream are learned.
+
+    Attributes
+    ----------
+    exponent : float
+        The bandwidth after t rows is σ t^(-exponent), σ the deviation of the rows along the normal.
+    alpha : float
+        A cut is penalised where it is more than so many deviations from the mean.
+    penalty : float
+        Weight C of the penalty.
+    clip : float
+        A cut is never more than ``clip * alpha`` deviations from the mean; 0 lets it go.
+    warm_up : float
+        Rows of a node during which its normal is their running principal component.
+    most : float
+        Largest weight that the past is given: smaller numbers follow a stream that drifts.
+    """
+
+    exponent: float = 0.2
+    alpha: float = 0.1
+    penalty: float = 10.0
+    clip: float = 0.0
+    warm_up: float = 0.0
+    most: float = math.inf
+
+
+CHUNK_CELLS = 1 << 16
+"""Numbers that pass down the tree at a time: half a megabyte stays in the cache."""
+
+MOST = 0.75
+"""Share of some rows on one side of a cut from which on the cut says nothing about them."""
+
+SHARE_CELLS = 1 << 14
+"""Batches of fewer numbers are not worth a second thread."""
+
+
+class OnlineTree:
+    """Cuts in a heap: node 1 is the root, 2 i and 2 i + 1 are the children of i, the last level is not cut.
+
+    Parameters
+    ----------
+    depth : int
+        Levels of cuts; the last level has 2^depth nodes.
+    n_features : int
+    settings : Settings
+    """
+
+    def __init__(self, depth: int, n_features: int, settings: Settings) -> None:
+        n_cuts = 1 << depth
+        self.depth = depth
+        self.settings = settings
+        self.normal = np.full((n_cuts, n_features), n_features**-0.5)
+        self.component = np.zeros((n_cuts, n_features))
+        self.mean = np.zeros((2 * n_cuts, n_features))
+        self.scalars = np.zeros((2 * n_cuts, 5))
+
+    def learn(self, X: NDArray[np.floating], weights: Floats, n_jobs: int | None = None) -> None:
+        """Pass rows through the tree, in their order."""
+        settings = tuple(map(float, astuple(self.settings)))
+        goes_left = np.empty(len(X), dtype=np.bool_)
+        all_rows = np.arange(len(X))
+
+        def descend(first: int, rows: Ints, chunk: int, stop_level: int) -> Ints:
+            state = (self.normal, self.mean, self.component, self.scalars)
+            return kernels.online.learn(X, weights, rows, chunk, first, stop_level, *state, settings, goes_left)
+
+        n_threads = count_threads(n_jobs) if X.size >= SHARE_CELLS else 1
+        level = 1 << min(math.ceil(math.log2(n_threads)), self.depth)
+        # One thread takes the rows past the first levels; below them each subtree has its own rows and its own nodes.
+        ends = descend(1, all_rows, len(X), level) if level > 1 else np.array([[1, 0, len(X)]])
+        chunk = max(CHUNK_CELLS // X.shape[1], 1)
+        map_items(
+            lambda end: descend(end[0], all_rows[end[1] : end[2]], chunk, len(self.mean)), ends.tolist(), n_threads
+        )
+
+    def normal_for(self, X: Matrix, n_jobs: int | None = None) -> Floats | None:
+        """Normal of the cut that these rows meet: that of the deepest node which most of them pass."""
+        node = 1
+        while node < len(self.normal):
+            if self.scalars[node, COUNT] == 0:
+                return None
+            place = self.scalars[node, OFFSET] + self.normal[node] @ self.mean[node]
+            goes_left = project(X, self.normal[node], n_jobs) < place
+            left_share = goes_left.mean()
+            if max(left_share, 1 - left_share) < MOST:
+                return self.normal[node]
+            X, node = (X[goes_left], 2 * node) if left_share > 0.5 else (X[~goes_left], 2 * node + 1)
+        return None
+
+    def cut_tree(self, centre: Floats, scale: Floats) -> HyperplaneTree:
+        """The cuts as they are now, in the coordinates of the rows before they were centred and scaled.
+
+        A cut with no row on one side is left out. Sums of squares stay in the scaled coordinates.
+        """
+        n_cuts, n_nodes = len(self.normal), len(self.mean)
+        node = np.arange(1, n_nodes)
+        is_cut = node < n_cuts
+        normal, offset = np.zeros((n_nodes, len(scale))), np.zeros(n_nodes)
+        normal[:n_cuts] = self.normal / np.linalg.norm(self.normal, axis=1, keepdims=True)
+        offset[:n_cuts] = self.scalars[:n_cuts, OFFSET] + (self.normal * self.mean[:n_cuts]).sum(axis=1)
+        unknown = np.zeros(n_nodes - 1)
+        tree = HyperplaneTree.from_nodes(
+            left=np.where(is_cut, 2 * node, 0) - 1,
+            right=np.where(is_cut, 2 * node + 1, 0) - 1,
+            rank=node,
+            normal=normal[1:],
+            offset=offset[1:],
+            count=self.scalars[1:, COUNT],
+            mean=self.mean[1:],
+            sum_sq=self.scalars[1:, SUM_SQ],
+            value=unknown,
+            relative_depth=unknown,
+            p_value=unknown + 1.0,
+        )
+        return tree.without_empty_leaves().unscaled(centre, scale)
