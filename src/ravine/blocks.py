@@ -19,10 +19,6 @@ BLOCK_CELLS = 1 << 20
 """Numbers in a block: enough to hide the cost of handing it to a thread, few enough for partial sums to be small."""
 
 
-PAIR_CELLS = 1 << 18
-"""Numbers in two nodes that are worth a thread each."""
-
-
 def map_blocks(function: Callable[[slice], Result], shape: tuple[int, ...], n_jobs: int | None) -> list[Result]:
     """Call `function` on slices that cover the rows of a matrix of this shape, and list the results in row order."""
     n_rows, n_columns = shape[0], max(shape[1], 1)
@@ -39,14 +35,9 @@ def map_items(function: Callable[[Item], Result], items: Sequence[Item], n_jobs:
     return list(_pool(n_threads, os.getpid()).map(function, items))
 
 
-def map_both(
-    function: Callable[[Item], Result], items: Sequence[Item], n_cells: float, n_jobs: int | None
-) -> list[Result]:
-    """Call `function` on two items, at the same time if there are threads for it; it may itself call `map_blocks`.
-
-    Work on fewer numbers than `PAIR_CELLS` is mostly Python's, and two threads would wait for each other.
-    """
-    if n_cells < PAIR_CELLS or count_threads(n_jobs) == 1:
+def map_both(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> list[Result]:
+    """Call `function` on two items, at the same time if there are threads for it; it may itself call `map_blocks`."""
+    if count_threads(n_jobs) == 1:
         return [function(item) for item in items]
     return list(_pool(2, os.getpid(), "pairs").map(function, items))
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ravine.matrix import Floats, Matrix, fingerprint
+from ravine.matrix import Floats, Ints, Matrix, fingerprint
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -59,16 +59,25 @@ def arrival_keys(first: int, n_rows: int, seed: int, forget: float | None = None
     return keys if forget is None else keys - number / forget
 
 
-def content_keys(X: Matrix, weights: Floats, seed: int, n_jobs: int | None = None) -> Floats:
-    """Keys of rows from what they contain, wherever they stand; the copies of a row draw different ones."""
-    hashed = fingerprint(X, seed, n_jobs)
+def content_sample(X: Matrix, weights: Floats, size: int, seed: int, n_jobs: int | None = None) -> tuple[Ints, Floats]:
+    """A random sample of rows that depends on what they contain, not on where they stand, and the keys of its rows.
+
+    The copies of a row draw different keys, so a row that stands ten times in the data is drawn ten times as often.
+    """
+    drawn = fingerprint(X, seed, n_jobs)
     if (weights != weights[0]).any():
-        hashed = _mix(hashed + weights.view(np.uint64))
-    order = np.argsort(hashed, kind="stable")
-    is_new = np.append(True, np.diff(hashed[order]) != 0)
-    copy = np.arange(len(order)) - np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))
-    hashed[order] = _mix(hashed[order] + copy.astype(np.uint64) * GOLDEN)
-    return _log_exponential(hashed)
+        drawn = _mix(drawn + weights.view(np.uint64))
+    in_order = np.sort(drawn)
+    if (in_order[1:] == in_order[:-1]).any():
+        order = np.argsort(drawn)
+        is_first = np.append(True, in_order[1:] != in_order[:-1])
+        number = np.arange(len(order))
+        copy = number - np.maximum.accumulate(np.where(is_first, number, 0))
+        drawn[order] = _mix(in_order + copy.astype(np.uint64) * GOLDEN)
+    rows = np.arange(len(drawn))
+    if size < len(drawn):  # the keys fall as the numbers drawn rise
+        rows = np.sort(np.argpartition(drawn, len(drawn) - size)[len(drawn) - size :])
+    return rows, _log_exponential(drawn[rows])
 
 
 def _log_exponential(random: NDArray[np.uint64]) -> Floats:

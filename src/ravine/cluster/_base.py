@@ -17,6 +17,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
+from ravine.blocks import map_blocks
 from ravine.matrix import Floats, Ints, Matrix
 from ravine.tree import HyperplaneTree
 from ravine.tree.evidence import Direction, cut_with_evidence
@@ -144,25 +145,24 @@ class TreeClusterer(
                 **options,
             )
 
-    def _tested(
-        self, direction: Direction, bandwidth: float, min_cluster_size: float, **options: Any
-    ) -> dict[str, Any]:
+    def _tested(self, direction: Direction, bandwidth: float, min_cluster_size: float) -> dict[str, Any]:
         """What `grow` takes to cut where the valley test finds evidence along the directions of a method."""
         find_cut = partial(
             cut_with_evidence,
             direction=direction,
             bandwidth=bandwidth,
-            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            seed=self._draw_seed(),
             min_cluster_size=min_cluster_size,
             n_jobs=self.n_jobs,
-            **options,
         )
-        return {
-            "find_cut": find_cut,
-            "believe": lambda cut: cut.p_value <= self.significance,
-            "look_ahead": LOOK_AHEAD,
-            "min_cluster_size": min_cluster_size,
-        }
+        return {"find_cut": find_cut, "min_cluster_size": min_cluster_size, **self._belief()}
+
+    def _belief(self, look_ahead: int = LOOK_AHEAD) -> dict[str, Any]:
+        """What `grow` takes to keep the cuts that have evidence, or have one below them that has."""
+        return {"believe": lambda cut: cut.p_value <= self.significance, "look_ahead": look_ahead}
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _least_size(self, weights: Floats, tested: bool) -> float:
         if self.min_cluster_size != "auto":
@@ -194,8 +194,9 @@ class TreeClusterer(
         return validate_data(self, X, accept_sparse="csr", dtype=dtypes, order=order, reset=reset)
 
     def _check_magnitude(self, X: Any) -> None:
-        stored = X.data if sparse.issparse(X) else X
-        largest = max(float(stored.max(initial=0.0)), -float(stored.min(initial=0.0)))
+        stored = X.data[:, np.newaxis] if sparse.issparse(X) else X
+        parts = map_blocks(lambda b: (stored[b].max(), -stored[b].min()), stored.shape, self.n_jobs)
+        largest = float(np.max(parts, initial=0.0))
         if largest > LARGEST or 0 < largest < SMALLEST:
             what = "overflow" if largest > 1 else "vanish"
             raise ValueError(

@@ -8,6 +8,7 @@ import math
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -16,7 +17,6 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine import kernels
@@ -25,18 +25,28 @@ from ravine.cluster._base import TreeClusterer
 from ravine.cuts import Cut
 from ravine.cuts.mdh import minimum_density_cut
 from ravine.cuts.principal import principal_directions
-from ravine.matrix import Floats, Matrix, Moments, column_moments, moments
-from ravine.reservoir import Reservoir, arrival_keys, content_keys
+from ravine.cuts.pursuit import Starts, make_starts
+from ravine.matrix import Floats, Ints, Matrix, Moments, column_moments, moments
+from ravine.reservoir import Reservoir, arrival_keys, content_sample
 from ravine.tree import HyperplaneTree
-from ravine.tree.evidence import lattice_steps
+from ravine.tree.evidence import ValleyTest, confirmed_cut, lattice_steps
 from ravine.tree.online import OnlineTree, Settings
 from ravine.tree.prune import rank_by_sum_sq, sum_sq_path, vote_elbow
 
-POLISH_ROWS = 2000
-"""Rows of a node on which its direction is searched."""
+POLISH_ROWS, ALPHAS, N_COMPONENTS = 2000, (0.0, 0.9), 2
+"""Rows of a node on which its cut is polished, bounds of the cut and starts, those of `MDH`."""
 
-BANDWIDTH, ALPHAS, N_COMPONENTS = 0.9, (0.0, 0.9), 2
-"""Settings of the polish, those of `MDH`."""
+TRIAL_ROWS, TRIAL_ALPHAS, TRIAL_COMPONENTS, GIVE_UP = 1000, (0.9,), 1, 0.2
+"""The same for the halves that test whether a node has a valley, and the p-value beyond which no more are drawn."""
+
+BANDWIDTH, TOLERANCE = 0.9, 3e-5
+"""Of both."""
+
+LOOK_AHEAD = 2
+"""Cuts in a row that are tried below one without evidence."""
+
+PAIR_CELLS = 1 << 13
+"""Two children with at least so many numbers are searched at the same time."""
 
 VALLEY_BANDWIDTH = 1.06
 """Factor of the bandwidth in the valley test."""
@@ -295,10 +305,9 @@ class IncrementalMDH(TreeClusterer):
             most=math.inf if self.forget is None else self.forget,
         )
         size = self.sample_size if self.forget is None else min(self.sample_size, math.ceil(self.forget))
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        online = OnlineTree(self.max_depth, X.shape[1], settings)
+        online = OnlineTree(self.max_depth, X.shape[1], settings, sparse.issparse(X))
         reservoir = Reservoir(size) if self.algorithm == "polished" else None
-        return _Stream(online, reservoir, self.standardize, self.forget, seed, sparse.issparse(X))
+        return _Stream(online, reservoir, self.standardize, self.forget, self._draw_seed(), sparse.issparse(X))
 
     def _check_batch(self, X: ArrayLike, first: bool) -> Matrix:
         rows = self._validate(X, reset=first, order="C")
@@ -321,19 +330,18 @@ class IncrementalMDH(TreeClusterer):
         return tree
 
     def _grow_sample(self, Z: Matrix, weights: Floats, on_split: Callable[[int], None] | None) -> HyperplaneTree:
-        options: dict[str, Any] = {"on_split": on_split, "order": "sum_sq_depth"}
+        options: dict[str, Any] = {"on_split": on_split, "order": "sum_sq_depth", "pair_cells": PAIR_CELLS}
         if self.n_clusters is not None:
             size = self._least_size(weights, tested=False)
             return self._grown(Z, self._cut, weights, min_cluster_size=size, **options)
         if self.selection != "elbow":
-            tested = self._tested(
-                _direction_of(_cut_from_components),
-                VALLEY_BANDWIDTH,
-                self._least_size(weights, tested=True),
-                whole_direction=_direction_of(self._cut),
-                steps=lattice_steps(Z),
+            size = self._least_size(weights, tested=True)
+            directions = _direction_of(_trial_cut), _direction_of(self._cut)
+            test = ValleyTest(
+                directions[0], VALLEY_BANDWIDTH, lattice_steps(Z), self._stream.seed, size, give_up=GIVE_UP
             )
-            tree = self._grown(Z, sample_weight=weights, **tested, **options)
+            find_cut = partial(confirmed_cut, test=test, direction=directions[1], significance=self.significance)
+            tree = self._grown(Z, find_cut, weights, min_cluster_size=size, **self._belief(LOOK_AHEAD), **options)
             if tree.n_clusters > 1 or self.selection == "evidence":
                 self._selection = "evidence"
                 return tree
@@ -350,21 +358,33 @@ class IncrementalMDH(TreeClusterer):
         return tree.cut_to(vote_elbow(sum_sq_path(tree)))
 
     def _cut(self, X: Matrix, weights: Floats, about: Moments) -> Cut | None:
-        return _cut_from_components(X, weights, about, self._stream.online.normal_for(X[:POLISH_ROWS]))
+        """Polished cut of a node, from its principal components and from what the stream has learned of its rows."""
+        proposal = self._stream.online.normal_for(X[:POLISH_ROWS])
+
+        def starts(X: Matrix, weights: Floats, about: Moments) -> Floats:
+            components = principal_directions(X, weights, about, N_COMPONENTS)
+            return components if proposal is None or not len(components) else np.vstack([components, proposal])
+
+        return _polished(X, weights, about, slice(POLISH_ROWS), starts, ALPHAS)
 
 
-def _cut_from_components(X: Matrix, weights: Floats, about: Moments, proposal: Floats | None = None) -> Cut | None:
-    """Minimum density cut of some rows of a node, from its principal components and from a proposed normal."""
-    kept = np.flatnonzero(weights)[:POLISH_ROWS]
-    if len(kept) < X.shape[0]:
-        X, weights = X[kept], weights[kept]
+def _trial_cut(X: Matrix, weights: Floats, about: Moments) -> Cut | None:
+    """Cut of the rows of a node that are not held out; the stream, which has seen all of them, has no say."""
+    kept = np.flatnonzero(weights)[:TRIAL_ROWS]
+    return _polished(X, weights, about, kept, make_starts(TRIAL_COMPONENTS), TRIAL_ALPHAS)
+
+
+def _polished(
+    X: Matrix, weights: Floats, about: Moments, kept: slice | Ints, starts: Starts, alphas: tuple[float, ...]
+) -> Cut | None:
+    """Minimum density cut of the rows `kept` of a node."""
+    n_rows = X.shape[0]
+    X, weights = X[kept], weights[kept]
+    if X.shape[0] < n_rows:
         about = moments(X, weights)
-
-    def starts(X: Matrix, weights: Floats, about: Moments) -> Floats:
-        components = principal_directions(X, weights, about, N_COMPONENTS)
-        return components if proposal is None or not len(components) else np.vstack([components, proposal])
-
-    return minimum_density_cut(X, weights, about, starts=starts, bandwidth=BANDWIDTH, alphas=ALPHAS)
+    return minimum_density_cut(
+        X, weights, about, starts=starts, bandwidth=BANDWIDTH, alphas=alphas, tolerance=TOLERANCE
+    )
 
 
 def _direction_of(find_cut: Callable[..., Cut | None]) -> Callable[..., Floats | None]:
@@ -412,8 +432,9 @@ class _Stream:
         self.is_sparse = is_sparse
         self.n_rows = 0
         self.count = 0.0
-        self.mean = np.zeros(online.normal.shape[1])
-        self.square = np.zeros(online.normal.shape[1])
+        self.mean = np.zeros(online.n_features)
+        self.square = np.zeros(online.n_features)
+        self._seen = np.zeros(online.n_features if is_sparse else 0)
 
     def learn(self, X: Matrix, weights: Floats, n_jobs: int | None) -> None:
         """The next rows of a stream."""
@@ -421,13 +442,24 @@ class _Stream:
             X, weights = X[weights > 0], weights[weights > 0]
         if not X.shape[0]:
             return
-        most = math.inf if self.forget is None else self.forget
-        scaled = np.empty_like(X)
-        self.count = kernels.online.standardise(X, weights, self.count, most, self.mean, self.square, scaled)
+        scaled = self._standardise(X, weights)
         self.online.learn(scaled if self.standardize else X, weights, n_jobs)
         if self.reservoir is not None:
             self.reservoir.add(X, weights, arrival_keys(self.n_rows, X.shape[0], self.seed, self.forget))
         self.n_rows += X.shape[0]
+
+    def _standardise(self, X: Matrix, weights: Floats) -> Matrix:
+        """Rows in units of the columns' deviations so far, which they change; sparse ones are not centred."""
+        if self.is_sparse:
+            data = np.empty_like(X.data)
+            state = (self._seen, self.mean, self.square)
+            matrix = (X.indptr, X.indices, X.data)
+            self.count = kernels.online.standardise_csr(*matrix, weights, self.count, *state, data)
+            return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
+        scaled = np.empty_like(X)
+        most = math.inf if self.forget is None else self.forget
+        self.count = kernels.online.standardise(X, weights, self.count, most, self.mean, self.square, scaled)
+        return scaled
 
     def read_in_order(self, X: Matrix, weights: Floats, n_passes: int, n_jobs: int | None) -> None:
         """Rows that are all at hand, as a stream: the columns are scaled exactly, the rows taken in their order."""
@@ -445,7 +477,8 @@ class _Stream:
         if (weights == 0).any():
             X, weights = X[weights > 0], weights[weights > 0]
         self._measure(X, weights, n_jobs)
-        self.reservoir.add(X, weights, content_keys(X, weights, self.seed, n_jobs))
+        chosen, keys = content_sample(X, weights, self.reservoir.size, self.seed, n_jobs)
+        self.reservoir.add(X[chosen], weights[chosen], keys)
         rows, kept_weights = self.reservoir.sample()
         scaled = _scaled(rows, *self.centre_and_scale())
         if n_passes == "auto":
@@ -456,13 +489,17 @@ class _Stream:
     def _measure(self, X: Matrix, weights: Floats, n_jobs: int | None) -> None:
         self.n_rows = X.shape[0]
         self.count, self.mean, self.square = column_moments(X, weights, n_jobs)
+        self._seen[:] = self.count
 
     def centre_and_scale(self) -> tuple[Floats, Floats]:
         """What was subtracted from the columns and what they were divided by."""
         centre = np.zeros_like(self.mean) if self.is_sparse else self.mean
         if not self.standardize:
             return centre, np.ones_like(self.mean)
-        deviation = np.sqrt(self.square / self.count)
+        square = self.square
+        if self.is_sparse:  # with the zeros since a column's last number
+            square = square + self.mean**2 * self._seen * (self.count - self._seen) / self.count
+        deviation = np.sqrt(square / self.count)
         return centre, np.where(deviation > 0, deviation, 1.0)
 
     def sample(self) -> tuple[Matrix, Floats]:

@@ -93,6 +93,7 @@ def minimum_density_cut(
     bandwidth: float | Callable[[float, float], float],
     alphas: Sequence[float],
     margin: bool = False,
+    tolerance: float = TOLERANCE,
     n_jobs: int | None = None,
 ) -> Cut | None:
     """Cut of least density found from some starts, the one with the deepest valley.
@@ -107,13 +108,15 @@ def minimum_density_cut(
         Bounds of the cut, from small to large.
     margin : bool, default=False
         Shrink the bandwidth until the partition stands still.
+    tolerance : float
+        As `TOLERANCE`.
     """
     path: _Path | None = None
     best: Cut | None = None
     sample: tuple[Matrix, Floats] | None = None
     for start in starts(X, weights, about):
         if path is None:
-            path = _Path.of(X, weights, about, start, bandwidth, alphas, n_jobs)
+            path = _Path.of(X, weights, about, start, bandwidth, alphas, tolerance, n_jobs)
             if path is None:
                 return None
             if X.shape[0] > COARSE_ABOVE:
@@ -147,6 +150,7 @@ class _Path:
         start: Floats,
         bandwidth: float | Callable[[float, float], float],
         alphas: Sequence[float],
+        tolerance: float,
         n_jobs: int | None,
     ) -> "_Path | None":
         """The path for some rows; None where they do not vary along `start`."""
@@ -157,7 +161,7 @@ class _Path:
         deviation = math.sqrt(weights @ values**2 / about.count)
         h = float(bandwidth(deviation, about.count)) if callable(bandwidth) else h
         unit = math.sqrt(about.sum_sq / (about.count * X.shape[1]))
-        return cls(h, TOLERANCE * unit / (math.sqrt(2 * math.pi) * deviation), unit, alphas)
+        return cls(h, tolerance * unit / (math.sqrt(2 * math.pi) * deviation), unit, alphas)
 
     def follow(self, X: Matrix, weights: Floats, about: Moments, start: Floats, n_jobs: int | None) -> Cut:
         """Cut at the end of the path that begins at `start`."""

@@ -4,6 +4,14 @@ A node's updates depend only on the rows that reach it, in their order. So a bat
 its two halves through its children: bit for bit the numbers of one row at a time, at the speed of a pass over memory.
 
 A tree is a heap: the children of node i are 2 i and 2 i + 1, the root is 1. The nodes of the last level only count.
+
+For a sparse row an update touches its non-zeros only. The mean and the normal change in every coordinate, but always by
+a multiple of the row or of the sum of all rows. So with T = fade · total the weighted sum of the rows,
+
+    mean = T / count,    normal = scale · (base + share · total),
+
+a row changes `base` and `total` where it is not zero, and the scalars. The products base · total and total · total are
+kept up to date, and all is made anew from time to time, lest rounding adds up.
 """
 
 import numpy as np
@@ -13,8 +21,15 @@ from ravine.kernels._compile import kernel, reduction
 KERNEL_REACH = 8.0
 """Rows more than so many bandwidths from the cut do not move it: the kernel has fallen to 1e-14."""
 
-COUNT, SUM_SQ, SPREAD, OFFSET, N_ROWS = range(5)
-"""Columns of `scalars`: weight, sum of squares, variance along the normal, cut's distance from the mean, rows seen."""
+REFRESH = 1024.0
+"""Rows of a node after which rounding is put right."""
+
+COUNT, SUM_SQ, SPREAD, OFFSET, N_ROWS, LENGTH, SCALE, SHARE, FADE, ALONG, SQUARE = range(11)
+"""Columns of `scalars`.
+
+Weight, sum of squares, variance along the normal, distance of the cut from the mean, rows seen, length of the running
+principal component; and for sparse rows the scalars of the normal and of the mean, base · total, and total · total.
+"""
 
 
 @reduction
@@ -29,11 +44,11 @@ def _along(x, mean, v):
 
 
 @reduction
-def _norm(v):
-    square = 0.0
-    for j in range(v.shape[0]):
-        square += v[j] * v[j]
-    return np.sqrt(square)
+def _inner(a, b):
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j] * b[j]
+    return s
 
 
 @kernel
@@ -58,8 +73,29 @@ def standardise(X, w, count, most, mean, square, out):
 
 
 @kernel
-def learn(X, w, rows, chunk, first, stop_level, normal, mean, component, scalars, settings, goes_left):
-    """Pass rows, in their order, through the subtree at node `first`, whose nodes from `stop_level` on only count.
+def standardise_csr(indptr, indices, data, w, count, seen, mean, square, out):
+    """out[k] = data[k] in units of its column's deviation over all rows up to it; gives the new count.
+
+    `mean` and `square` of a column are those of its first `seen` weight; zeros after that are added with a number.
+    """
+    for i in range(indptr.shape[0] - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            if count > seen[j]:
+                square[j] += mean[j] * mean[j] * seen[j] * (count - seen[j]) / count
+                mean[j] *= seen[j] / count
+            seen[j] = count + w[i]
+            before = data[k] - mean[j]
+            mean[j] += before * (w[i] / seen[j])
+            square[j] += w[i] * before * (data[k] - mean[j])
+            out[k] = data[k] / np.sqrt(square[j] / seen[j]) if square[j] > 0.0 else 0.0
+        count += w[i]
+    return count
+
+
+@kernel
+def learn(X, w, rows, chunk, first, stop_level, normal, mean, scalars, settings, goes_left):
+    """Pass rows, in their order, through the subtree at node `first`, whose nodes from `stop_level` on are left alone.
 
     Parameters
     ----------
@@ -68,14 +104,10 @@ def learn(X, w, rows, chunk, first, stop_level, normal, mean, component, scalars
         Which rows reach the node. In the end they stand in the order of the nodes they have reached.
     chunk : int
         So many rows at a time, few enough to stay in the cache on their way down.
-    first : int
-    stop_level : int
-        Nodes with numbers from here on are not descended into: 2^depth for all of the tree.
-    normal, component : ndarray of shape (n_cuts, n_features)
-        Direction of the cut, and the running principal component with which it starts.
+    first, stop_level : int
+    normal : ndarray of shape (n_cuts, n_features)
     mean : ndarray of shape (n_nodes, n_features)
-        Mean of the rows.
-    scalars : ndarray of shape (n_nodes, 5)
+    scalars : ndarray of shape (n_nodes, 11)
     settings : tuple of float
         See `ravine.tree.online.Settings`.
     goes_left : ndarray of bool of shape (n_rows,)
@@ -83,7 +115,7 @@ def learn(X, w, rows, chunk, first, stop_level, normal, mean, component, scalars
     Returns
     -------
     ends : ndarray of shape (n, 3)
-        Node, start and stop in `rows` of the nodes that were not descended into.
+        Node, start and stop in `rows` of what has reached `stop_level`.
     """
     n_rows = rows.shape[0]
     ends = np.empty((n_rows, 3), np.int64)
@@ -103,11 +135,39 @@ def learn(X, w, rows, chunk, first, stop_level, normal, mean, component, scalars
             if node >= normal.shape[0]:
                 _count(X, w, here, mean[node], scalars[node], settings)
                 continue
-            cut = (normal[node], mean[node], component[node], scalars[node])
-            _update(X, w, here, *cut, settings, goes_left)
+            _update(X, w, here, normal[node], mean[node], scalars[node], settings, goes_left)
             middle = _partition(rows, start, stop, goes_left, scratch)
             stack.append((2 * node + 1, middle, stop))
             stack.append((2 * node, start, middle))
+    return ends[:n_ends]
+
+
+@kernel
+def learn_csr(indptr, indices, data, w, rows, chunk, first, stop_level, base, total, scalars, settings, goes_left):
+    """`learn` for the rows of a CSR matrix; `base` and `total` stand for the normals and the means."""
+    n_rows = rows.shape[0]
+    ends = np.empty((n_rows, 3), np.int64)
+    n_ends = 0
+    scratch = np.empty_like(rows)
+    for begin in range(0, n_rows, chunk):
+        stack = [(first, begin, min(begin + chunk, n_rows))]
+        while len(stack) > 0:
+            node, start, stop = stack.pop()
+            if start == stop:
+                continue
+            if node >= stop_level:
+                ends[n_ends, 0], ends[n_ends, 1], ends[n_ends, 2] = node, start, stop
+                n_ends += 1
+                continue
+            is_cut = node < base.shape[0]
+            v = base[node if is_cut else 0]
+            _update_csr(
+                indptr, indices, data, w, rows[start:stop], is_cut, v, total[node], scalars[node], settings, goes_left
+            )
+            if is_cut:
+                middle = _partition(rows, start, stop, goes_left, scratch)
+                stack.append((2 * node + 1, middle, stop))
+                stack.append((2 * node, start, middle))
     return ends[:n_ends]
 
 
@@ -128,94 +188,171 @@ def _partition(rows, start, stop, goes_left, scratch):
 
 
 @kernel
-def _count(X, w, rows, mean, scalars, settings):
-    """Weight, mean and sum of squares of a node that is not cut."""
-    most = settings[5]
-    for k in range(rows.shape[0]):
-        x, weight = X[rows[k]], w[rows[k]]
-        kept = min(scalars[COUNT], max(most - weight, 0.0))
-        rate = weight / (kept + weight)
-        square = 0.0
-        for j in range(x.shape[0]):
-            deviation = x[j] - mean[j]
-            square += deviation * deviation
-            mean[j] += rate * deviation
-        fade = kept / scalars[COUNT] if scalars[COUNT] > 0.0 else 0.0
-        scalars[SUM_SQ] = fade * scalars[SUM_SQ] + weight * (1.0 - rate) * square
-        scalars[COUNT] = kept + weight
-        scalars[N_ROWS] += 1.0
+def _weigh(scalars, weight, along, square, most):
+    """Take in a row: (rate of the new mean, factor of all before, distances along the normal and squared to it).
+
+    `along` and `square` are the row's distances from the mean so far.
+    """
+    kept = min(scalars[COUNT], max(most - weight, 0.0))  # forgetting: what was before weighs no more than this
+    fade = kept / scalars[COUNT] if scalars[COUNT] > 0.0 else 0.0
+    scalars[COUNT] = kept + weight
+    rate = weight / scalars[COUNT]
+    scalars[SUM_SQ] = fade * scalars[SUM_SQ] + weight * (1.0 - rate) * square
+    scalars[N_ROWS] += 1.0
+    return rate, fade, (1.0 - rate) * along, (1.0 - rate) * (1.0 - rate) * square
 
 
 @kernel
-def _update(X, w, rows, v, mean, component, scalars, settings, goes_left):
+def _move(scalars, rate, along, square, n_columns, settings):
+    """Decide on a row's step: the new normal is (normal - step · row) · shorten, the row measured from the new mean.
+
+    Moves the cut's offset, and gives (step, shorten, whether the row goes left). Where shorten is 0 there is no normal
+    yet, and it becomes the row itself.
+    """
+    exponent, alpha, penalty, clip, warm_up, _ = settings
+    deviation = np.sqrt(scalars[SPREAD])  # of the rows before
+    scalars[SPREAD] += rate * (along * along / max(1.0 - rate, 1e-300) - scalars[SPREAD]) if rate < 1.0 else 0.0
+    if scalars[N_ROWS] <= warm_up:
+        # The running principal component (Weng et al. 2003) is `length` · normal; it moves by rate · along · row.
+        length = (1.0 - rate) * scalars[LENGTH]
+        if length == 0.0:
+            scalars[LENGTH] = np.sqrt(square)
+            return 0.0, 0.0, False
+        push = rate * along
+        scalars[LENGTH] = np.sqrt(length * length + 2.0 * length * push * along + push * push * square)
+        step, shorten = -push / length, length / scalars[LENGTH]
+        return step, shorten, (along - step * square) * shorten < 0.0
+    h = deviation * scalars[COUNT] ** -exponent
+    b = scalars[OFFSET]
+    pull = 0.0
+    if h > 0.0:
+        u = (b - along) / h
+        if abs(u) < KERNEL_REACH:
+            pull = u / (h * h) * np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi)
+    over = abs(b) - alpha * deviation
+    push = 2.0 * penalty * over * np.sign(b) if over > 0.0 else 0.0
+    bound = clip * alpha * deviation
+    b = min(max(b - rate * (push - pull), -bound), bound)
+    scalars[OFFSET] = b
+    step = np.sqrt(n_columns) * rate * pull
+    square_length = 1.0 - 2.0 * step * along + step * step * square
+    if square_length < 1e-24:  # the step would end at zero: no direction is left
+        step, square_length = 0.0, 1.0
+    shorten = 1.0 / np.sqrt(square_length)
+    return step, shorten, (along - step * square) * shorten < b
+
+
+@kernel
+def _count(X, w, rows, mean, scalars, settings):
+    """Weight, mean and sum of squares of a node that is not cut."""
+    for k in range(rows.shape[0]):
+        x = X[rows[k]]
+        _, square = _along(x, mean, mean)
+        rate, _, _, _ = _weigh(scalars, w[rows[k]], 0.0, square, settings[5])
+        for j in range(x.shape[0]):
+            mean[j] += rate * (x[j] - mean[j])
+
+
+@kernel
+def _update(X, w, rows, v, mean, scalars, settings, goes_left):
     """One step of stochastic gradient for each row, and its side of the cut after that."""
-    exponent, alpha, penalty, clip, warm_up, most = settings
     n_columns = v.shape[0]
-    count, sum_sq, spread, b, n_rows = scalars[0], scalars[1], scalars[2], scalars[3], scalars[4]
     for k in range(rows.shape[0]):
         i = rows[k]
-        x, weight = X[i], w[i]
-        kept = min(count, max(most - weight, 0.0))  # forgetting: what was before weighs no more than this
-        fade = kept / count if count > 0.0 else 0.0
-        count = kept + weight
-        rate = weight / count
+        x = X[i]
         along, square = _along(x, mean, v)
-        deviation = np.sqrt(spread)
-        sum_sq = fade * sum_sq + weight * (1.0 - rate) * square
-        spread += rate * ((1.0 - rate) * along * along - spread)
-        along *= 1.0 - rate  # from the new mean
-        square *= (1.0 - rate) * (1.0 - rate)
-        n_rows += 1.0
-        if n_rows <= warm_up:
+        rate, _, along, square = _weigh(scalars, w[i], along, square, settings[5])
+        step, shorten, goes_left[i] = _move(scalars, rate, along, square, n_columns, settings)
+        if step == 0.0 and shorten == 1.0:
             for j in range(n_columns):
                 mean[j] += rate * (x[j] - mean[j])
-            along = _follow_component(x, mean, component, v, rate)
-            goes_left[i] = along < 0.0
-            continue
-        h = deviation * count**-exponent
-        pull = 0.0
-        if h > 0.0:
-            u = (b - along) / h
-            if abs(u) < KERNEL_REACH:
-                pull = u / (h * h) * np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi)
-        over = abs(b) - alpha * deviation
-        push = 2.0 * penalty * over * np.sign(b) if over > 0.0 else 0.0
-        b -= rate * (push - pull)
-        if clip > 0.0:
-            b = min(max(b, -clip * alpha * deviation), clip * alpha * deviation)
-        if pull == 0.0:
+        elif shorten == 0.0:
+            length = np.sqrt(square)
             for j in range(n_columns):
                 mean[j] += rate * (x[j] - mean[j])
+                if length > 0.0:
+                    v[j] = (x[j] - mean[j]) / length
         else:
-            step = np.sqrt(n_columns) * rate * pull
-            square_length = 1.0 - 2.0 * step * along + step * step * square
-            if square_length < 1e-24:  # the step ends at zero: no direction is left
-                step, square_length = 0.0, 1.0
-            shorten = 1.0 / np.sqrt(square_length)
             for j in range(n_columns):
                 mean[j] += rate * (x[j] - mean[j])
                 v[j] = (v[j] - step * (x[j] - mean[j])) * shorten
-            along = (along - step * square) * shorten
-            if n_rows % 1024.0 == 0.0:  # what rounding has left of the unit length
-                v /= _norm(v)
-        goes_left[i] = along < b
-    scalars[0], scalars[1], scalars[2], scalars[3], scalars[4] = count, sum_sq, spread, b, n_rows
+        if scalars[N_ROWS] % REFRESH == 0.0:
+            v /= np.sqrt(_inner(v, v))
 
 
 @kernel
-def _follow_component(x, mean, component, v, rate):
-    """Move a running principal component towards a row (Weng et al. 2003), v with it; gives the row's place on it."""
-    length = _norm(component)
-    along, _ = _along(x, mean, component)
-    if length > 0.0:
-        along /= length
-    for j in range(v.shape[0]):
-        if length > 0.0:
-            component[j] += rate * (along * (x[j] - mean[j]) - component[j])
+def _update_csr(indptr, indices, data, w, rows, is_cut, base, total, scalars, settings, goes_left):
+    """`_update` for sparse rows, or `_count` where the node is not cut."""
+    n_columns = total.shape[0]
+    if scalars[N_ROWS] == 0.0:
+        scalars[SCALE], scalars[FADE] = 1.0, 1.0
+    for k in range(rows.shape[0]):
+        i = rows[k]
+        start, stop = indptr[i], indptr[i + 1]
+        by_base, by_total, by_self = 0.0, 0.0, 0.0
+        for m in range(start, stop):
+            x, j = data[m], indices[m]
+            by_total += x * total[j]
+            by_self += x * x
+            if is_cut:
+                by_base += x * base[j]
+        mean_share = scalars[FADE] / scalars[COUNT] if scalars[COUNT] > 0.0 else 0.0
+        square = max(by_self - 2.0 * mean_share * by_total + mean_share * mean_share * scalars[SQUARE], 0.0)
+        along = scalars[SCALE] * (
+            by_base + scalars[SHARE] * by_total - mean_share * (scalars[ALONG] + scalars[SHARE] * scalars[SQUARE])
+        )
+        rate, fade, along, square = _weigh(scalars, w[i], along, square, settings[5])
+
+        if fade > 0.0:
+            scalars[FADE] *= fade
+        else:  # the row is all there is
+            _settle(is_cut, base, total, scalars)
+            total[:] = 0.0
+            scalars[FADE], scalars[ALONG], scalars[SQUARE] = 1.0, 0.0, 0.0
+            by_total, by_base = 0.0, 0.0
+            if is_cut:
+                for m in range(start, stop):
+                    by_base += data[m] * base[indices[m]]
+        add = w[i] / scalars[FADE]
+        keep = scalars[SHARE] * add  # so much less of the row in `base` leaves the normal as it is
+        scalars[ALONG] += add * by_base - keep * by_total - keep * add * by_self
+        scalars[SQUARE] += 2.0 * add * by_total + add * add * by_self
+        by_total += add * by_self
+
+        step, shorten = 0.0, 1.0
+        if is_cut:
+            step, shorten, goes_left[i] = _move(scalars, rate, along, square, n_columns, settings)
+        if shorten == 0.0 and square > 0.0:  # the normal becomes the row, measured from the mean
+            base[:] = 0.0
+            keep, take = 0.0, -1.0
+            scalars[SHARE] = -scalars[FADE] / scalars[COUNT]
+            scalars[SCALE] = 1.0 / np.sqrt(square)
+            scalars[ALONG] = by_total
+        elif shorten == 0.0:
+            take = 0.0
         else:
-            component[j] = x[j] - mean[j]
-    length = _norm(component)
-    if length > 0.0:
-        for j in range(v.shape[0]):
-            v[j] = component[j] / length
-    return _along(x, mean, v)[0]
+            take = step / scalars[SCALE]
+            scalars[ALONG] -= take * by_total
+            scalars[SHARE] += take * scalars[FADE] / scalars[COUNT]
+            scalars[SCALE] *= shorten
+        for m in range(start, stop):
+            x, j = data[m], indices[m]
+            total[j] += add * x
+            if is_cut:
+                base[j] -= (keep + take) * x
+        if scalars[N_ROWS] % REFRESH == 0.0 or scalars[FADE] < 1e-100:
+            _settle(is_cut, base, total, scalars)
+
+
+@kernel
+def _settle(is_cut, base, total, scalars):
+    """Write the scalars into the vectors."""
+    if is_cut:
+        for j in range(base.shape[0]):
+            base[j] = scalars[SCALE] * (base[j] + scalars[SHARE] * total[j])
+        base /= np.sqrt(_inner(base, base))
+    for j in range(total.shape[0]):
+        total[j] *= scalars[FADE]
+    scalars[SCALE], scalars[SHARE], scalars[FADE] = 1.0, 0.0, 1.0
+    scalars[SQUARE] = _inner(total, total)
+    scalars[ALONG] = _inner(base, total) if is_cut else 0.0

@@ -8,6 +8,7 @@ bound combines them. `docs/decisions/number-of-clusters.md` has the reasoning an
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -16,13 +17,16 @@ from sklearn.utils.extmath import row_norms
 
 from ravine.cuts import Cut
 from ravine.cuts.valley import Valley, strongest_valley
-from ravine.matrix import Floats, Matrix, Moments, moments, project
+from ravine.matrix import Floats, Ints, Matrix, Moments, moments, project
 
 Direction = Callable[[Matrix, Floats, Moments], Floats | None]
 """Finds a direction for some rows, given their weights (zero if held out) and moments; None where there is none."""
 
 BEYOND_DOUBT = 1e-6
 """No more halves are drawn once the p-value is below this."""
+
+HOPELESS = 0.95
+"""No cut is tried in the hope of evidence below it where the p-value of every trial is above this."""
 
 MIN_ROWS = 20
 """With fewer rows no valley can be told from chance."""
@@ -62,9 +66,6 @@ def cut_with_evidence(
     bandwidth: float,
     seed: int,
     min_cluster_size: float = 1,
-    whole_direction: Direction | None = None,
-    steps: Floats | None = None,
-    n_halvings: int = 3,
     n_jobs: int | None = None,
 ) -> Cut | None:
     """Cut at the strongest valley of a node, with the p-value that the node has one.
@@ -85,50 +86,134 @@ def cut_with_evidence(
         the rows are stored has no say.
     min_cluster_size : float, default=1
         Least weight on either side of the cut.
-    whole_direction : Direction, optional
-        Finds the direction of all rows, where it may use what the halves must not know. Default: `direction`.
-    steps : ndarray of shape (n_features,), optional
-        Lattice steps of the columns. Default: those of the rows of the node.
-    n_halvings : int, default=3
-        Random halvings at most; each gives two p-values.
     """
-    normal = (whole_direction or direction)(X, weights, about)
+    normal = direction(X, weights, about)
     if normal is None:
         return None
-    steps = lattice_steps(X) if steps is None else steps
-    least_side = min_cluster_size / weights.sum()
-    values = project(X, normal, n_jobs)
-    valley = strongest_valley(values, weights, bandwidth, resolution_along(normal, steps), least_side)
-    smallest, n_rows = 1.0, X.shape[0]
-    if n_rows >= MIN_ROWS:
+    test = ValleyTest(direction, bandwidth, lattice_steps(X), seed, min_cluster_size, n_jobs=n_jobs)
+    order = np.argsort(project(X, normal, n_jobs), kind="stable")
+    trials = test.run(X, weights, order)
+    return test.strongest_cut(X, weights, [normal, *(trial.normal for trial in trials)], test.combine(trials))
+
+
+def confirmed_cut(
+    X: Matrix, weights: Floats, about: Moments, *, test: "ValleyTest", direction: Direction, significance: float
+) -> Cut | None:
+    """Test a node first, and search all its rows for the direction only where the test finds evidence.
+
+    Where it finds none, the cut is that of the half whose valley the other half came nearest to confirm, and there is
+    none where all of them speak clearly against a valley (`HOPELESS`). The order of the rows has a say in the halves.
+
+    Parameters
+    ----------
+    X, weights, about : rows of the node, their weights and moments
+    test : ValleyTest
+    direction : Direction
+        Finds the direction of all rows; unlike that of the test it may use what the halves must not know.
+    significance : float
+    """
+    trials = test.run(X, weights, np.arange(X.shape[0]))
+    if not trials or trials[0].p_value > HOPELESS:
+        return None
+    normals = [trials[0].normal]
+    p_value = test.combine(trials)
+    if p_value <= significance:
+        whole = direction(X, weights, about)
+        normals = normals if whole is None else [whole, *normals]
+    return test.strongest_cut(X, weights, normals, p_value)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A direction that one half found, and the p-value of its valley on the other half."""
+
+    p_value: float
+    normal: Floats
+
+
+@dataclass(frozen=True)
+class ValleyTest:
+    """Whether rows have a valley: found on one half of them, tested on the other.
+
+    Attributes
+    ----------
+    direction : Direction
+        Finds a direction for a half of the rows, the others having weight zero.
+    bandwidth : float
+        Factor of the bandwidth, as for `strongest_valley`.
+    steps : ndarray of shape (n_features,)
+        Lattice steps of the columns.
+    seed : int
+        Draws the halves.
+    min_cluster_size : float
+        Least weight on either side of a valley.
+    n_halvings : int
+        Random halvings at most; each gives two p-values.
+    give_up : float
+        No more halves are drawn once a halving has brought no p-value below this.
+    """
+
+    direction: Direction
+    bandwidth: float
+    steps: Floats
+    seed: int
+    min_cluster_size: float = 1
+    n_halvings: int = 3
+    give_up: float = 1.0
+    n_jobs: int | None = None
+
+    def combine(self, trials: list[Trial]) -> float:
+        """The p-value of all trials together, by Bonferroni's bound."""
+        return min(1.0, 2 * self.n_halvings * trials[0].p_value) if trials else 1.0
+
+    def run(self, X: Matrix, weights: Floats, order: Ints) -> list[Trial]:
+        """Try halves of the rows, drawn among them in the given order; the trial with the smallest p-value is first."""
+        n_rows = X.shape[0]
+        if n_rows < MIN_ROWS:
+            return []
         rows = weights * (weights.sum() / (weights @ weights))  # evidence counts rows: Kish's effective number of them
-        random = np.random.default_rng(seed)
-        order = np.argsort(values, kind="stable")
-        for _ in range(n_halvings):
-            if 2 * n_halvings * smallest < BEYOND_DOUBT:
-                break
+        random = np.random.default_rng(self.seed)
+        trials: list[Trial] = []
+        for _ in range(self.n_halvings):
             first_half = np.zeros(n_rows, dtype=bool)
             first_half[order[random.permutation(n_rows)[: n_rows // 2]]] = True
             for learn in (first_half, ~first_half):
                 half = np.where(learn, weights, 0.0)
-                tried = direction(X, half, moments(X, half, n_jobs)) if half.any() else None
-                if tried is None:
+                normal = self.direction(X, half, moments(X, half, self.n_jobs)) if half.any() else None
+                if normal is None:
                     continue
-                values, resolution = project(X, tried, n_jobs), resolution_along(tried, steps)
-                found = strongest_valley(values[learn], weights[learn], bandwidth, resolution, least_side)
-                if found is not None:
-                    smallest = min(smallest, valley_p_value(found, values[~learn], rows[~learn], resolution))
-                found = strongest_valley(values, weights, bandwidth, resolution, least_side)
-                if found is not None and (valley is None or found.score > valley.score):
-                    normal, valley = tried, found
-    if valley is None:
-        return None
-    return Cut(normal, valley.place, valley.density, valley.relative_depth, min(1.0, 2 * n_halvings * smallest))
+                values, resolution = project(X, normal, self.n_jobs), resolution_along(normal, self.steps)
+                found = self._valley(values[learn], weights[learn], normal, weights.sum())
+                p = 1.0 if found is None else valley_p_value(found, values[~learn], rows[~learn], resolution)
+                trials.append(Trial(p, normal))
+            trials.sort(key=lambda trial: trial.p_value)
+            if trials and (self.combine(trials) < BEYOND_DOUBT or trials[0].p_value > self.give_up):
+                break
+        return trials
+
+    def strongest_cut(self, X: Matrix, weights: Floats, normals: list[Floats], p_value: float) -> Cut | None:
+        """Cut at the strongest valley of all rows on some directions; the first of two equals wins."""
+        best: tuple[Floats, Valley] | None = None
+        for normal in normals:
+            found = self._valley(project(X, normal, self.n_jobs), weights, normal, weights.sum())
+            if found is not None and (best is None or found.score > best[1].score):
+                best = normal, found
+        if best is None:
+            return None
+        normal, valley = best
+        return Cut(normal, valley.place, valley.density, valley.relative_depth, p_value)
+
+    def _valley(self, values: Floats, weights: Floats, normal: Floats, total: float) -> Valley | None:
+        resolution = resolution_along(normal, self.steps)
+        return strongest_valley(values, weights, self.bandwidth, resolution, self.min_cluster_size / total)
 
 
 def resolution_along(normal: Floats, steps: Floats) -> float:
-    """The largest step that one lattice feature takes along a direction: gaps of this size are the lattice's."""
-    return float(np.abs(normal * steps).max())
+    """How far a row would be spread along a direction if each feature were spread evenly over its step.
+
+    It is the width of the even distribution that has the variance of that sum. Gaps of this size are the lattice's.
+    """
+    return float(np.linalg.norm(normal * steps))
 
 
 def lattice_steps(X: Matrix, max_rows: int = 2000) -> Floats:

@@ -13,10 +13,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ravine.blocks import map_both
+from ravine.blocks import BLOCK_CELLS, map_both
 from ravine.cuts import Cut
 from ravine.matrix import Bools, Floats, Matrix, Moments, moments
 from ravine.tree._tree import HyperplaneTree
+
+PAIR_CELLS = 1 << 18
 
 FindCut: TypeAlias = Callable[[Matrix, Floats, Moments], Cut | None]
 """Finds the cut of some rows, given their weights and moments; None where they should not be cut."""
@@ -59,6 +61,7 @@ def grow(
     order: Order = "value",
     believe: Callable[[Cut], bool] | None = None,
     look_ahead: int = 0,
+    pair_cells: float = PAIR_CELLS,
     on_split: Callable[[int], None] | None = None,
     n_jobs: int | None = -1,
 ) -> HyperplaneTree:
@@ -86,6 +89,9 @@ def grow(
     look_ahead : int, default=0
         So many cuts in a row are made on trial below one that is not believed: the upper cuts of many clusters often
         show no valley while those below them do.
+    pair_cells : float
+        Two children with at least so many numbers are searched at the same time. Where a search is mostly Python's,
+        threads would wait for each other on fewer.
     on_split : callable, optional
         Called with the number of leaves after each cut.
     """
@@ -131,9 +137,10 @@ def grow(
         node.rank, n_leaves = n_leaves, n_leaves + 1
         below = (node.depth + 1, look_ahead if node.believed else node.credit - 1, n_leaves != n_clusters)
         children = [(node.start, middle, *below), (middle, node.stop, *below)]
-        # Two children at once hold copies of all their rows: not where that is more than half of the data.
-        n_cells = len(mine) * row_length if 2 * len(mine) <= n_rows else 0
-        left, right = map_both(lambda child: examine(*child), children, n_cells, n_jobs)
+        # Two children at once hold copies of all their rows: not where that is more than half of much data.
+        n_cells = len(mine) * row_length
+        at_once = n_cells >= pair_cells and (2 * len(mine) <= n_rows or n_cells <= BLOCK_CELLS)
+        left, right = map_both(lambda child: examine(*child), children, n_jobs if at_once else 1)
         node.children = (add(left), add(right))
         if on_split is not None:
             on_split(n_leaves)

@@ -5,18 +5,20 @@ how the stream is broken into batches, nor on the number of threads.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import astuple, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ravine import kernels
 from ravine.blocks import count_threads, map_items
 from ravine.matrix import Floats, Ints, Matrix, project
 from ravine.tree._tree import HyperplaneTree
 
-COUNT, SUM_SQ, OFFSET = 0, 1, 3
+COUNT, SUM_SQ, OFFSET, SCALE, SHARE, FADE = 0, 1, 3, 6, 7, 8
 """Columns of `scalars`, see `ravine.kernels.online`."""
+
+N_SCALARS = 11
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Settings:
     penalty : float
         Weight C of the penalty.
     clip : float
-        A cut is never more than ``clip * alpha`` deviations from the mean; 0 lets it go.
+        A cut is never more than ``clip * alpha`` deviations from the mean.
     warm_up : float
         Rows of a node during which its normal is their running principal component.
     most : float
@@ -42,7 +44,7 @@ class Settings:
     exponent: float = 0.2
     alpha: float = 0.1
     penalty: float = 10.0
-    clip: float = 0.0
+    clip: float = 5.0
     warm_up: float = 0.0
     most: float = math.inf
 
@@ -66,47 +68,64 @@ class OnlineTree:
         Levels of cuts; the last level has 2^depth nodes.
     n_features : int
     settings : Settings
+    is_sparse : bool, default=False
+        Whether rows come as CSR matrices. Then a row costs its non-zeros, not its columns, at each node.
     """
 
-    def __init__(self, depth: int, n_features: int, settings: Settings) -> None:
+    def __init__(self, depth: int, n_features: int, settings: Settings, is_sparse: bool = False) -> None:
         n_cuts = 1 << depth
         self.depth = depth
+        self.n_features = n_features
         self.settings = settings
-        self.normal = np.full((n_cuts, n_features), n_features**-0.5)
-        self.component = np.zeros((n_cuts, n_features))
-        self.mean = np.zeros((2 * n_cuts, n_features))
-        self.scalars = np.zeros((2 * n_cuts, 5))
+        self.is_sparse = is_sparse
+        # For sparse rows `_normal` and `_mean` are what the kernels call base and total.
+        self._normal = np.full((n_cuts, n_features), n_features**-0.5)
+        self._mean = np.zeros((2 * n_cuts, n_features))
+        self.scalars = np.zeros((2 * n_cuts, N_SCALARS))
 
-    def learn(self, X: NDArray[np.floating], weights: Floats, n_jobs: int | None = None) -> None:
+    def learn(self, X: Matrix, weights: Floats, n_jobs: int | None = None) -> None:
         """Pass rows through the tree, in their order."""
         settings = tuple(map(float, astuple(self.settings)))
-        goes_left = np.empty(len(X), dtype=np.bool_)
-        all_rows = np.arange(len(X))
+        goes_left = np.empty(X.shape[0], dtype=np.bool_)
+        all_rows = np.arange(X.shape[0])
+        matrix = (X.indptr, X.indices, X.data) if self.is_sparse else (X,)
+        kernel: Callable[..., Ints] = kernels.online.learn_csr if self.is_sparse else kernels.online.learn
 
         def descend(first: int, rows: Ints, chunk: int, stop_level: int) -> Ints:
-            state = (self.normal, self.mean, self.component, self.scalars)
-            return kernels.online.learn(X, weights, rows, chunk, first, stop_level, *state, settings, goes_left)
+            state = (self._normal, self._mean, self.scalars)
+            return kernel(*matrix, weights, rows, chunk, first, stop_level, *state, settings, goes_left)
 
-        n_threads = count_threads(n_jobs) if X.size >= SHARE_CELLS else 1
+        n_cells = matrix[-1].size
+        n_threads = count_threads(n_jobs) if n_cells >= SHARE_CELLS else 1
         level = 1 << min(math.ceil(math.log2(n_threads)), self.depth)
         # One thread takes the rows past the first levels; below them each subtree has its own rows and its own nodes.
-        ends = descend(1, all_rows, len(X), level) if level > 1 else np.array([[1, 0, len(X)]])
-        chunk = max(CHUNK_CELLS // X.shape[1], 1)
+        ends = descend(1, all_rows, X.shape[0], level) if level > 1 else np.array([[1, 0, X.shape[0]]])
+        chunk = max(CHUNK_CELLS * X.shape[0] // max(n_cells, 1), 1)
         map_items(
-            lambda end: descend(end[0], all_rows[end[1] : end[2]], chunk, len(self.mean)), ends.tolist(), n_threads
+            lambda end: descend(end[0], all_rows[end[1] : end[2]], chunk, len(self._mean)), ends.tolist(), n_threads
         )
+
+    def normal_and_mean(self, node: int) -> tuple[Floats, Floats]:
+        """Unit normal of a node's cut, zero for a node without, and mean of its rows."""
+        is_cut = node < len(self._normal)
+        normal = self._normal[node] if is_cut else np.zeros(self._mean.shape[1])
+        mean = self._mean[node]
+        scalars = self.scalars[node]
+        if self.is_sparse and scalars[COUNT] > 0:
+            if is_cut:
+                normal = scalars[SCALE] * (normal + scalars[SHARE] * mean)
+            mean = mean * (scalars[FADE] / scalars[COUNT])
+        return (normal / np.linalg.norm(normal) if is_cut else normal), mean
 
     def normal_for(self, X: Matrix, n_jobs: int | None = None) -> Floats | None:
         """Normal of the cut that these rows meet: that of the deepest node which most of them pass."""
         node = 1
-        while node < len(self.normal):
-            if self.scalars[node, COUNT] == 0:
-                return None
-            place = self.scalars[node, OFFSET] + self.normal[node] @ self.mean[node]
-            goes_left = project(X, self.normal[node], n_jobs) < place
+        while node < len(self._normal) and self.scalars[node, COUNT] > 0:
+            normal, mean = self.normal_and_mean(node)
+            goes_left = project(X, normal, n_jobs) < self.scalars[node, OFFSET] + normal @ mean
             left_share = goes_left.mean()
             if max(left_share, 1 - left_share) < MOST:
-                return self.normal[node]
+                return normal
             X, node = (X[goes_left], 2 * node) if left_share > 0.5 else (X[~goes_left], 2 * node + 1)
         return None
 
@@ -115,21 +134,18 @@ class OnlineTree:
 
         A cut with no row on one side is left out. Sums of squares stay in the scaled coordinates.
         """
-        n_cuts, n_nodes = len(self.normal), len(self.mean)
-        node = np.arange(1, n_nodes)
-        is_cut = node < n_cuts
-        normal, offset = np.zeros((n_nodes, len(scale))), np.zeros(n_nodes)
-        normal[:n_cuts] = self.normal / np.linalg.norm(self.normal, axis=1, keepdims=True)
-        offset[:n_cuts] = self.scalars[:n_cuts, OFFSET] + (self.normal * self.mean[:n_cuts]).sum(axis=1)
-        unknown = np.zeros(n_nodes - 1)
+        node = np.arange(1, len(self._mean))
+        is_cut = node < len(self._normal)
+        normal, mean = (np.array(part) for part in zip(*map(self.normal_and_mean, node.tolist()), strict=True))
+        unknown = np.zeros(len(node))
         tree = HyperplaneTree.from_nodes(
             left=np.where(is_cut, 2 * node, 0) - 1,
             right=np.where(is_cut, 2 * node + 1, 0) - 1,
             rank=node,
-            normal=normal[1:],
-            offset=offset[1:],
+            normal=normal,
+            offset=np.where(is_cut, self.scalars[1:, OFFSET] + (normal * mean).sum(axis=1), 0.0),
             count=self.scalars[1:, COUNT],
-            mean=self.mean[1:],
+            mean=mean,
             sum_sq=self.scalars[1:, SUM_SQ],
             value=unknown,
             relative_depth=unknown,
