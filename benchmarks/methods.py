@@ -68,6 +68,26 @@ def mdh_evidence(n_clusters: int, seed: int) -> ravine.MDH:
     return ravine.MDH(random_state=seed)
 
 
+def incremental_paper(n_clusters: int, seed: int) -> ravine.IncrementalMDH:
+    """The algorithm of iMDH (Hofmeyr 2020), not told the number: the elbow decides."""
+    return ravine.IncrementalMDH(algorithm="paper", random_state=seed)
+
+
+def incremental_paper_k(n_clusters: int, seed: int) -> ravine.IncrementalMDH:
+    """The algorithm of iMDH_k: the same, told the number."""
+    return ravine.IncrementalMDH(n_clusters=n_clusters, algorithm="paper", random_state=seed)
+
+
+def incremental(n_clusters: int, seed: int) -> ravine.IncrementalMDH:
+    """Not told the number: the valley test decides, or the elbow where it confirms no cut."""
+    return ravine.IncrementalMDH(random_state=seed)
+
+
+def incremental_k(n_clusters: int, seed: int) -> ravine.IncrementalMDH:
+    """Polished cuts, told the number."""
+    return ravine.IncrementalMDH(n_clusters=n_clusters, random_state=seed)
+
+
 def kmeans(n_clusters: int, seed: int) -> KMeans:
     return KMeans(n_clusters, n_init=10, random_state=seed)
 

@@ -41,16 +41,21 @@ def _head(columns: Iterable[str]) -> list[str]:
 
 
 def score_table(results: pd.DataFrame, score: str, methods: Sequence[str]) -> str:
-    """One score, with its mean and the mean regret; the best of each line in bold."""
-    table = pivot(results, score, methods)
+    """One score, with its mean and the mean regret."""
+    return score_lines(TITLES[score], pivot(results, score, methods))
+
+
+def score_lines(title: str, table: pd.DataFrame, *, normalize: bool = False) -> str:
+    """Data sets × methods, with the mean and the mean (normalised) regret; the best of each line in bold."""
     common = comparable(table)
     mean = common.mean().reindex(table.columns)
-    behind = pd.DataFrame(regret(table, normalize=False), table.index, table.columns).loc[common.index]
+    behind = pd.DataFrame(regret(table, normalize=normalize), table.index, table.columns).loc[common.index]
     lines = _head(table.columns)
     lines += [_line([name, *_numbers(row, max)]) for name, row in zip(table.index, table.to_numpy(), strict=True)]
     lines.append(_line([f"mean of {len(common)}", *_numbers(mean, max)]))
-    lines.append(_line([f"mean regret of {len(common)}", *_numbers(behind.mean(), min)]))
-    return "\n".join([f"## {TITLES[score]}", "", *lines])
+    kind = "normalised regret" if normalize else "regret"
+    lines.append(_line([f"mean {kind} of {len(common)}", *_numbers(behind.mean(), min)]))
+    return "\n".join([f"## {title}", "", *lines])
 
 
 def time_table(results: pd.DataFrame, methods: Sequence[str]) -> str:

@@ -162,3 +162,52 @@ def bfgs_inverse_hessian(steps, changes):
         left = identity - np.outer(s, y) / (s @ y)
         inverse = left @ inverse @ left.T + np.outer(s, s) / (s @ y)
     return inverse
+
+
+class OnlineTree:
+    """Algorithm 1 of Hofmeyr (2020), one row at a time, with a running principal component for the first rows."""
+
+    def __init__(self, depth, n_features, exponent, alpha, penalty, clip, warm_up, most):
+        self.depth, self.settings = depth, (exponent, alpha, penalty, clip, warm_up, most)
+        start = np.full(n_features, n_features**-0.5)
+        empty = {"v": start, "y": None, "b": 0.0, "mean": 0 * start, "count": 0.0, "ss": 0.0, "var": 0.0, "n": 0}
+        self.nodes = [dict(empty) for _ in range(2 << depth)]
+
+    def learn(self, x, weight):
+        node = 1
+        while True:
+            goes_left = self._update(self.nodes[node], x, weight, is_cut=node < 1 << self.depth)
+            if node >= 1 << self.depth:
+                return
+            node = 2 * node if goes_left else 2 * node + 1
+
+    def _update(self, s, x, weight, is_cut):
+        exponent, alpha, penalty, clip, warm_up, most = self.settings
+        before, kept = s["count"], min(s["count"], max(most - weight, 0.0))
+        s["count"], s["n"] = kept + weight, s["n"] + 1
+        rate = weight / s["count"]
+        old = x - s["mean"]
+        s["mean"] = s["mean"] + rate * old
+        new = x - s["mean"]
+        s["ss"] = s["ss"] * (kept / before if before else 0.0) + weight * old @ new
+        if not is_cut:
+            return None
+        sigma = np.sqrt(s["var"])
+        s["var"] += rate * ((old @ s["v"]) * (new @ s["v"]) - s["var"])
+        if s["n"] <= warm_up:
+            if s["y"] is None or not s["y"].any():
+                s["y"] = new.copy()
+                if new.any():
+                    s["v"] = new / np.linalg.norm(new)
+                return False
+            s["y"] = (1 - rate) * s["y"] + rate * (new @ s["v"]) * new
+            s["v"] = s["y"] / np.linalg.norm(s["y"])
+            return new @ s["v"] < 0
+        h = sigma * s["count"] ** -exponent
+        p, b = new @ s["v"], s["b"]
+        pull = (b - p) / h**3 * np.exp(-0.5 * ((b - p) / h) ** 2) / np.sqrt(2 * np.pi) if h > 0 else 0.0
+        push = 2 * penalty * max(abs(b) - alpha * sigma, 0.0) * np.sign(b)
+        s["b"] = np.clip(b - rate * (push - pull), -clip * alpha * sigma, clip * alpha * sigma)
+        v = s["v"] - np.sqrt(len(x)) * rate * pull * new
+        s["v"] = v / np.linalg.norm(v)
+        return new @ s["v"] < s["b"]

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks import report, runner
+from benchmarks.papers import compare
 from benchmarks.worker import REPEATS, DataSet, Methods, load, without_folders
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
@@ -219,6 +220,27 @@ def test_mean_takes_only_data_sets_that_all_finished() -> None:
     table = report.pivot(results, "ari", ["one", "two"])
     np.testing.assert_allclose(table, [[0.3, 0.5], [0.9, np.nan]])
     assert list(report.comparable(table).index) == ["a"]
+
+
+def test_normalised_regret_spans_our_columns_and_the_published_ones() -> None:
+    results = pd.DataFrame(
+        {
+            "dataset": ["a", "a", "b", "b", "late"],
+            "method": ["one"] * 5,
+            "status": ["ok", "ok", "ok", "ok", "timeout"],
+            "ari": [0.2, 0.4, 0.9, 0.9, np.nan],
+        }
+    )
+    published = {"late": (0.1, 0.2), "b": (0.5, 0.1), "a": (0.5, 0.1), "not run": (0.3, 0.4)}
+    table = compare.with_published(results, compare.Table("Table", "ari", ("one", "two"), published), ["one"])
+    assert list(table.columns) == ["one, ours", "one, paper", "two, paper"]
+    assert list(table.index) == ["late", "b", "a"]
+    text = report.score_lines("Table", table, normalize=True)
+    assert "| late | – | 0.100 | **0.200** |" in text
+    assert "| a | 0.300 | **0.500** | 0.100 |" in text
+    assert "| mean of 2 | **0.600** | 0.500 | 0.100 |" in text
+    # b: 0, 0.4 / 0.8, 1; a: 0.2 / 0.4, 0, 1
+    assert "| mean normalised regret of 2 | **0.250** | **0.250** | 1.000 |" in text
 
 
 @pytest.mark.parametrize(

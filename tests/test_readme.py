@@ -9,7 +9,7 @@ def test_python_in_the_readme_runs(capsys):
     assert blocks
     for code in blocks:
         exec(compile(code, "README.md", "exec"), {})
-    assert "HyperplaneTree: 14 clusters" in capsys.readouterr().out
+    assert "HyperplaneTree: 15 clusters" in capsys.readouterr().out
 
 
 def test_links_of_the_documentation_lead_somewhere():

@@ -77,6 +77,13 @@ def beside(results: pd.DataFrame, table: Table, columns: Mapping[str, str]) -> p
     return frame
 
 
+def with_published(results: pd.DataFrame, table: Table, methods: Sequence[str]) -> pd.DataFrame:
+    """Data sets that were run × our methods and then every published column."""
+    ours, paper = report.pivot(results, table.score, methods), table.published()
+    run = [data for data in paper.index if data in ours.index]
+    return ours.loc[run].add_suffix(", ours").join(paper.add_suffix(", paper"))
+
+
 def _number(value: float, column: tuple[str, str]) -> str:
     if np.isnan(value):
         return "–"

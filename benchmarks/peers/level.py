@@ -4,8 +4,8 @@
     python -m benchmarks.peers.level MDH --draws 10 --only power --jobs 2
 
 False alarms: one cluster of several shapes, as it is and rounded at one standard deviation. Power: mixtures of two to
-ten unit Gaussians, the two nearest centres 6 or 7 standard deviations apart, of about equal sizes or with one
-component a tenth of the others. Prints a line a cell; a draw's data depend on its cell and number alone.
+ten unit Gaussians, the two nearest centres 6 or 7 standard deviations apart, of about equal sizes or of sizes from 1 to
+10. Prints a line a cell; a draw's data depend on its cell and number alone.
 """
 
 from __future__ import annotations
@@ -42,14 +42,13 @@ def draw_one(cell: tuple[str, bool, int, int], seed: int) -> tuple[NDArray[np.fl
 
 
 def draw_mixture(cell: tuple[int, int, int, int], seed: int) -> tuple[NDArray[np.float64], int]:
-    """Rows of a mixture whose first component is smaller than the others by the factor `unequal`, and their number."""
+    """Rows of a mixture, the sizes of its components from 1 to `unequal`, and their number."""
     separation, n, unequal, d = cell
     rng = _random(cell, seed)
     k = int(rng.integers(2, 11))
     centres = rng.normal(size=(k, d))
     centres *= separation / pdist(centres).min()
-    share = np.full(k, float(unequal))
-    share[0] = 1.0
+    share = np.linspace(1, unequal, k)
     component = rng.choice(k, size=n, p=share / share.sum())
     return centres[component] + rng.normal(size=(n, d)), k
 
@@ -60,7 +59,8 @@ def _random(cell: tuple[object, ...], seed: int) -> np.random.Generator:
 
 def _found(method: str, draw: Callable[..., tuple[NDArray[np.float64], int]], cell: object, seed: int) -> bool:
     X, k = draw(cell, seed)
-    return bool(getattr(ravine, method)(random_state=seed).fit(X).n_clusters_ == k)
+    options = {"selection": "evidence"} if method == "IncrementalMDH" else {}
+    return bool(getattr(ravine, method)(random_state=seed, **options).fit(X).n_clusters_ == k)
 
 
 def cells(only: str | None) -> Iterator[tuple[str, Callable[..., tuple[NDArray[np.float64], int]], object]]:
@@ -80,7 +80,7 @@ def cells(only: str | None) -> Iterator[tuple[str, Callable[..., tuple[NDArray[n
 
 def main() -> None:
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    cli.add_argument("method", choices=["PDDP", "NCutH", "MDH"])
+    cli.add_argument("method", choices=["PDDP", "NCutH", "MDH", "IncrementalMDH"])
     cli.add_argument("--draws", type=int, default=40, help="draws a cell")
     cli.add_argument("--only", choices=["level", "power"])
     cli.add_argument("--jobs", type=int, default=1, help="processes")

@@ -33,12 +33,8 @@ class Moments:
 
 def moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> Moments:
     """Moments of the rows: the mean in one pass, the squared distances to it in a second."""
-    count = float(weights.sum())
-    mean = weighted_sum(X, weights, n_jobs) / count
-    if sparse.issparse(X):
-        return Moments(count, mean, float(_csr_column_squares(X, weights, mean).sum()))
-    squares = map_blocks(lambda b: kernels.rows.sum_of_squares(X[b], weights[b], mean), X.shape, n_jobs)
-    return Moments(count, mean, float(np.sum(squares)))
+    count, mean, squares = column_moments(X, weights, n_jobs)
+    return Moments(count, mean, float(squares.sum()))
 
 
 def column_moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> tuple[float, Floats, Floats]:
@@ -75,10 +71,11 @@ def group_moments(
 
 def fingerprint(X: Matrix, seed: int, n_jobs: int | None = None) -> NDArray[np.uint64]:
     """A number for each row, the same for equal rows, dense or sparse, wherever they stand; random otherwise."""
-    factors = np.random.default_rng(seed).integers(1 << 63, size=X.shape[1], dtype=np.uint64) * 2 + 1
+    odd = np.random.default_rng(seed).integers(1 << 63, size=X.shape[1] + 1, dtype=np.uint64) * 2 + 1
+    factors, salt = odd[1:], odd[0]
     if sparse.issparse(X):
-        return kernels.rows.fingerprint_csr(X.indptr, X.indices, X.data, factors)
-    parts = map_blocks(lambda b: kernels.rows.fingerprint(X[b], factors), X.shape, n_jobs)
+        return kernels.rows.fingerprint_csr(X.indptr, X.indices, X.data, factors, salt)
+    parts = map_blocks(lambda b: kernels.rows.fingerprint(X[b], factors, salt), X.shape, n_jobs)
     return np.concatenate(parts)
 
 
@@ -149,7 +146,8 @@ def walk(
     leaf = np.empty(X.shape[0], dtype=np.int64)
     if column is None or distance is None:
         column, distance = np.empty(0, dtype=np.int64), np.empty((X.shape[0], 0))
-    tree = (normal, offset, left, right)
+    # All read-only, as a tree's arrays are: for others the kernel would be compiled a second time.
+    tree = (_read_only(normal), _read_only(offset), _read_only(left), _read_only(right))
 
     def walk_block(b: slice) -> None:
         if sparse.issparse(X):
@@ -161,6 +159,12 @@ def walk(
     row_length = X.nnz // max(X.shape[0], 1) if sparse.issparse(X) else X.shape[1]
     map_blocks(walk_block, (X.shape[0], row_length), n_jobs)
     return leaf
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.setflags(write=False)
+    return view
 
 
 def _csr_block(X: Any, b: slice) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -80,6 +80,12 @@ def content_sample(X: Matrix, weights: Floats, size: int, seed: int, n_jobs: int
     return rows, _log_exponential(drawn[rows])
 
 
+def merge_copies(X: Matrix, weights: Floats, seed: int) -> tuple[Matrix, Floats]:
+    """The distinct rows, in an order that depends on what they contain alone, and the weight of all copies of each."""
+    _, first, which = np.unique(fingerprint(X, seed), return_index=True, return_inverse=True)
+    return X[first], np.asarray(np.bincount(which, weights), dtype=np.float64)
+
+
 def _log_exponential(random: NDArray[np.uint64]) -> Floats:
     """Logarithms of exponential variables from random bits."""
     uniform = ((random >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ravine import MDH, PDDP, NCutH
+from ravine import MDH, PDDP, IncrementalMDH, NCutH
 from ravine.datasets import make_blobs
 
 ESTIMATORS = [
@@ -28,7 +28,11 @@ ESTIMATORS = [
     MDH(),
     MDH(n_clusters=3),
     MDH(n_clusters=3, margin=True),
+    IncrementalMDH(),
+    IncrementalMDH(n_clusters=3),
+    IncrementalMDH(selection="evidence"),
 ]
+pytestmark = pytest.mark.filterwarnings("ignore:no cut was confirmed")
 each = pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
 
 

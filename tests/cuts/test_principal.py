@@ -5,7 +5,7 @@ from scipy import sparse
 from tests import naive
 
 from ravine.cuts import principal
-from ravine.cuts.principal import antimode_cut, mean_cut, principal_direction
+from ravine.cuts.principal import antimode_cut, flattest_direction, mean_cut, principal_direction
 from ravine.matrix import moments
 
 
@@ -97,3 +97,25 @@ def test_widest_of_several_empty_gaps_is_cut():
     X = np.array([0, 1, 2, 50, 51, 52, 200, 201, 202, 230.0])[:, None]
     cut = antimode_cut(X, np.ones(10), moments(X, np.ones(10)), bandwidth=0.01)
     assert 52 < cut.offset < 200
+
+
+def test_flattest_direction_shows_clusters_that_no_principal_component_need_show(rng):
+    X = rng.normal(size=(600, 4))
+    X[:300, 0] += 8
+    X /= X.std(axis=0)
+    rotation = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    weights = np.ones(600)
+    found = flattest_direction(X @ rotation, weights, moments(X @ rotation, weights))
+    assert abs(found @ rotation[0]) > 0.98
+    csr = flattest_direction(sparse.csr_array(X @ rotation), weights, moments(X @ rotation, weights))
+    assert_allclose(csr, found, atol=1e-9)
+
+
+@pytest.mark.parametrize("X", [np.eye(3), np.zeros((30, 3)), np.random.default_rng(0).normal(size=(2000, 150))])
+def test_flattest_direction_of_hard_rows_is_the_principal_one(X):
+    weights = np.ones(X.shape[0])
+    about = moments(X, weights)
+    expected = principal_direction(X, weights, about)
+    found = flattest_direction(X, weights, about)
+    assert (found is None) == (expected is None)
+    assert found is None or abs(found @ expected) == pytest.approx(1)

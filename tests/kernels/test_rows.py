@@ -5,7 +5,7 @@ from scipy import sparse
 from tests import naive
 from tests.strategies import random_tree
 
-from ravine import kernels
+from ravine import kernels, matrix
 
 _rng = np.random.default_rng(0)
 X = _rng.normal(size=(50, 7))
@@ -22,9 +22,29 @@ def test_weighted_sum_agrees_with_naive():
     assert_allclose(kernels.rows.weighted_sum(X, weights), weights @ X)
 
 
-def test_sum_of_squares_agrees_with_naive():
+def test_column_squares_agree_with_naive():
     mean = np.average(X, axis=0, weights=weights)
-    assert_allclose(kernels.rows.sum_of_squares(X, weights, mean), naive.moments(X, weights)[2])
+    assert_allclose(kernels.rows.column_squares(X, weights, mean).sum(), naive.moments(X, weights)[2])
+
+
+def test_group_moments_agree_with_naive(rng):
+    group = rng.integers(0, 3, size=50)
+    count, mean, sum_sq = matrix.group_moments(X, weights, group, np.zeros((4, 7)))
+    for g in range(3):
+        about = naive.moments(X[group == g], weights[group == g])
+        assert_allclose(count[g], about[0])
+        assert_allclose(mean[g], about[1])
+        assert_allclose(sum_sq[g], about[2])
+    assert count[3] == sum_sq[3] == 0
+
+
+def test_fingerprints_tell_rows_apart_and_copies_not(rng):
+    rows = rng.integers(0, 2, size=(400, 12)).astype(float)
+    ours = matrix.fingerprint(rows, seed=1)
+    assert_array_equal(ours, matrix.fingerprint(sparse.csr_array(rows), seed=1))
+    assert_array_equal(ours, matrix.fingerprint(np.where(rows == 0, -0.0, rows), seed=1))
+    assert len(np.unique(ours)) == len(np.unique(rows, axis=0))
+    assert (ours != matrix.fingerprint(rows, seed=2)).all()
 
 
 def test_scatter_times_agrees_with_naive():

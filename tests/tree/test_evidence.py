@@ -10,6 +10,8 @@ from tests import naive
 from ravine.cuts.valley import strongest_valley
 from ravine.matrix import moments
 from ravine.tree.evidence import (
+    ValleyTest,
+    confirmed_cut,
     cut_with_evidence,
     lattice_steps,
     resolution_along,
@@ -150,10 +152,45 @@ def test_lattice_steps_do_not_depend_on_the_order_of_many_rows(rng):
     assert_array_equal(lattice_steps(X, max_rows=100), lattice_steps(X[rng.permutation(3000)], max_rows=100))
 
 
-def test_resolution_is_the_largest_step_along_the_direction():
-    assert resolution_along(np.array([0.6, -0.8]), np.array([1.0, 2.0])) == pytest.approx(1.6)
+def test_resolution_has_the_variance_of_steps_spread_along_the_direction(rng):
+    normal, steps = np.array([0.6, -0.8]), np.array([1.0, 2.0])
+    spread = rng.uniform(-0.5, 0.5, size=(200_000, 2)) * steps @ normal
+    assert resolution_along(normal, steps) == pytest.approx(np.sqrt(12 * spread.var()), rel=0.01)
+    assert resolution_along(np.array([0.0, 1.0]), steps) == 2.0
 
 
 def test_two_values_alone_are_a_lattice_and_no_evidence():
     cut = evidence(np.repeat([0.0, 1.0], 100))
     assert cut is None or cut.p_value == 1
+
+
+def test_confirmed_cut_searches_all_rows_only_where_halves_agree(rng):
+    asked = []
+
+    def whole(X, weights, about):
+        asked.append(len(X))
+        return np.array([0.0, 1.0])
+
+    test = ValleyTest(first_axis, 1.06, np.zeros(2), seed=0)
+    for gap, expected in ((6.0, [400]), (0.0, [])):
+        asked.clear()
+        X = np.column_stack([two_modes(rng, 400, gap), two_modes(rng, 400, gap)])
+        weights = np.ones(400)
+        cut = confirmed_cut(X, weights, moments(X, weights), test=test, direction=whole, significance=0.05)
+        assert asked == expected
+        assert (cut is not None and cut.p_value <= 0.05) == (gap > 0)
+
+
+def test_no_cut_is_tried_where_all_halves_speak_against_a_valley(rng):
+    X = np.column_stack([rng.normal(size=3000), np.zeros(3000)])
+    weights, about = np.ones(3000), moments(X, np.ones(3000))
+
+    def cut(hopeless):
+        test = ValleyTest(first_axis, 1.06, np.zeros(2), seed=0, give_up=hopeless)
+        return confirmed_cut(X, weights, about, test=test, direction=first_axis, significance=0.05)
+
+    trials = ValleyTest(first_axis, 1.06, np.zeros(2), seed=0).run(X, weights, np.arange(3000))
+    assert len(trials) == 6
+    assert [trial.p_value for trial in trials] == sorted(trial.p_value for trial in trials)
+    assert len(ValleyTest(first_axis, 1.06, np.zeros(2), seed=0, give_up=0.0).run(X, weights, np.arange(3000))) == 2
+    assert (cut(1.0) is None) == (trials[0].p_value > 0.95)

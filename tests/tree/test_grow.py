@@ -102,7 +102,7 @@ def believe_only(*counts):
 
 
 def test_cuts_that_are_not_believed_are_not_made():
-    tree = grow(X, believe_only(200), believe=lambda cut: cut.p_value < 0.5)
+    tree = grow(X, believe_only(200), believe=lambda cut, n_unbelieved: cut.p_value < 0.5)
     assert tree.n_clusters == 2
     assert_array_equal(tree.p_value, [0, 1, 1])
 
@@ -110,7 +110,7 @@ def test_cuts_that_are_not_believed_are_not_made():
 def test_look_ahead_keeps_a_cut_for_the_sake_of_one_below_it():
     full = grow(X, halve, max_depth=3)
     child, grandchild = full.count[1], full.count[2]
-    believe = {"believe": lambda cut: cut.p_value < 0.5}
+    believe = {"believe": lambda cut, n_unbelieved: cut.p_value < 0.5}
     assert grow(X, believe_only(child), **believe).n_clusters == 1
     tree = grow(X, believe_only(child), look_ahead=1, **believe)
     assert tree.n_clusters == 3
@@ -119,7 +119,7 @@ def test_look_ahead_keeps_a_cut_for_the_sake_of_one_below_it():
 
 
 def test_look_ahead_with_nothing_to_find_leaves_one_cluster():
-    tree = grow(X, believe_only(), believe=lambda cut: cut.p_value < 0.5, look_ahead=3)
+    tree = grow(X, believe_only(), believe=lambda cut, n_unbelieved: cut.p_value < 0.5, look_ahead=3)
     assert tree.n_clusters == 1
 
 
@@ -144,3 +144,14 @@ def test_rows_are_given_without_copying_the_root():
     seen = []
     grow(X, lambda rows, *args: seen.append(rows is X) or mean_cut(rows, *args), n_clusters=3)
     assert seen == [True, False, False]
+
+
+def test_belief_is_told_how_many_cuts_above_were_not_believed():
+    asked = []
+
+    def believe(cut, n_unbelieved):
+        asked.append(n_unbelieved)
+        return False
+
+    grow(X, believe_only(), believe=believe, look_ahead=2)
+    assert asked == [0, 1, 1, 2, 2, 2, 2]

@@ -379,3 +379,39 @@ def test_a_deep_tree_needs_no_recursion():
     assert tree.depth.max() == 300
     assert_array_equal(tree.predict(np.arange(-0.5, 300)[:, None]), np.arange(301))
     assert len(str(tree).splitlines()) == 602
+
+
+# Rows of another time, other coordinates
+
+
+@given(trees, seeds, st.booleans())
+def test_counted_tree_has_the_moments_of_the_rows_at_each_node(tree, seed, as_csr):
+    X, weights = rows_for(tree, seed), np.random.default_rng(seed).uniform(0.1, 1, size=30)
+    counted = tree.counted(sparse.csr_array(X) if as_csr else X, weights)
+    path = counted.decision_path(X).toarray().astype(bool)
+    for node in range(counted.n_nodes):
+        count, mean, sum_sq = naive.moments(X[path[:, node]], weights[path[:, node]])
+        assert_allclose(counted.count[node], count)
+        assert_allclose(counted.mean[node], mean, atol=1e-9)
+        assert_allclose(counted.sum_sq[node], sum_sq, atol=1e-8)
+
+
+@given(trees, seeds)
+def test_counting_leaves_out_the_cuts_with_nothing_on_one_side_and_no_others(tree, seed):
+    X = rows_for(tree, seed, n=8)
+    counted = tree.counted(X, np.ones(8))
+    assert (counted.count > 0).all()
+    before, after = tree.predict(X), counted.predict(X)
+    assert len(np.unique(before)) == counted.n_clusters
+    assert_array_equal(before[:, None] == before, after[:, None] == after)
+
+
+@given(trees, seeds)
+def test_unscaled_tree_takes_rows_as_they_were_before_scaling(tree, seed):
+    rng = np.random.default_rng(seed)
+    centre, scale = rng.normal(size=tree.n_features), rng.uniform(0.5, 2, size=tree.n_features)
+    X = rows_for(tree, seed)
+    other = tree.unscaled(centre, scale)
+    near = np.abs(tree.signed_distance(X)).min(axis=1, initial=1, where=tree.signed_distance(X) != 0) < 1e-9
+    assert_array_equal(other.apply(X * scale + centre)[~near], tree.apply(X)[~near])
+    assert_allclose(other.mean, tree.mean * scale + centre)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from threadpoolctl import ThreadpoolController
 
 from ravine.blocks import map_blocks
+from ravine.cuts import Cut
 from ravine.matrix import Floats, Ints, Matrix
 from ravine.tree import HyperplaneTree
 from ravine.tree.evidence import Direction, cut_with_evidence
@@ -157,9 +158,16 @@ class TreeClusterer(
         )
         return {"find_cut": find_cut, "min_cluster_size": min_cluster_size, **self._belief()}
 
-    def _belief(self, look_ahead: int = LOOK_AHEAD) -> dict[str, Any]:
-        """What `grow` takes to keep the cuts that have evidence, or have one below them that has."""
-        return {"believe": lambda cut: cut.p_value <= self.significance, "look_ahead": look_ahead}
+    def _belief(self, look_ahead: int = LOOK_AHEAD, shrink: float = 1.0) -> dict[str, Any]:
+        """What `grow` takes to keep the cuts that have evidence, or have one below them that has.
+
+        With every look ahead the level is divided by `shrink`.
+        """
+
+        def believe(cut: Cut, n_unbelieved: int) -> bool:
+            return cut.p_value <= self.significance / shrink**n_unbelieved
+
+        return {"believe": believe, "look_ahead": look_ahead}
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -204,9 +212,11 @@ class TreeClusterer(
                 "change the unit of X, for instance X / abs(X).max(), or use StandardScaler"
             )
 
-    def _check_weights(self, sample_weight: ArrayLike | None, X: Matrix) -> Floats:
+    def _check_weights(self, sample_weight: ArrayLike | None, X: Matrix, allow_all_zero: bool = False) -> Floats:
         # float64 also beside float32 rows: counts of many rows need the digits.
-        return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=allow_all_zero
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

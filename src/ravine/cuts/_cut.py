@@ -1,6 +1,6 @@
 """A cut: a half-space test in the user's own coordinates."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,6 +30,10 @@ class Cut:
     value: float = 0.0
     relative_depth: float = 0.0
     p_value: float = 1.0
+
+    def turned(self) -> "Cut":
+        """The same cut with its sides exchanged."""
+        return replace(self, normal=-self.normal, offset=-self.offset)
 
     def goes_left(self, X: Matrix, n_jobs: int | None = None) -> Bools:
         """Side of each row, decided by the routine that also predicts."""

@@ -19,7 +19,9 @@ def reduction(function: Function) -> Function:
 
 
 def _compile(function: Function, options: dict[str, Any]) -> Function:
+    # Division by zero gives infinity, as in NumPy: a check before each division costs time, also to compile.
+    options = {"nogil": True, "error_model": "numpy", **options}
     try:
-        return njit(cache=True, nogil=True, **options)(function)
+        return njit(cache=True, **options)(function)
     except RuntimeError:  # neither the source folder nor the user's cache folder is writable
-        return njit(nogil=True, **options)(function)
+        return njit(**options)(function)

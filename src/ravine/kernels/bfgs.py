@@ -16,7 +16,9 @@ SUFFICIENT, SHRINK, MAX_SHRINKS = 1e-4, 0.2, 12
 @kernel
 def inverse_hessian_times(g, steps, changes, n_steps):
     """The inverse Hessian, grown from the identity by `n_steps` steps and changes of the gradient, times g."""
-    q = g.copy()
+    q = np.empty(g.shape[0])
+    for j in range(g.shape[0]):
+        q[j] = g[j]
     alpha, rho = np.empty(n_steps), np.empty(n_steps)
     for k in range(n_steps - 1, -1, -1):
         curvature, along = 0.0, 0.0
@@ -43,12 +45,14 @@ def remember(step, change, steps, changes, n_steps):
     for j in range(step.shape[0]):
         along += step[j] * change[j]
     if along <= 0.0:
-        return 0
+        return n_steps - n_steps
     if n_steps == steps.shape[0]:
-        for k in range(1, n_steps):
-            steps[k - 1] = steps[k]
-            changes[k - 1] = changes[k]
         n_steps -= 1
-    steps[n_steps] = step
-    changes[n_steps] = change
+        for k in range(n_steps):
+            for j in range(step.shape[0]):
+                steps[k, j] = steps[k + 1, j]
+                changes[k, j] = changes[k + 1, j]
+    for j in range(step.shape[0]):
+        steps[n_steps, j] = step[j]
+        changes[n_steps, j] = change[j]
     return n_steps + 1

@@ -21,8 +21,14 @@ from ravine.kernels._compile import kernel, reduction
 KERNEL_REACH = 8.0
 """Rows more than so many bandwidths from the cut do not move it: the kernel has fallen to 1e-14."""
 
+MAX_STACK = 64
+"""Nodes that wait while a chunk goes down: one a level, and the present one."""
+
 REFRESH = 1024.0
 """Rows of a node after which rounding is put right."""
+
+LEAST_FADE = 1e-3
+"""The sum of sparse rows is made anew when the past has faded to this: `base` and `total` would cancel each other."""
 
 COUNT, SUM_SQ, SPREAD, OFFSET, N_ROWS, LENGTH, SCALE, SHARE, FADE, ALONG, SQUARE = range(11)
 """Columns of `scalars`.
@@ -49,6 +55,14 @@ def _inner(a, b):
     for j in range(a.shape[0]):
         s += a[j] * b[j]
     return s
+
+
+@kernel
+def _make_unit(v):
+    """Make v a unit vector."""
+    length = np.sqrt(_inner(v, v))
+    for j in range(v.shape[0]):
+        v[j] /= length
 
 
 @kernel
@@ -120,26 +134,34 @@ def learn(X, w, rows, chunk, first, stop_level, normal, mean, scalars, settings,
     n_rows = rows.shape[0]
     ends = np.empty((n_rows, 3), np.int64)
     n_ends = 0
-    scratch = np.empty_like(rows)
+    scratch = np.empty(n_rows, np.int64)
+    stack = np.empty((MAX_STACK, 3), np.int64)
     for begin in range(0, n_rows, chunk):
-        stack = [(first, begin, min(begin + chunk, n_rows))]
-        while len(stack) > 0:
-            node, start, stop = stack.pop()
+        depth = _push(stack, 0, first, begin, min(begin + chunk, n_rows))
+        while depth > 0:
+            depth -= 1
+            node, start, stop = stack[depth, 0], stack[depth, 1], stack[depth, 2]
             if start == stop:
                 continue
             if node >= stop_level:
-                ends[n_ends, 0], ends[n_ends, 1], ends[n_ends, 2] = node, start, stop
-                n_ends += 1
+                n_ends = _push(ends, n_ends, node, start, stop)
                 continue
-            here = rows[start:stop]
-            if node >= normal.shape[0]:
-                _count(X, w, here, mean[node], scalars[node], settings)
-                continue
-            _update(X, w, here, normal[node], mean[node], scalars[node], settings, goes_left)
-            middle = _partition(rows, start, stop, goes_left, scratch)
-            stack.append((2 * node + 1, middle, stop))
-            stack.append((2 * node, start, middle))
+            is_cut = node < normal.shape[0]
+            cut, here = normal[node if is_cut else 0], rows[start:stop]
+            _update(X, w, here, is_cut, cut, mean[node], scalars[node], settings, goes_left)
+            if is_cut:
+                middle = _partition(rows, start, stop, goes_left, scratch)
+                depth = _push(stack, depth, 2 * node + 1, middle, stop)
+                depth = _push(stack, depth, 2 * node, start, middle)
     return ends[:n_ends]
+
+
+@kernel
+def _push(stack, depth, node, start, stop):
+    stack[depth, 0] = node
+    stack[depth, 1] = start
+    stack[depth, 2] = stop
+    return depth + 1
 
 
 @kernel
@@ -148,26 +170,25 @@ def learn_csr(indptr, indices, data, w, rows, chunk, first, stop_level, base, to
     n_rows = rows.shape[0]
     ends = np.empty((n_rows, 3), np.int64)
     n_ends = 0
-    scratch = np.empty_like(rows)
+    scratch = np.empty(n_rows, np.int64)
+    stack = np.empty((MAX_STACK, 3), np.int64)
     for begin in range(0, n_rows, chunk):
-        stack = [(first, begin, min(begin + chunk, n_rows))]
-        while len(stack) > 0:
-            node, start, stop = stack.pop()
+        depth = _push(stack, 0, first, begin, min(begin + chunk, n_rows))
+        while depth > 0:
+            depth -= 1
+            node, start, stop = stack[depth, 0], stack[depth, 1], stack[depth, 2]
             if start == stop:
                 continue
             if node >= stop_level:
-                ends[n_ends, 0], ends[n_ends, 1], ends[n_ends, 2] = node, start, stop
-                n_ends += 1
+                n_ends = _push(ends, n_ends, node, start, stop)
                 continue
             is_cut = node < base.shape[0]
-            v = base[node if is_cut else 0]
-            _update_csr(
-                indptr, indices, data, w, rows[start:stop], is_cut, v, total[node], scalars[node], settings, goes_left
-            )
+            cut, here = base[node if is_cut else 0], rows[start:stop]
+            _update_csr(indptr, indices, data, w, here, is_cut, cut, total[node], scalars[node], settings, goes_left)
             if is_cut:
                 middle = _partition(rows, start, stop, goes_left, scratch)
-                stack.append((2 * node + 1, middle, stop))
-                stack.append((2 * node, start, middle))
+                depth = _push(stack, depth, 2 * node + 1, middle, stop)
+                depth = _push(stack, depth, 2 * node, start, middle)
     return ends[:n_ends]
 
 
@@ -183,7 +204,8 @@ def _partition(rows, start, stop, goes_left, scratch):
         else:
             scratch[n_right] = i
             n_right += 1
-    rows[middle:stop] = scratch[:n_right]
+    for k in range(n_right):
+        rows[middle + k] = scratch[k]
     return middle
 
 
@@ -211,7 +233,8 @@ def _move(scalars, rate, along, square, n_columns, settings):
     """
     exponent, alpha, penalty, clip, warm_up, _ = settings
     deviation = np.sqrt(scalars[SPREAD])  # of the rows before
-    scalars[SPREAD] += rate * (along * along / max(1.0 - rate, 1e-300) - scalars[SPREAD]) if rate < 1.0 else 0.0
+    if rate < 1.0:
+        scalars[SPREAD] += rate * (along * along / (1.0 - rate) - scalars[SPREAD])
     if scalars[N_ROWS] <= warm_up:
         # The running principal component (Weng et al. 2003) is `length` · normal; it moves by rate · along · row.
         length = (1.0 - rate) * scalars[LENGTH]
@@ -243,46 +266,36 @@ def _move(scalars, rate, along, square, n_columns, settings):
 
 
 @kernel
-def _count(X, w, rows, mean, scalars, settings):
-    """Weight, mean and sum of squares of a node that is not cut."""
-    for k in range(rows.shape[0]):
-        x = X[rows[k]]
-        _, square = _along(x, mean, mean)
-        rate, _, _, _ = _weigh(scalars, w[rows[k]], 0.0, square, settings[5])
-        for j in range(x.shape[0]):
-            mean[j] += rate * (x[j] - mean[j])
-
-
-@kernel
-def _update(X, w, rows, v, mean, scalars, settings, goes_left):
-    """One step of stochastic gradient for each row, and its side of the cut after that."""
-    n_columns = v.shape[0]
+def _update(X, w, rows, is_cut, v, mean, scalars, settings, goes_left):
+    """One step of stochastic gradient for each row, and its side of the cut after that; or rows are only counted."""
+    n_columns = mean.shape[0]
     for k in range(rows.shape[0]):
         i = rows[k]
         x = X[i]
         along, square = _along(x, mean, v)
         rate, _, along, square = _weigh(scalars, w[i], along, square, settings[5])
-        step, shorten, goes_left[i] = _move(scalars, rate, along, square, n_columns, settings)
-        if step == 0.0 and shorten == 1.0:
+        step, shorten = 0.0, 1.0
+        if is_cut:
+            step, shorten, goes_left[i] = _move(scalars, rate, along, square, n_columns, settings)
+        if shorten == 1.0 and step == 0.0:
             for j in range(n_columns):
                 mean[j] += rate * (x[j] - mean[j])
-        elif shorten == 0.0:
-            length = np.sqrt(square)
+            continue
+        if shorten == 0.0:  # the normal becomes the row, measured from the mean, if that is not zero
+            step = -1.0 if square > 0.0 else 0.0
             for j in range(n_columns):
-                mean[j] += rate * (x[j] - mean[j])
-                if length > 0.0:
-                    v[j] = (x[j] - mean[j]) / length
-        else:
-            for j in range(n_columns):
-                mean[j] += rate * (x[j] - mean[j])
-                v[j] = (v[j] - step * (x[j] - mean[j])) * shorten
+                v[j] *= 1.0 + step
+            shorten = 1.0 / np.sqrt(square) if square > 0.0 else 1.0
+        for j in range(n_columns):
+            mean[j] += rate * (x[j] - mean[j])
+            v[j] = (v[j] - step * (x[j] - mean[j])) * shorten
         if scalars[N_ROWS] % REFRESH == 0.0:
-            v /= np.sqrt(_inner(v, v))
+            _make_unit(v)
 
 
 @kernel
 def _update_csr(indptr, indices, data, w, rows, is_cut, base, total, scalars, settings, goes_left):
-    """`_update` for sparse rows, or `_count` where the node is not cut."""
+    """`_update` for sparse rows."""
     n_columns = total.shape[0]
     if scalars[N_ROWS] == 0.0:
         scalars[SCALE], scalars[FADE] = 1.0, 1.0
@@ -307,7 +320,8 @@ def _update_csr(indptr, indices, data, w, rows, is_cut, base, total, scalars, se
             scalars[FADE] *= fade
         else:  # the row is all there is
             _settle(is_cut, base, total, scalars)
-            total[:] = 0.0
+            for j in range(n_columns):
+                total[j] = 0.0
             scalars[FADE], scalars[ALONG], scalars[SQUARE] = 1.0, 0.0, 0.0
             by_total, by_base = 0.0, 0.0
             if is_cut:
@@ -323,7 +337,8 @@ def _update_csr(indptr, indices, data, w, rows, is_cut, base, total, scalars, se
         if is_cut:
             step, shorten, goes_left[i] = _move(scalars, rate, along, square, n_columns, settings)
         if shorten == 0.0 and square > 0.0:  # the normal becomes the row, measured from the mean
-            base[:] = 0.0
+            for j in range(n_columns):
+                base[j] = 0.0
             keep, take = 0.0, -1.0
             scalars[SHARE] = -scalars[FADE] / scalars[COUNT]
             scalars[SCALE] = 1.0 / np.sqrt(square)
@@ -340,7 +355,7 @@ def _update_csr(indptr, indices, data, w, rows, is_cut, base, total, scalars, se
             total[j] += add * x
             if is_cut:
                 base[j] -= (keep + take) * x
-        if scalars[N_ROWS] % REFRESH == 0.0 or scalars[FADE] < 1e-100:
+        if scalars[N_ROWS] % REFRESH == 0.0 or scalars[FADE] < LEAST_FADE:
             _settle(is_cut, base, total, scalars)
 
 
@@ -350,7 +365,7 @@ def _settle(is_cut, base, total, scalars):
     if is_cut:
         for j in range(base.shape[0]):
             base[j] = scalars[SCALE] * (base[j] + scalars[SHARE] * total[j])
-        base /= np.sqrt(_inner(base, base))
+        _make_unit(base)
     for j in range(total.shape[0]):
         total[j] *= scalars[FADE]
     scalars[SCALE], scalars[SHARE], scalars[FADE] = 1.0, 0.0, 1.0

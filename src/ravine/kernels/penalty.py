@@ -82,10 +82,13 @@ def least(values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_b
     n_bins = int(np.ceil(highest / step) - first) + 2
     mass = bin_linear(values, w, low, step, n_bins)
     n_reach = int(reach * bandwidth / step)
-    offsets = np.arange(-n_reach, n_reach + 1) * (step / bandwidth)
-    table = np.exp(-0.5 * offsets * offsets) * (norm / bandwidth)
+    table = np.empty(2 * n_reach + 1)
+    for k in range(2 * n_reach + 1):
+        u = (k - n_reach) * (step / bandwidth)
+        table[k] = np.exp(-0.5 * u * u) * (norm / bandwidth)
     padded = np.zeros(n_bins + 2 * n_reach)
-    padded[n_reach : n_reach + n_bins] = mass
+    for k in range(n_bins):
+        padded[n_reach + k] = mass[k]
     # No density exceeds 0.4 / h, and `steepness` is such that one bandwidth outside the bound the penalty alone does.
     middle, within = int(-first), int((bound + bandwidth) / step) + 1
     j, smallest = middle, np.inf
@@ -97,11 +100,11 @@ def least(values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_b
         if here < smallest:
             j, smallest = k, here
 
-    if exact:
-        positions, masses = values, w * norm
-    else:
-        start, stop = max(j - n_reach, 0), min(j + n_reach + 1, n_bins)
-        positions, masses = low + step * np.arange(start, stop), mass[start:stop] * norm
+    start, stop = (0, values.shape[0]) if exact else (max(j - n_reach, 0), min(j + n_reach + 1, n_bins))
+    positions, masses = np.empty(stop - start), np.empty(stop - start)
+    for k in range(start, stop):
+        positions[k - start] = values[k] if exact else low + step * k
+        masses[k - start] = norm * (w[k] if exact else mass[k])
     place = low + j * step
     b = refine(place - step, place + step, positions, masses, bandwidth, bound, steepness, power)
     over = max(abs(b) - bound, 0.0)
@@ -120,12 +123,17 @@ def slopes_at(values, w, b, bandwidth, low, step, n_bins, pull, exact):
     """Derivatives of the least penalised density by the values, from what `least` returned."""
     count = w.sum()
     norm = 1.0 / (np.sqrt(2.0 * np.pi) * count * bandwidth)
-    if exact:
-        u = (b - values) / bandwidth
-        out = w * norm * u * np.exp(-0.5 * u * u) / bandwidth
-    else:
-        potential = norm * np.exp(-0.5 * ((b - (low + step * np.arange(n_bins))) / bandwidth) ** 2)
+    potential = np.empty(n_bins)
+    if not exact:
+        for k in range(n_bins):
+            u = (b - (low + step * k)) / bandwidth
+            potential[k] = norm * np.exp(-0.5 * u * u)
         out = slopes(values, w, low, step, potential)
+    else:
+        out = np.empty(values.shape[0])
+        for i in range(values.shape[0]):
+            u = (b - values[i]) / bandwidth
+            out[i] = w[i] * norm * u * np.exp(-0.5 * u * u) / bandwidth
     for i in range(values.shape[0]):
         out[i] -= pull * w[i] * values[i]
     return out
@@ -139,18 +147,26 @@ def search(X, w, mean, start, unit, tolerance, bandwidth, alpha, steepness, powe
     """
     n_columns = start.shape[0]
     values = np.empty(X.shape[0])
-    steps, changes, n_steps = np.empty((bfgs.MEMORY, n_columns)), np.empty((bfgs.MEMORY, n_columns)), 0
-    v, g, towards = start.copy(), np.empty(n_columns), np.zeros(n_columns)
+    none = n_columns - n_columns  # a plain 0 is a type of its own, for which all would be compiled once more
+    steps, changes, n_steps = np.empty((bfgs.MEMORY, n_columns)), np.empty((bfgs.MEMORY, n_columns)), none
+    v, g, downhill = np.empty(n_columns), np.zeros(n_columns), np.zeros(n_columns)
+    direction, moved, change = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
+    for j in range(n_columns):
+        v[j] = start[j]
     value, place, slope = np.inf, 0.0, 0.0
     small_decreases, n_iterations, n_shrinks, length = 0, 0, 0, 1.0
     while True:
-        # Evaluate at v + length · towards, the start itself the first time.
-        tried = v + length * towards
-        norm = np.sqrt(dot(tried, tried))
-        direction = tried / norm
+        # Evaluate at v - length · downhill, the start itself the first time.
+        for j in range(n_columns):
+            moved[j] = -length * downhill[j]
+            direction[j] = v[j] + moved[j]
+        norm = np.sqrt(dot(direction, direction))
+        for j in range(n_columns):
+            direction[j] /= norm
         project(X, direction, values)
-        values -= dot(mean, direction)
-        values /= unit
+        centre = dot(mean, direction)
+        for i in range(values.shape[0]):
+            values[i] = (values[i] - centre) / unit
         new_value, b, low, step, n_bins, pull = least(
             values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_bins, exact
         )
@@ -161,30 +177,41 @@ def search(X, w, mean, start, unit, tolerance, bandwidth, alpha, steepness, powe
                 continue
             if n_steps == 0:
                 break
-            n_steps = 0  # the curvature has misled: once more downhill from here
+            n_steps = none  # the curvature has misled: once more downhill from here
         else:
             c = slopes_at(values, w, b, bandwidth, low, step, n_bins, pull, exact)
-            c /= unit
-            new_g = weighted_sum(X, c) - c.sum() * mean
-            new_g = (new_g - dot(new_g, direction) * direction) / norm
+            total = 0.0
+            for i in range(c.shape[0]):
+                c[i] /= unit
+                total += c[i]
+            new_g = weighted_sum(X, c)
+            for j in range(n_columns):
+                new_g[j] -= total * mean[j]
+            along = dot(new_g, direction)
+            for j in range(n_columns):
+                new_g[j] = (new_g[j] - along * direction[j]) / norm
+                change[j] = new_g[j] - g[j]
+                g[j] = new_g[j]
+                v[j] += moved[j]
             if n_iterations > 0:
-                n_steps = bfgs.remember(length * towards, new_g - g, steps, changes, n_steps)
+                n_steps = bfgs.remember(moved, change, steps, changes, n_steps)
                 small_decreases = small_decreases + 1 if value - new_value <= tolerance else 0
-            v, g, value, place = tried, new_g, new_value, b * unit
+            value, place = new_value, b * unit
             if small_decreases == 2:
                 break
         n_iterations += 1
         if n_iterations > bfgs.MAX_ITERATIONS or not np.isfinite(value):
             break
-        towards = -bfgs.inverse_hessian_times(g, steps, changes, n_steps)
-        slope = dot(g, towards)
+        downhill = bfgs.inverse_hessian_times(g, steps, changes, n_steps)
+        slope = -dot(g, downhill)
         if not slope < 0.0:
-            if n_steps == 0:
-                break
-            n_steps = 0
-            towards = -g
-            slope = dot(g, towards)
+            n_steps = none
+            downhill = bfgs.inverse_hessian_times(g, steps, changes, n_steps)
+            slope = -dot(g, downhill)
             if not slope < 0.0:
                 break
         length, n_shrinks = 1.0, 0
-    return v / np.sqrt(dot(v, v)), value, place
+    norm = np.sqrt(dot(v, v))
+    for j in range(n_columns):
+        v[j] /= norm
+    return v, value, place

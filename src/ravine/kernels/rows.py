@@ -75,18 +75,6 @@ def weighted_sum(X, w):
 
 
 @kernel
-def sum_of_squares(X, w, centre):
-    """Σᵢ w[i] ‖X[i] - centre‖²."""
-    total = 0.0
-    row = np.empty(X.shape[1])
-    for i in range(X.shape[0]):
-        for j in range(X.shape[1]):
-            row[j] = X[i, j] - centre[j]
-        total += w[i] * dot(row, row)
-    return total
-
-
-@kernel
 def column_squares(X, w, centre):
     """Σᵢ w[i] (X[i, j] - centre[j])² for each column j."""
     total = np.zeros(X.shape[1])
@@ -128,11 +116,11 @@ def group_moments(X, w, group, centre):
 
 
 @kernel
-def fingerprint(X, factors):
-    """A number for each row that depends on all its entries and on nothing else; zeros add nothing."""
+def fingerprint(X, factors, salt):
+    """A number for each row that depends on all its entries and on nothing else, but for `factors` and `salt`."""
     out = np.empty(X.shape[0], np.uint64)
     for i in range(X.shape[0]):
-        h = np.uint64(0)
+        h = salt
         for j in range(X.shape[1]):
             h += _bits(X[i, j]) * factors[j]
         out[i] = mix(h)
@@ -140,11 +128,11 @@ def fingerprint(X, factors):
 
 
 @kernel
-def fingerprint_csr(indptr, indices, data, factors):
+def fingerprint_csr(indptr, indices, data, factors, salt):
     """The numbers of `fingerprint` for the rows of a CSR matrix."""
     out = np.empty(indptr.shape[0] - 1, np.uint64)
     for i in range(indptr.shape[0] - 1):
-        h = np.uint64(0)
+        h = salt
         for k in range(indptr[i], indptr[i + 1]):
             h += _bits(data[k]) * factors[indices[k]]
         out[i] = mix(h)

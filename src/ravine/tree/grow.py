@@ -20,6 +20,9 @@ from ravine.tree._tree import HyperplaneTree
 
 PAIR_CELLS = 1 << 18
 
+LEAST_DEPTH = 0.1
+"""Of a valley, in the order of the leaves: a large node whose cut shows none must still have its turn."""
+
 FindCut: TypeAlias = Callable[[Matrix, Floats, Moments], Cut | None]
 """Finds the cut of some rows, given their weights and moments; None where they should not be cut."""
 
@@ -32,7 +35,7 @@ ORDERS: dict[str, Callable[[Cut, Moments], float]] = {
     "value": lambda cut, rows: cut.value,
     "relative_depth": lambda cut, rows: -cut.relative_depth,
     "sum_sq": lambda cut, rows: -rows.sum_sq,
-    "sum_sq_depth": lambda cut, rows: -rows.sum_sq * math.log1p(cut.relative_depth),
+    "sum_sq_depth": lambda cut, rows: -rows.sum_sq * math.log1p(max(cut.relative_depth, LEAST_DEPTH)),
 }
 
 
@@ -59,7 +62,7 @@ def grow(
     min_cluster_size: float = 1,
     max_depth: int | None = None,
     order: Order = "value",
-    believe: Callable[[Cut], bool] | None = None,
+    believe: Callable[[Cut, int], bool] | None = None,
     look_ahead: int = 0,
     pair_cells: float = PAIR_CELLS,
     on_split: Callable[[int], None] | None = None,
@@ -83,9 +86,9 @@ def grow(
         Which leaf is cut next: the largest, the one whose cut has the smallest objective, the deepest valley, the
         largest sum of squares, the largest product of this and the logarithm of how far the modes rise above the
         valley, or the one with the smallest number from the callable. Ties go to the older leaf.
-    believe : callable ``cut -> bool``, optional
-        The stopping test of the method. A cut that is not believed is undone in the end, unless a cut below it is
-        believed. Default: every cut is.
+    believe : callable ``(cut, n_unbelieved) -> bool``, optional
+        The stopping test of the method; the second argument is the number of cuts just above that were not believed. A
+        cut that is not believed is undone in the end, unless a cut below it is believed. Default: every cut is.
     look_ahead : int, default=0
         So many cuts in a row are made on trial below one that is not believed: the upper cuts of many clusters often
         show no valley while those below them do.
@@ -110,7 +113,7 @@ def grow(
         node = _Node(start, stop, depth, credit, moments(X_node, w_node, n_jobs))
         if search and (max_depth is None or depth < max_depth) and node.moments.count >= 2 * min_cluster_size:
             node.cut = find_cut(X_node, w_node, node.moments)
-            node.believed = node.cut is not None and (believe is None or believe(node.cut))
+            node.believed = node.cut is not None and (believe is None or believe(node.cut, look_ahead - credit))
             if node.cut is not None and (node.believed or credit > 0):
                 node.goes_left = node.cut.goes_left(X_node, n_jobs)
         return node

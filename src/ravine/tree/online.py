@@ -117,16 +117,17 @@ class OnlineTree:
             mean = mean * (scalars[FADE] / scalars[COUNT])
         return (normal / np.linalg.norm(normal) if is_cut else normal), mean
 
-    def normal_for(self, X: Matrix, n_jobs: int | None = None) -> Floats | None:
+    def normal_for(self, X: Matrix, weights: Floats, n_jobs: int | None = None) -> Floats | None:
         """Normal of the cut that these rows meet: that of the deepest node which most of them pass."""
         node = 1
         while node < len(self._normal) and self.scalars[node, COUNT] > 0:
             normal, mean = self.normal_and_mean(node)
             goes_left = project(X, normal, n_jobs) < self.scalars[node, OFFSET] + normal @ mean
-            left_share = goes_left.mean()
+            left_share = weights[goes_left].sum() / weights.sum()
             if max(left_share, 1 - left_share) < MOST:
                 return normal
-            X, node = (X[goes_left], 2 * node) if left_share > 0.5 else (X[~goes_left], 2 * node + 1)
+            kept = goes_left if left_share > 0.5 else ~goes_left
+            X, weights, node = X[kept], weights[kept], 2 * node + int(left_share <= 0.5)
         return None
 
     def cut_tree(self, centre: Floats, scale: Floats) -> HyperplaneTree:
