@@ -102,11 +102,13 @@ def test_a_stream_that_forgets_everything_stays_finite(is_sparse, rng):
     assert np.isfinite(tree.scalars).all()
 
 
-def test_rows_that_are_all_equal_leave_finite_numbers():
-    tree = OnlineTree(3, 2, Settings(warm_up=5))
-    tree.learn(np.full((50, 2), 0.1), np.ones(50))
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_rows_that_are_all_equal_leave_finite_numbers(is_sparse):
+    tree = OnlineTree(3, 2, Settings(warm_up=5), is_sparse)
+    X = np.full((50, 2), 0.1)
+    tree.learn(sparse.csr_array(X) if is_sparse else X, np.ones(50))
     assert np.isfinite(tree.scalars).all()
-    assert np.isfinite(tree._normal).all()
+    assert_allclose([np.linalg.norm(tree.normal_and_mean(node)[0]) for node in range(1, 8)], 1)
     assert tree.cut_tree(np.zeros(2), np.ones(2)).n_clusters == 1
 
 

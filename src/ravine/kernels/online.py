@@ -27,6 +27,9 @@ MAX_STACK = 64
 REFRESH = 1024.0
 """Rows of a node after which rounding is put right."""
 
+EQUAL = 1e-13
+"""A sparse row whose squared distance to the mean is so small, beside its squared length, lies on it."""
+
 LEAST_FADE = 1e-3
 """The sum of sparse rows is made anew when the past has faded to this: `base` and `total` would cancel each other."""
 
@@ -310,10 +313,13 @@ def _update_csr(indptr, indices, data, w, rows, is_cut, base, total, scalars, se
             if is_cut:
                 by_base += x * base[j]
         mean_share = scalars[FADE] / scalars[COUNT] if scalars[COUNT] > 0.0 else 0.0
-        square = max(by_self - 2.0 * mean_share * by_total + mean_share * mean_share * scalars[SQUARE], 0.0)
+        square = by_self - 2.0 * mean_share * by_total + mean_share * mean_share * scalars[SQUARE]
+        if square < EQUAL * by_self:  # no more than rounding: the row is the mean
+            square = 0.0
         along = scalars[SCALE] * (
             by_base + scalars[SHARE] * by_total - mean_share * (scalars[ALONG] + scalars[SHARE] * scalars[SQUARE])
         )
+        along = min(max(along, -np.sqrt(square)), np.sqrt(square))  # rounding knows no bounds
         rate, fade, along, square = _weigh(scalars, w[i], along, square, settings[5])
 
         if fade > 0.0:

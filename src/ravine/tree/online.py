@@ -115,7 +115,10 @@ class OnlineTree:
             if is_cut:
                 normal = scalars[SCALE] * (normal + scalars[SHARE] * mean)
             mean = mean * (scalars[FADE] / scalars[COUNT])
-        return (normal / np.linalg.norm(normal) if is_cut else normal), mean
+        length = float(np.linalg.norm(normal))
+        if is_cut and not length > 0:  # rounding has left nothing of it: as good as any other
+            normal, length = np.full(self.n_features, self.n_features**-0.5), 1.0
+        return (normal / length if is_cut else normal), mean
 
     def normal_for(self, X: Matrix, weights: Floats, n_jobs: int | None = None) -> Floats | None:
         """Normal of the cut that these rows meet: that of the deepest node which most of them pass."""
