@@ -111,7 +111,7 @@ def test_flattest_direction_shows_clusters_that_no_principal_component_need_show
     assert_allclose(csr, found, atol=1e-9)
 
 
-@pytest.mark.parametrize("X", [np.eye(3), np.zeros((30, 3)), np.random.default_rng(0).normal(size=(2000, 150))])
+@pytest.mark.parametrize("X", [np.eye(3), np.zeros((30, 3)), np.random.default_rng(0).normal(size=(200, 15))])
 def test_flattest_direction_of_hard_rows_is_the_principal_one(X):
     weights = np.ones(X.shape[0])
     about = moments(X, weights)

@@ -181,16 +181,30 @@ def test_confirmed_cut_searches_all_rows_only_where_halves_agree(rng):
         assert (cut is not None and cut.p_value <= 0.05) == (gap > 0)
 
 
-def test_no_cut_is_tried_where_all_halves_speak_against_a_valley(rng):
-    X = np.column_stack([rng.normal(size=3000), np.zeros(3000)])
-    weights, about = np.ones(3000), moments(X, np.ones(3000))
+def test_scouts_end_the_test_where_they_see_no_hope(rng):
+    asked = []
 
-    def cut(hopeless):
-        test = ValleyTest(first_axis, 1.06, np.zeros(2), seed=0, give_up=hopeless)
-        return confirmed_cut(X, weights, about, test=test, direction=first_axis, significance=0.05)
+    def counting(name):
+        def direction(X, weights, about):
+            asked.append(name)
+            return np.array([1.0, 0.0])
 
-    trials = ValleyTest(first_axis, 1.06, np.zeros(2), seed=0).run(X, weights, np.arange(3000))
-    assert len(trials) == 6
-    assert [trial.p_value for trial in trials] == sorted(trial.p_value for trial in trials)
-    assert len(ValleyTest(first_axis, 1.06, np.zeros(2), seed=0, give_up=0.0).run(X, weights, np.arange(3000))) == 2
-    assert (cut(1.0) is None) == (trials[0].p_value > 0.95)
+        return direction
+
+    def run(values, **options):
+        asked.clear()
+        X = np.column_stack([values, np.zeros(len(values))])
+        test = ValleyTest(counting("search"), 1.06, np.zeros(2), 0, scout=counting("scout"), **options)
+        return test.run(X, np.ones(len(X)), np.arange(len(X)))
+
+    trials = run(two_modes(rng, 400))
+    assert asked == ["scout"] * 2
+    assert trials[0].p_value < 1e-7
+    unsure = next(v for v in (rng.normal(size=60) for _ in range(50)) if run(v)[0].p_value < 0.4 and len(asked) == 6)
+    assert len(run(unsure, give_up=0.0)) == 4
+    assert asked == ["scout"] * 2 + ["search"] * 2
+    hopeless = next(v for v in (rng.normal(size=3000) for _ in range(50)) if run(v)[0].p_value > 0.5 and len(asked) == 2)
+    assert len(run(hopeless)) == 2
+    test = ValleyTest(first_axis, 1.06, np.zeros(2), 0, scout=first_axis)
+    X, weights = np.column_stack([hopeless, np.zeros(3000)]), np.ones(3000)
+    assert confirmed_cut(X, weights, moments(X, weights), test=test, direction=first_axis, significance=0.05) is None

@@ -25,7 +25,7 @@ from ravine.cluster._base import TreeClusterer
 from ravine.cuts import Cut
 from ravine.cuts.mdh import minimum_density_cut
 from ravine.cuts.principal import flattest_direction, principal_directions
-from ravine.cuts.pursuit import Starts
+from ravine.cuts.pursuit import Starts, make_starts
 from ravine.matrix import Floats, Ints, Matrix, Moments, column_moments, moments
 from ravine.reservoir import Reservoir, arrival_keys, content_sample, merge_copies
 from ravine.tree import HyperplaneTree
@@ -36,8 +36,8 @@ from ravine.tree.prune import rank_by_sum_sq, sum_sq_path, vote_elbow
 POLISH_ROWS, ALPHAS, N_COMPONENTS = 2000, (0.0, 0.9), 2
 """Rows of a node on which its cut is polished, bounds of the cut and principal components to start from."""
 
-TRIAL_ROWS, TRIAL_ALPHAS, GIVE_UP = 750, (0.9,), 0.2
-"""The same for the halves that test whether a node has a valley, and the p-value beyond which no more are drawn."""
+TRIAL_ROWS, GIVE_UP = 750, 0.2
+"""Rows of a half that tests whether a node has a valley, and the p-value beyond which no more halves are drawn."""
 
 BANDWIDTH, TOLERANCE = 0.9, 3e-5
 """Of both."""
@@ -340,14 +340,19 @@ class IncrementalMDH(TreeClusterer):
             return self._grown(Z, self._cut, weights, min_cluster_size=size, **options)
         if self.selection != "elbow":
             size = self._least_size(weights, tested=True)
-            directions = _direction_of(_trial_cut), _direction_of(self._cut)
             test = ValleyTest(
-                directions[0], VALLEY_BANDWIDTH, lattice_steps(Z), self._stream.seed, size, give_up=GIVE_UP
+                _direction_of(_trial_cut),
+                VALLEY_BANDWIDTH,
+                lattice_steps(Z),
+                self._stream.seed,
+                size,
+                scout=_direction_of(_scout_cut),
+                give_up=GIVE_UP,
             )
-            find_cut = partial(confirmed_cut, test=test, direction=directions[1], significance=self.significance)
-            tree = self._grown(
-                Z, find_cut, weights, min_cluster_size=size, **self._belief(LOOK_AHEAD, SHRINK), **options
-            )
+            whole = _direction_of(self._cut)
+            find_cut = partial(confirmed_cut, test=test, direction=whole, significance=self.significance)
+            belief = self._belief(LOOK_AHEAD, SHRINK)
+            tree = self._grown(Z, find_cut, weights, min_cluster_size=size, **belief, **options)
             if tree.n_clusters > 1 or self.selection == "evidence":
                 self._selection = "evidence"
                 return tree
@@ -376,13 +381,17 @@ class IncrementalMDH(TreeClusterer):
 
 def _trial_cut(X: Matrix, weights: Floats, about: Moments) -> Cut | None:
     """Cut of the rows of a node that are not held out; the stream, which has seen all of them, has no say."""
-    kept = np.flatnonzero(weights)[:TRIAL_ROWS]
+    return _polished(X, weights, about, np.flatnonzero(weights)[:TRIAL_ROWS], make_starts(N_COMPONENTS), ALPHAS)
 
-    def starts(X: Matrix, weights: Floats, about: Moments) -> Floats:
-        start = flattest_direction(X, weights, about)
-        return np.empty((0, X.shape[1])) if start is None else start[np.newaxis]
 
-    return _polished(X, weights, about, kept, starts, TRIAL_ALPHAS)
+def _scout_cut(X: Matrix, weights: Floats, about: Moments) -> Cut | None:
+    """A quick look for the same: from one start, which need not be a principal component."""
+
+    def start(X: Matrix, weights: Floats, about: Moments) -> Floats:
+        flattest = flattest_direction(X, weights, about)
+        return np.empty((0, X.shape[1])) if flattest is None else flattest[np.newaxis]
+
+    return _polished(X, weights, about, np.flatnonzero(weights)[:TRIAL_ROWS], start, ALPHAS)
 
 
 def _polished(

@@ -17,8 +17,8 @@ MAX_SCATTER_COLUMNS = 128
 MAX_GRAM_CELLS = 1 << 20
 """A node of fewer cells and fewer rows than columns is decomposed by its Gram matrix."""
 
-ROWS_PER_DIMENSION, SMALL_VARIANCE = 10, 1e-9
-"""Kurtosis is sought in so many dimensions, those of largest variance, and in none with so small a share of it."""
+ROWS_PER_COLUMN, SMALL_VARIANCE = 30, 1e-9
+"""With fewer rows the least kurtosis is noise's; dimensions with so small a share of the variance are left out."""
 
 MAX_FLATTENINGS, FLAT_ENOUGH = 10, 1e-3
 """Most steps towards the least kurtosis, and how near to 1 the cosine of two in a row ends them."""
@@ -61,16 +61,15 @@ def flattest_direction(X: Matrix, weights: Floats, about: Moments, n_jobs: int |
 
     In units of their own deviations all principal components look alike, and none need show the clusters (Peña and
     Prieto 2001 search for the kurtosis instead). Found by fixed-point steps (Hyvärinen and Oja 1997) from the flattest
-    principal component. Where the rows are few or have many columns it is the first principal component itself. Sparse
-    rows are made dense.
+    principal component. Where the rows are few for their columns it is the first principal component itself. Rows that
+    are sparse are made dense.
     """
     n_rows, n_columns = X.shape
-    n_kept = min(n_columns, n_rows // ROWS_PER_DIMENSION)
-    if n_kept < 2 or n_columns > MAX_SCATTER_COLUMNS or not about.sum_sq > 0:
+    if n_columns < 2 or n_rows < ROWS_PER_COLUMN * n_columns or not about.sum_sq > 0:
         return principal_direction(X, weights, about, n_jobs)
     X = X.toarray() if sparse.issparse(X) else X
     squares, axes = linalg.eigh(scatter(X, weights, about.mean, n_jobs) / about.count, check_finite=False)
-    kept = np.flatnonzero(squares > SMALL_VARIANCE * squares[-1])[-n_kept:]
+    kept = np.flatnonzero(squares > SMALL_VARIANCE * squares[-1])
     whiten = axes[:, kept] / np.sqrt(squares[kept])
     rows, share = (X - about.mean) @ whiten, weights / about.count
     square = rows * rows

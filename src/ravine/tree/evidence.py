@@ -25,8 +25,8 @@ Direction = Callable[[Matrix, Floats, Moments], Floats | None]
 BEYOND_DOUBT = 1e-6
 """No more halves are drawn once the p-value is below this."""
 
-HOPELESS = 0.95
-"""No cut is tried in the hope of evidence below it where the p-value of every trial is above this."""
+HOPELESS = 0.5
+"""Where the p-values of both halves exceed this, there is no hope of a valley, nor of one below a cut on trial."""
 
 MIN_ROWS = 20
 """With fewer rows no valley can be told from chance."""
@@ -102,7 +102,7 @@ def confirmed_cut(
     """Test a node first, and search all its rows for the direction only where the test finds evidence.
 
     Where it finds none, the cut is that of the half whose valley the other half came nearest to confirm, and there is
-    none where all of them speak clearly against a valley (`HOPELESS`). The order of the rows has a say in the halves.
+    none where the scouts spoke clearly against a valley. The order of the rows has a say in the halves.
 
     Parameters
     ----------
@@ -149,8 +149,10 @@ class ValleyTest:
         Least weight on either side of a valley.
     n_halvings : int
         Random halvings at most; each gives two p-values.
+    scout : Direction, optional
+        A cheaper search for the first halving. Where both of its p-values exceed `HOPELESS`, the test ends.
     give_up : float
-        No more halves are drawn once a halving has brought no p-value below this.
+        The test also ends where no p-value is below this after a halving that was searched with `direction`.
     """
 
     direction: Direction
@@ -159,6 +161,7 @@ class ValleyTest:
     seed: int
     min_cluster_size: float = 1
     n_halvings: int = 3
+    scout: Direction | None = None
     give_up: float = 1.0
     n_jobs: int | None = None
 
@@ -174,12 +177,14 @@ class ValleyTest:
         rows = weights * (weights.sum() / (weights @ weights))  # evidence counts rows: Kish's effective number of them
         random = np.random.default_rng(self.seed)
         trials: list[Trial] = []
-        for _ in range(self.n_halvings):
+        for halving in range(self.n_halvings):
+            scouts = halving == 0 and self.scout is not None
+            direction = self.scout if halving == 0 and self.scout is not None else self.direction
             first_half = np.zeros(n_rows, dtype=bool)
             first_half[order[random.permutation(n_rows)[: n_rows // 2]]] = True
             for learn in (first_half, ~first_half):
                 half = np.where(learn, weights, 0.0)
-                normal = self.direction(X, half, moments(X, half, self.n_jobs)) if half.any() else None
+                normal = direction(X, half, moments(X, half, self.n_jobs)) if half.any() else None
                 if normal is None:
                     continue
                 values, resolution = project(X, normal, self.n_jobs), resolution_along(normal, self.steps)
@@ -187,7 +192,8 @@ class ValleyTest:
                 p = 1.0 if found is None else valley_p_value(found, values[~learn], rows[~learn], resolution)
                 trials.append(Trial(p, normal))
             trials.sort(key=lambda trial: trial.p_value)
-            if trials and (self.combine(trials) < BEYOND_DOUBT or trials[0].p_value > self.give_up):
+            too_large = HOPELESS if scouts else self.give_up
+            if trials and (self.combine(trials) < BEYOND_DOUBT or trials[0].p_value > too_large):
                 break
         return trials
 
