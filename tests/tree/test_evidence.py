@@ -200,10 +200,10 @@ def test_scouts_end_the_test_where_they_see_no_hope(rng):
     trials = run(two_modes(rng, 400))
     assert asked == ["scout"] * 2
     assert trials[0].p_value < 1e-7
-    unsure = next(v for v in (rng.normal(size=60) for _ in range(50)) if run(v)[0].p_value < 0.4 and len(asked) == 6)
+    unsure = next(v for v in rng.normal(size=(50, 60)) if run(v)[0].p_value < 0.4 and len(asked) == 6)
     assert len(run(unsure, give_up=0.0)) == 4
     assert asked == ["scout"] * 2 + ["search"] * 2
-    hopeless = next(v for v in (rng.normal(size=3000) for _ in range(50)) if run(v)[0].p_value > 0.5 and len(asked) == 2)
+    hopeless = next(v for v in rng.normal(size=(50, 3000)) if run(v)[0].p_value > 0.5 and len(asked) == 2)
     assert len(run(hopeless)) == 2
     test = ValleyTest(first_axis, 1.06, np.zeros(2), 0, scout=first_axis)
     X, weights = np.column_stack([hopeless, np.zeros(3000)]), np.ones(3000)
