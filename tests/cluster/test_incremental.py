@@ -158,7 +158,9 @@ def test_model_says_what_decided(blobs):
     assert (model.evidence_ < 0.05).all()
     assert str(model) == "IncrementalMDH()\n3 clusters, each cut, or one below it, confirmed by held-out rows"
     assert IncrementalMDH(2).fit(blobs[0]).selection_ == "asked"
-    assert IncrementalMDH(selection="elbow").fit(blobs[0]).selection_ == "elbow"
+    for chosen in (IncrementalMDH(selection="elbow"), IncrementalMDH(algorithm="paper")):
+        assert chosen.fit(blobs[0]).selection_ == "elbow"
+        assert str(chosen).endswith("by the elbow of the sum of squares")
 
 
 def test_coarser_models_learn_for_themselves(blobs):

@@ -177,11 +177,10 @@ class TreeClusterer(
             return float(self.min_cluster_size)
         return max(float(weights.sum()) / ROWS_PER_CLUSTER, 1.0) if tested else 1.0
 
-    def _warn_if_short(self, remedy: str, n_found: int | None = None) -> None:
-        found = self.n_clusters_ if n_found is None else n_found
-        if self.n_clusters is not None and found < self.n_clusters:
+    def _warn_if_short(self, remedy: str) -> None:
+        if self.n_clusters is not None and self.n_clusters_ < self.n_clusters:
             warnings.warn(
-                f"found {found} of the {self.n_clusters} clusters asked for, no leaf can be cut: {remedy}",
+                f"found {self.n_clusters_} of the {self.n_clusters} clusters asked for, no leaf can be cut: {remedy}",
                 ConvergenceWarning,
                 stacklevel=5,  # past the two decorators of fit: the user's line
             )

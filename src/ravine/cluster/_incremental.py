@@ -65,8 +65,9 @@ WARM_UP, MAX_PASSES, FEW_UPDATES = 100, 20, 50_000
 class IncrementalMDH(TreeClusterer):
     """Clustering of any number of rows by low-density hyperplanes, in bounded memory.
 
-    Every row passes once through a tree of cuts and moves those on its way by a stochastic gradient of the density on
-    them (Hofmeyr 2020). A random sample of `sample_size` rows is kept. From it the final tree is grown: the stream's
+    In a stream (`partial_fit`) every row passes once through a tree of cuts and moves those on its way by a stochastic
+    gradient of the density on them (Hofmeyr 2020), and a random sample of `sample_size` rows is kept. Of rows at hand
+    (`fit`) the sample passes, more than once if it is small. Then the final tree is grown on the sample: the stream's
     cuts and the principal components of a node are starts for a batch search, and a cut is made where rows that did not
     choose it confirm a valley.
 
@@ -84,7 +85,8 @@ class IncrementalMDH(TreeClusterer):
     standardize : bool, default=True
         Scale every column to unit variance. The cuts are given in the coordinates of the data.
     forget : float or None, default=None
-        Number of rows over which the past is remembered in a stream that drifts; None forgets nothing.
+        Number of rows over which the past is remembered in a stream that drifts; None forgets nothing. The scales of
+        sparse columns are not forgotten.
     sample_size : int, default=20000
         Rows that the model keeps.
     n_passes : int or "auto", default="auto"
@@ -226,6 +228,7 @@ class IncrementalMDH(TreeClusterer):
             self.tree_ = tree.counted(rows, weights, leaf, self.n_jobs)
             left_out = self.tree_.n_clusters < tree.n_clusters
             self.labels_ = self.tree_.predict(rows, self.n_jobs) if left_out else tree.label[leaf]
+        self._warn_if_short("rows that are equal cannot be told apart")
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -262,6 +265,7 @@ class IncrementalMDH(TreeClusterer):
                 rows, weights = self._stream.sample()
                 tree = tree.counted(rows, weights * (self._stream.count / weights.sum()), n_jobs=self.n_jobs)
             self._tree = tree
+            self._warn_if_short("rows that are equal cannot be told apart")
         return self._tree
 
     @tree_.setter
@@ -288,8 +292,10 @@ class IncrementalMDH(TreeClusterer):
         reason = {
             "asked": "as asked",
             "evidence": "each cut, or one below it, confirmed by held-out rows",
-            "elbow": "by the elbow of the sum of squares, no cut was confirmed by held-out rows",
+            "elbow": "by the elbow of the sum of squares",
         }[self.selection_]
+        if self.selection_ == "elbow" and self.selection == "auto" and self.algorithm == "polished":
+            reason += ", no cut was confirmed by held-out rows"
         return f"{self!r}\n{self.n_clusters_} clusters, {reason}"
 
     def _with_coarser_tree(self, tree: HyperplaneTree) -> Self:
@@ -330,7 +336,6 @@ class IncrementalMDH(TreeClusterer):
         else:
             rows, weights = self._stream.sample()
             tree = self._grow_sample(_scaled(rows, centre, scale), weights, on_split).unscaled(centre, scale)
-        self._warn_if_short("rows that are equal cannot be told apart", tree.n_clusters)
         return tree
 
     def _grow_sample(self, Z: Matrix, weights: Floats, on_split: Callable[[int], None] | None) -> HyperplaneTree:
@@ -360,7 +365,7 @@ class IncrementalMDH(TreeClusterer):
                 "no cut was confirmed by held-out rows: the number of clusters comes from the elbow of the sum of "
                 "squares, which finds clusters also where there are none; selection='evidence' gives one cluster",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=6,  # past the two decorators of fit: the user's line
             )
         options["order"] = "sum_sq"
         n_leaves = min(ELBOW_LEAVES, Z.shape[0])
@@ -376,12 +381,12 @@ class IncrementalMDH(TreeClusterer):
             components = principal_directions(X, weights, about, N_COMPONENTS)
             return components if proposal is None or not len(components) else np.vstack([components, proposal])
 
-        return _polished(X, weights, about, slice(POLISH_ROWS), starts, ALPHAS)
+        return _polished(X, weights, about, slice(POLISH_ROWS), starts)
 
 
 def _trial_cut(X: Matrix, weights: Floats, about: Moments) -> Cut | None:
     """Cut of the rows of a node that are not held out; the stream, which has seen all of them, has no say."""
-    return _polished(X, weights, about, np.flatnonzero(weights)[:TRIAL_ROWS], make_starts(N_COMPONENTS), ALPHAS)
+    return _polished(X, weights, about, np.flatnonzero(weights)[:TRIAL_ROWS], make_starts(N_COMPONENTS))
 
 
 def _scout_cut(X: Matrix, weights: Floats, about: Moments) -> Cut | None:
@@ -391,18 +396,16 @@ def _scout_cut(X: Matrix, weights: Floats, about: Moments) -> Cut | None:
         flattest = flattest_direction(X, weights, about)
         return np.empty((0, X.shape[1])) if flattest is None else flattest[np.newaxis]
 
-    return _polished(X, weights, about, np.flatnonzero(weights)[:TRIAL_ROWS], start, ALPHAS)
+    return _polished(X, weights, about, np.flatnonzero(weights)[:TRIAL_ROWS], start)
 
 
-def _polished(
-    X: Matrix, weights: Floats, about: Moments, kept: slice | Ints, starts: Starts, alphas: tuple[float, ...]
-) -> Cut | None:
+def _polished(X: Matrix, weights: Floats, about: Moments, kept: slice | Ints, starts: Starts) -> Cut | None:
     """Minimum density cut of the rows `kept` of a node."""
     n_rows = X.shape[0]
     X, weights = X[kept], weights[kept]
     if X.shape[0] < n_rows:
         about = moments(X, weights)
-    cut = minimum_density_cut(X, weights, about, starts=starts, bandwidth=BANDWIDTH, alphas=alphas, tolerance=TOLERANCE)
+    cut = minimum_density_cut(X, weights, about, starts=starts, bandwidth=BANDWIDTH, alphas=ALPHAS, tolerance=TOLERANCE)
     # The largest entry of a normal is positive, lest the labels depend on which of the starts has won.
     return cut if cut is None or cut.normal[np.abs(cut.normal).argmax()] > 0 else cut.turned()
 
