@@ -23,7 +23,10 @@ bench: $(VENV)/.test
 	@test -n "$(DATA)" || { echo "say where the data sets are: make bench DATA=folder"; exit 2; }
 	$(BIN)/python -m benchmarks.papers.tables_4_2_and_4_3 $(DATA) --out results --limit 120
 	$(BIN)/python -m benchmarks.papers.tables_6 $(DATA) --out results --limit 120
+	$(BIN)/python -m benchmarks.papers.table_2 $(DATA) --out results --seeds 3 --limit 120
 	$(BIN)/python -m benchmarks.peers.bisecting $(DATA) --out results
+	$(BIN)/python -m benchmarks.peers.number_of_clusters $(DATA) --out results --limit 120
+	$(BIN)/python -m benchmarks.peers.incremental
 	$(BIN)/python -m benchmarks.peers.predict --out results
 
 clean:

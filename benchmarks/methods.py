@@ -42,11 +42,6 @@ def ncuth_margin(n_clusters: int, seed: int) -> ravine.NCutH:
     return ravine.NCutH(n_clusters=n_clusters, margin=True)
 
 
-def ncuth_evidence(n_clusters: int, seed: int) -> ravine.NCutH:
-    """Not told the number: the valley test decides."""
-    return ravine.NCutH(random_state=seed)
-
-
 def mdh(n_clusters: int, seed: int) -> ravine.MDH:
     """MDP² (Hofmeyr 2016, ch. 2) with ravine's defaults."""
     return ravine.MDH(n_clusters=n_clusters)
@@ -61,11 +56,6 @@ def mdh_thesis(n_clusters: int, seed: int) -> ravine.MDH:
     """MDP² as the thesis has it: two starts, α grows in steps of 0.1, the largest leaf is next."""
     alphas = tuple(step / 10 for step in range(10))
     return ravine.MDH(n_clusters=n_clusters, init=2, alphas=alphas, split_order="size")
-
-
-def mdh_evidence(n_clusters: int, seed: int) -> ravine.MDH:
-    """Not told the number: the valley test decides."""
-    return ravine.MDH(random_state=seed)
 
 
 def incremental_paper(n_clusters: int, seed: int) -> ravine.IncrementalMDH:

@@ -2,6 +2,7 @@ import csv
 import json
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -20,13 +21,14 @@ from sklearn.datasets import make_blobs
 ROWS = {"far": 300, "near": 301}  # more than the warm-up takes, so that a real fit is told from it by its rows
 
 
-class Estimator:
+class Estimator(ABC):
     """The least that the runner asks of an estimator."""
 
     labels_: NDArray[Any]
 
+    @abstractmethod
     def fit(self, X: NDArray[Any]) -> Self:
-        raise NotImplementedError
+        """Set `labels_`."""
 
     def fit_predict(self, X: NDArray[Any]) -> NDArray[Any]:
         return self.fit(X).labels_

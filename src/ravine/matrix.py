@@ -74,9 +74,16 @@ def fingerprint(X: Matrix, seed: int, n_jobs: int | None = None) -> NDArray[np.u
     odd = np.random.default_rng(seed).integers(1 << 63, size=X.shape[1] + 1, dtype=np.uint64) * 2 + 1
     factors, salt = odd[1:], odd[0]
     if sparse.issparse(X):
-        return kernels.rows.fingerprint_csr(X.indptr, X.indices, X.data, factors, salt)
-    parts = map_blocks(lambda b: kernels.rows.fingerprint(X[b], factors, salt), X.shape, n_jobs)
+        return mix(kernels.rows.fingerprint_csr(X.indptr, X.indices, X.data, factors, salt))
+    parts = map_blocks(lambda b: mix(kernels.rows.fingerprint(X[b], factors, salt)), X.shape, n_jobs)
     return np.concatenate(parts)
+
+
+def mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scramble 64 bits, so that neighbours become strangers (Steele et al. 2014, SplitMix)."""
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
 
 
 def _csr_column_squares(X: Any, weights: Floats, mean: Floats) -> Floats:

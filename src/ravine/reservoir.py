@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ravine.matrix import Floats, Ints, Matrix, fingerprint
+from ravine.matrix import Floats, Ints, Matrix, fingerprint, mix
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -55,7 +55,7 @@ def arrival_keys(first: int, n_rows: int, seed: int, forget: float | None = None
     With `forget` a row's chance to be kept falls by the factor e with every so many rows after it.
     """
     number = np.arange(first, first + n_rows, dtype=np.uint64)
-    keys = _log_exponential(_mix(_mix(number * GOLDEN) + np.uint64(seed)))
+    keys = _log_exponential(mix(mix(number * GOLDEN) + np.uint64(seed)))
     return keys if forget is None else keys - number / forget
 
 
@@ -66,14 +66,14 @@ def content_sample(X: Matrix, weights: Floats, size: int, seed: int, n_jobs: int
     """
     drawn = fingerprint(X, seed, n_jobs)
     if (weights != weights[0]).any():
-        drawn = _mix(drawn + weights.view(np.uint64))
+        drawn = mix(drawn + weights.view(np.uint64))
     in_order = np.sort(drawn)
     if (in_order[1:] == in_order[:-1]).any():
         order = np.argsort(drawn)
         is_first = np.append(True, in_order[1:] != in_order[:-1])
         number = np.arange(len(order))
         copy = number - np.maximum.accumulate(np.where(is_first, number, 0))
-        drawn[order] = _mix(in_order + copy.astype(np.uint64) * GOLDEN)
+        drawn[order] = mix(in_order + copy.astype(np.uint64) * GOLDEN)
     rows = np.arange(len(drawn))
     if size < len(drawn):  # the keys fall as the numbers drawn rise
         rows = np.sort(np.argpartition(drawn, len(drawn) - size)[len(drawn) - size :])
@@ -90,10 +90,3 @@ def _log_exponential(random: NDArray[np.uint64]) -> Floats:
     """Logarithms of exponential variables from random bits."""
     uniform = ((random >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
     return np.log(-np.log(uniform))
-
-
-def _mix(h: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Scramble 64 bits, see `ravine.kernels.rows.mix`."""
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))

@@ -158,7 +158,7 @@ class TreeClusterer(
         )
         return {"find_cut": find_cut, "min_cluster_size": min_cluster_size, **self._belief()}
 
-    def _belief(self, look_ahead: int = LOOK_AHEAD, shrink: float = 1.0) -> dict[str, Any]:
+    def _belief(self, shrink: float = 1.0) -> dict[str, Any]:
         """What `grow` takes to keep the cuts that have evidence, or have one below them that has.
 
         With every look ahead the level is divided by `shrink`.
@@ -167,7 +167,7 @@ class TreeClusterer(
         def believe(cut: Cut, n_unbelieved: int) -> bool:
             return cut.p_value <= self.significance / shrink**n_unbelieved
 
-        return {"believe": believe, "look_ahead": look_ahead}
+        return {"believe": believe, "look_ahead": LOOK_AHEAD}
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

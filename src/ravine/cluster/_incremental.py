@@ -29,7 +29,7 @@ from ravine.cuts.pursuit import Starts, make_starts
 from ravine.matrix import Floats, Ints, Matrix, Moments, column_moments, moments
 from ravine.reservoir import Reservoir, arrival_keys, content_sample, merge_copies
 from ravine.tree import HyperplaneTree
-from ravine.tree.evidence import ValleyTest, confirmed_cut, lattice_steps
+from ravine.tree.evidence import VALLEY_BANDWIDTH, ValleyTest, confirmed_cut, direction_of, lattice_steps
 from ravine.tree.online import OnlineTree, Settings
 from ravine.tree.prune import rank_by_sum_sq, sum_sq_path, vote_elbow
 
@@ -42,18 +42,14 @@ TRIAL_ROWS, GIVE_UP = 750, 0.2
 BANDWIDTH, TOLERANCE = 0.9, 3e-5
 """Of both."""
 
-LOOK_AHEAD, SHRINK = 2, 4.0
-"""Cuts in a row that are tried below one without evidence.
+SHRINK = 4.0
+"""By this the level is divided with each look ahead.
 
-Each look ahead tests twice as many nodes, at a quarter of the level, so that all of them together are wrong less than
-twice as often as one test.
+Each tests twice as many nodes, so that all of them together are wrong less than twice as often as one test.
 """
 
 PAIR_CELLS = 1 << 13
 """Two children with at least so many numbers are searched at the same time."""
-
-VALLEY_BANDWIDTH = 1.06
-"""Factor of the bandwidth in the valley test."""
 
 ELBOW_LEAVES = 64
 """Leaves of the tree in which the elbow is sought where no cut has evidence."""
@@ -346,18 +342,17 @@ class IncrementalMDH(TreeClusterer):
         if self.selection != "elbow":
             size = self._least_size(weights, tested=True)
             test = ValleyTest(
-                _direction_of(_trial_cut),
+                direction_of(_trial_cut),
                 VALLEY_BANDWIDTH,
                 lattice_steps(Z),
                 self._stream.seed,
                 size,
-                scout=_direction_of(_scout_cut),
+                scout=direction_of(_scout_cut),
                 give_up=GIVE_UP,
             )
-            whole = _direction_of(self._cut)
+            whole = direction_of(self._cut)
             find_cut = partial(confirmed_cut, test=test, direction=whole, significance=self.significance)
-            belief = self._belief(LOOK_AHEAD, SHRINK)
-            tree = self._grown(Z, find_cut, weights, min_cluster_size=size, **belief, **options)
+            tree = self._grown(Z, find_cut, weights, min_cluster_size=size, **self._belief(SHRINK), **options)
             if tree.n_clusters > 1 or self.selection == "evidence":
                 self._selection = "evidence"
                 return tree
@@ -408,14 +403,6 @@ def _polished(X: Matrix, weights: Floats, about: Moments, kept: slice | Ints, st
     cut = minimum_density_cut(X, weights, about, starts=starts, bandwidth=BANDWIDTH, alphas=ALPHAS, tolerance=TOLERANCE)
     # The largest entry of a normal is positive, lest the labels depend on which of the starts has won.
     return cut if cut is None or cut.normal[np.abs(cut.normal).argmax()] > 0 else cut.turned()
-
-
-def _direction_of(find_cut: Callable[..., Cut | None]) -> Callable[..., Floats | None]:
-    def direction(X: Matrix, weights: Floats, about: Moments) -> Floats | None:
-        cut = find_cut(X, weights, about)
-        return None if cut is None else cut.normal
-
-    return direction
 
 
 def _scaled(X: Matrix, centre: Floats, scale: Floats) -> Matrix:

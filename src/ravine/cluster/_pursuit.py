@@ -18,10 +18,8 @@ from ravine.cluster._base import TreeClusterer
 from ravine.cuts import Cut
 from ravine.cuts.pursuit import make_starts
 from ravine.matrix import Floats, Matrix, Moments, moments
+from ravine.tree.evidence import VALLEY_BANDWIDTH, direction_of
 from ravine.tree.grow import ORDERS, FindCut, Order
-
-VALLEY_BANDWIDTH = 1.06
-"""Factor of the bandwidth in the valley test."""
 
 
 class PursuitClusterer(TreeClusterer, ABC):
@@ -61,7 +59,8 @@ class PursuitClusterer(TreeClusterer, ABC):
         size = self._least_size(weights, tested)
         options: dict[str, Any] = {"find_cut": self._find_cut(size), "min_cluster_size": size}
         if tested:
-            options = self._tested(_direction_of(options["find_cut"], self.n_jobs), VALLEY_BANDWIDTH, size)
+            direction = direction_of(_without_held_out(self._find_cut(size), self.n_jobs))
+            options = self._tested(direction, VALLEY_BANDWIDTH, size)
         self._grow(rows, sample_weight=weights, max_depth=self.max_depth, order=self._order(), **options)
         if not tested:
             self._warn_if_short("rows that are equal cannot be told apart; a smaller min_cluster_size may help")
@@ -138,15 +137,14 @@ class PursuitClusterer(TreeClusterer, ABC):
         """Which leaf is cut next."""
 
 
-def _direction_of(find_cut: Callable[..., Cut | None], n_jobs: int | None) -> Callable[..., Floats | None]:
-    """The direction of the cut of the rows that are not held out."""
+def _without_held_out(find_cut: FindCut, n_jobs: int | None) -> FindCut:
+    """Finds the cut of the rows that have weight."""
 
-    def direction(X: Matrix, weights: Floats, about: Moments) -> Floats | None:
+    def find_cut_of_kept(X: Matrix, weights: Floats, about: Moments) -> Cut | None:
         kept = np.flatnonzero(weights)
         if len(kept) < len(weights):
             X, weights = X[kept], weights[kept]
             about = moments(X, weights, n_jobs)
-        cut = find_cut(X, weights, about)
-        return None if cut is None else cut.normal
+        return find_cut(X, weights, about)
 
-    return direction
+    return find_cut_of_kept

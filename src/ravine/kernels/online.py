@@ -17,6 +17,7 @@ kept up to date, and all is made anew from time to time, lest rounding adds up.
 import numpy as np
 
 from ravine.kernels._compile import kernel, reduction
+from ravine.kernels.rows import dot
 
 KERNEL_REACH = 8.0
 """Rows more than so many bandwidths from the cut do not move it: the kernel has fallen to 1e-14."""
@@ -40,6 +41,8 @@ Weight, sum of squares, variance along the normal, distance of the cut from the 
 principal component; and for sparse rows the scalars of the normal and of the mean, base · total, and total · total.
 """
 
+N_SCALARS = 11
+
 
 @reduction
 def _along(x, mean, v):
@@ -52,18 +55,10 @@ def _along(x, mean, v):
     return along, square
 
 
-@reduction
-def _inner(a, b):
-    s = 0.0
-    for j in range(a.shape[0]):
-        s += a[j] * b[j]
-    return s
-
-
 @kernel
 def _make_unit(v):
     """Make v a unit vector."""
-    length = np.sqrt(_inner(v, v))
+    length = np.sqrt(dot(v, v))
     for j in range(v.shape[0]):
         v[j] /= length
 
@@ -124,7 +119,7 @@ def learn(X, w, rows, chunk, first, stop_level, normal, mean, scalars, settings,
     first, stop_level : int
     normal : ndarray of shape (n_cuts, n_features)
     mean : ndarray of shape (n_nodes, n_features)
-    scalars : ndarray of shape (n_nodes, 11)
+    scalars : ndarray of shape (n_nodes, N_SCALARS)
     settings : tuple of float
         See `ravine.tree.online.Settings`.
     goes_left : ndarray of bool of shape (n_rows,)
@@ -375,5 +370,5 @@ def _settle(is_cut, base, total, scalars):
     for j in range(total.shape[0]):
         total[j] *= scalars[FADE]
     scalars[SCALE], scalars[SHARE], scalars[FADE] = 1.0, 0.0, 1.0
-    scalars[SQUARE] = _inner(total, total)
-    scalars[ALONG] = _inner(base, total) if is_cut else 0.0
+    scalars[SQUARE] = dot(total, total)
+    scalars[ALONG] = dot(base, total) if is_cut else 0.0

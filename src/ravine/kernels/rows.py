@@ -117,13 +117,16 @@ def group_moments(X, w, group, centre):
 
 @kernel
 def fingerprint(X, factors, salt):
-    """A number for each row that depends on all its entries and on nothing else, but for `factors` and `salt`."""
+    """A number for each row that depends on all its entries and on nothing else, but for `factors` and `salt`.
+
+    Numbers of like rows are alike: they are still to be mixed.
+    """
     out = np.empty(X.shape[0], np.uint64)
     for i in range(X.shape[0]):
         h = salt
         for j in range(X.shape[1]):
             h += _bits(X[i, j]) * factors[j]
-        out[i] = mix(h)
+        out[i] = h
     return out
 
 
@@ -135,7 +138,7 @@ def fingerprint_csr(indptr, indices, data, factors, salt):
         h = salt
         for k in range(indptr[i], indptr[i + 1]):
             h += _bits(data[k]) * factors[indices[k]]
-        out[i] = mix(h)
+        out[i] = h
     return out
 
 
@@ -144,11 +147,3 @@ def _bits(x):
     """Bits of a number, the upper half folded into the lower: round numbers have all of theirs in the upper one."""
     bits = np.float64(x + 0.0).view(np.uint64)  # + 0.0 makes one zero of two
     return bits ^ (bits >> np.uint64(32))
-
-
-@kernel
-def mix(h):
-    """Scramble 64 bits, so that neighbours become strangers (Steele et al. 2014, SplitMix)."""
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))

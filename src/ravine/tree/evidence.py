@@ -22,6 +22,9 @@ from ravine.matrix import Floats, Ints, Matrix, Moments, moments, project
 Direction = Callable[[Matrix, Floats, Moments], Floats | None]
 """Finds a direction for some rows, given their weights (zero if held out) and moments; None where there is none."""
 
+VALLEY_BANDWIDTH = 1.06
+"""Factor of the bandwidth in the test, for methods that have no bandwidth of their own for it."""
+
 BEYOND_DOUBT = 1e-6
 """No more halves are drawn once the p-value is below this."""
 
@@ -30,6 +33,16 @@ HOPELESS = 0.5
 
 MIN_ROWS = 20
 """With fewer rows no valley can be told from chance."""
+
+
+def direction_of(find_cut: Callable[[Matrix, Floats, Moments], Cut | None]) -> Direction:
+    """The direction of the cuts that a method finds."""
+
+    def direction(X: Matrix, weights: Floats, about: Moments) -> Floats | None:
+        cut = find_cut(X, weights, about)
+        return None if cut is None else cut.normal
+
+    return direction
 
 
 def valley_p_value(valley: Valley, values: Floats, weights: Floats, resolution: float = 0.0) -> float:
@@ -178,8 +191,7 @@ class ValleyTest:
         random = np.random.default_rng(self.seed)
         trials: list[Trial] = []
         for halving in range(self.n_halvings):
-            scouts = halving == 0 and self.scout is not None
-            direction = self.scout if halving == 0 and self.scout is not None else self.direction
+            direction = self.direction if halving > 0 or self.scout is None else self.scout
             first_half = np.zeros(n_rows, dtype=bool)
             first_half[order[random.permutation(n_rows)[: n_rows // 2]]] = True
             for learn in (first_half, ~first_half):
@@ -192,7 +204,7 @@ class ValleyTest:
                 p = 1.0 if found is None else valley_p_value(found, values[~learn], rows[~learn], resolution)
                 trials.append(Trial(p, normal))
             trials.sort(key=lambda trial: trial.p_value)
-            too_large = HOPELESS if scouts else self.give_up
+            too_large = HOPELESS if direction is self.scout else self.give_up
             if trials and (self.combine(trials) < BEYOND_DOUBT or trials[0].p_value > too_large):
                 break
         return trials

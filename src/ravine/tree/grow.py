@@ -19,6 +19,7 @@ from ravine.matrix import Bools, Floats, Matrix, Moments, moments
 from ravine.tree._tree import HyperplaneTree
 
 PAIR_CELLS = 1 << 18
+"""Numbers in two children that are worth a thread each, where a search is mostly Python's."""
 
 LEAST_DEPTH = 0.1
 """Of a valley, in the order of the leaves: a large node whose cut shows none must still have its turn."""
@@ -93,8 +94,8 @@ def grow(
         So many cuts in a row are made on trial below one that is not believed: the upper cuts of many clusters often
         show no valley while those below them do.
     pair_cells : float
-        Two children with at least so many numbers are searched at the same time. Where a search is mostly Python's,
-        threads would wait for each other on fewer.
+        Two children with at least so many numbers are searched at the same time; on fewer, threads would wait for each
+        other.
     on_split : callable, optional
         Called with the number of leaves after each cut.
     """

@@ -15,11 +15,6 @@ from ravine.blocks import count_threads, map_items
 from ravine.matrix import Floats, Ints, Matrix, project
 from ravine.tree._tree import HyperplaneTree
 
-COUNT, SUM_SQ, OFFSET, SCALE, SHARE, FADE = 0, 1, 3, 6, 7, 8
-"""Columns of `scalars`, see `ravine.kernels.online`."""
-
-N_SCALARS = 11
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -81,7 +76,7 @@ class OnlineTree:
         # For sparse rows `_normal` and `_mean` are what the kernels call base and total.
         self._normal = np.full((n_cuts, n_features), n_features**-0.5)
         self._mean = np.zeros((2 * n_cuts, n_features))
-        self.scalars = np.zeros((2 * n_cuts, N_SCALARS))
+        self.scalars = np.zeros((2 * n_cuts, kernels.online.N_SCALARS))
 
     def learn(self, X: Matrix, weights: Floats, n_jobs: int | None = None) -> None:
         """Pass rows through the tree, in their order."""
@@ -111,10 +106,11 @@ class OnlineTree:
         normal = self._normal[node] if is_cut else np.zeros(self._mean.shape[1])
         mean = self._mean[node]
         scalars = self.scalars[node]
-        if self.is_sparse and scalars[COUNT] > 0:
+        online = kernels.online
+        if self.is_sparse and scalars[online.COUNT] > 0:
             if is_cut:
-                normal = scalars[SCALE] * (normal + scalars[SHARE] * mean)
-            mean = mean * (scalars[FADE] / scalars[COUNT])
+                normal = scalars[online.SCALE] * (normal + scalars[online.SHARE] * mean)
+            mean = mean * (scalars[online.FADE] / scalars[online.COUNT])
         length = float(np.linalg.norm(normal))
         if is_cut and not length > 0:  # rounding has left nothing of it: as good as any other
             normal, length = np.full(self.n_features, self.n_features**-0.5), 1.0
@@ -122,10 +118,10 @@ class OnlineTree:
 
     def normal_for(self, X: Matrix, weights: Floats, n_jobs: int | None = None) -> Floats | None:
         """Normal of the cut that these rows meet: that of the deepest node which most of them pass."""
-        node = 1
-        while node < len(self._normal) and self.scalars[node, COUNT] > 0:
+        node, online = 1, kernels.online
+        while node < len(self._normal) and self.scalars[node, online.COUNT] > 0:
             normal, mean = self.normal_and_mean(node)
-            goes_left = project(X, normal, n_jobs) < self.scalars[node, OFFSET] + normal @ mean
+            goes_left = project(X, normal, n_jobs) < self.scalars[node, online.OFFSET] + normal @ mean
             left_share = weights[goes_left].sum() / weights.sum()
             if max(left_share, 1 - left_share) < MOST:
                 return normal
@@ -139,7 +135,7 @@ class OnlineTree:
         A cut with no row on one side is left out. Sums of squares stay in the scaled coordinates.
         """
         node = np.arange(1, len(self._mean))
-        is_cut = node < len(self._normal)
+        is_cut, online = node < len(self._normal), kernels.online
         normal, mean = (np.array(part) for part in zip(*map(self.normal_and_mean, node.tolist()), strict=True))
         unknown = np.zeros(len(node))
         tree = HyperplaneTree.from_nodes(
@@ -147,10 +143,10 @@ class OnlineTree:
             right=np.where(is_cut, 2 * node + 1, 0) - 1,
             rank=node,
             normal=normal,
-            offset=np.where(is_cut, self.scalars[1:, OFFSET] + (normal * mean).sum(axis=1), 0.0),
-            count=self.scalars[1:, COUNT],
+            offset=np.where(is_cut, self.scalars[1:, online.OFFSET] + (normal * mean).sum(axis=1), 0.0),
+            count=self.scalars[1:, online.COUNT],
             mean=mean,
-            sum_sq=self.scalars[1:, SUM_SQ],
+            sum_sq=self.scalars[1:, online.SUM_SQ],
             value=unknown,
             relative_depth=unknown,
             p_value=unknown + 1.0,
