@@ -28,6 +28,14 @@ def test_sum_of_squares_survives_a_far_origin(make):
 
 
 @kinds
+def test_deviations_of_columns_are_zero_where_only_rounding_differs(make):
+    assert_allclose(matrix.column_deviations(make(X)), X.std(axis=0))
+    constant = np.full((30, 2), 0.1) + np.array([0.0, 1e9])
+    assert_array_equal(matrix.column_deviations(make(constant)), [0, 0])
+    assert_array_equal(matrix.column_deviations(make(X)[:0]), np.zeros(5))
+
+
+@kinds
 def test_project_and_scatter_times_agree_with_naive(make, rng):
     v, mean = rng.normal(size=5), X.mean(axis=0)
     assert_allclose(matrix.project(make(X), v), X @ v)

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import metrics as sklearn_metrics
 from sklearn.metrics import v_measure_score
 
-from ravine.metrics import binary_v_measure, compactness, purity, regret, success_ratio
+from ravine.metrics import binary_v_measure, compactness, contingency_scores, purity, regret, success_ratio
 
 PAIR_SCORES = [purity, binary_v_measure, success_ratio]
 CUT_SCORES = [binary_v_measure, success_ratio]
@@ -32,6 +33,37 @@ def test_purity_of_a_hand_worked_table():
     labels_true = ["a", "a", "b", "b", "b", "b", "c", "c"]
     labels_pred = [0, 0, 0, 1, 1, 1, 1, 2]
     assert purity(labels_true, labels_pred) == (2 + 3 + 1) / 8
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=40).map(np.array))
+def test_scores_of_a_table_are_those_of_its_labels(rows):
+    classes, clusters = rows.T
+    table = np.zeros((4, 5))
+    np.add.at(table, (clusters, classes), 1)
+    expected = {
+        "nmi": sklearn_metrics.normalized_mutual_info_score(classes, clusters),
+        "ari": sklearn_metrics.adjusted_rand_score(classes, clusters),
+        "purity": purity(classes, clusters),
+        "homogeneity": sklearn_metrics.homogeneity_score(classes, clusters),
+        "completeness": sklearn_metrics.completeness_score(classes, clusters),
+    }
+    found = contingency_scores(table)
+    assert list(found) == list(expected)
+    assert_allclose(list(found.values()), list(expected.values()), atol=1e-12)
+    assert_allclose(found["nmi"], v_measure_score(classes, clusters), atol=1e-12)
+
+
+def test_scores_of_a_table_of_billions_are_those_of_its_shares():
+    table = np.array([[3, 1, 0], [0, 2, 2]])
+    assert_allclose(
+        list(contingency_scores(table * 10**9).values()), list(contingency_scores(table * 10**6).values()), rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("table", [[[0, 0]], [[2, -1]]])
+def test_a_table_without_rows_or_with_negative_counts_is_refused(table):
+    with pytest.raises(ValueError, match="none negative, and at least one row"):
+        contingency_scores(table)
 
 
 def test_cut_scores_of_a_hand_worked_table():

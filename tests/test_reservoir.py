@@ -18,7 +18,7 @@ def test_sample_is_the_rows_with_the_smallest_keys_in_any_batches(seed, size, ba
     start, i = 0, 0
     while start < 100:
         part = slice(start, start + batches[i % len(batches)])
-        reservoir.add(rows[part], weights[part], keys[part])
+        reservoir.add(keys[part], rows[part], weights[part])
         start, i = part.stop, i + 1
     kept, kept_weights = reservoir.sample()
     expected = np.argsort(keys)[:size]

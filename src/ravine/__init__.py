@@ -4,15 +4,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ravine import cluster, datasets, metrics, plot, tree
+    from ravine import cluster, datasets, metrics, plot, report, tree
     from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH
+    from ravine.persist import load, save
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["MDH", "PDDP", "IncrementalMDH", "NCutH", "__version__", "cluster", "datasets", "metrics", "plot", "tree"]
+__all__ = [
+    "MDH",
+    "PDDP",
+    "IncrementalMDH",
+    "NCutH",
+    "__version__",
+    "cluster",
+    "datasets",
+    "load",
+    "metrics",
+    "plot",
+    "report",
+    "save",
+    "tree",
+]
 
-_HOME = dict.fromkeys(("IncrementalMDH", "MDH", "NCutH", "PDDP"), "ravine.cluster")
-_MODULES = ("cluster", "datasets", "metrics", "plot", "tree")
+_HOME = {
+    **dict.fromkeys(("IncrementalMDH", "MDH", "NCutH", "PDDP"), "ravine.cluster"),
+    **dict.fromkeys(("load", "save"), "ravine.persist"),
+}
+_MODULES = ("cluster", "datasets", "metrics", "plot", "report", "tree")
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,9 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 
+LARGEST, SMALLEST = 1e150, 1e-150
+"""Squares of larger numbers overflow float64, squares of smaller ones vanish."""
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -45,6 +48,15 @@ def column_moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> tup
         return count, mean, _csr_column_squares(X, weights, mean)
     parts = map_blocks(lambda b: kernels.rows.column_squares(X[b], weights[b], mean), X.shape, n_jobs)
     return count, mean, np.asarray(np.sum(parts, axis=0))
+
+
+def column_deviations(X: Matrix) -> Floats:
+    """Standard deviation of each column; 0 where its entries differ by rounding at most, and of no rows."""
+    if not X.shape[0]:
+        return np.zeros(X.shape[1])
+    count, mean, squares = column_moments(X, np.ones(X.shape[0]))
+    deviation = np.sqrt(squares / count)
+    return np.where(deviation > 8 * np.finfo(np.float64).eps * np.abs(mean), deviation, 0.0)
 
 
 def group_moments(

@@ -1,6 +1,7 @@
 """Scores of a clustering that the papers report and scikit-learn does not have.
 
-Purity, the two scores of a single cut (binary V-measure and success ratio), compactness, and regret across data sets.
+Purity, the two scores of a single cut (binary V-measure and success ratio), compactness, and regret across data sets;
+and the usual scores from a table of counts, for rows that are not at hand.
 All but `compactness`, which needs every distance inside a cluster, cost one pass over the labels.
 """
 
@@ -12,7 +13,7 @@ from sklearn.metrics import pairwise_distances_chunked, v_measure_score
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array
 
-__all__ = ["binary_v_measure", "compactness", "purity", "regret", "success_ratio"]
+__all__ = ["binary_v_measure", "compactness", "contingency_scores", "purity", "regret", "success_ratio"]
 
 
 def _check_labels(labels: ArrayLike, name: str, n_rows: int | None = None) -> NDArray[Any]:
@@ -53,6 +54,66 @@ def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     classes, clusters = _check_label_pair(labels_true, labels_pred)
     table = contingency_matrix(classes, clusters, sparse=True)
     return float(table.max(axis=0).sum() / len(classes))
+
+
+def contingency_scores(table: ArrayLike) -> dict[str, float]:
+    """The usual scores of a clustering from counts alone.
+
+    Sums are taken in float64, so that counts of billions do not overflow.
+
+    Parameters
+    ----------
+    table : array-like of shape (n_clusters, n_classes)
+        Number of rows in each cluster and class; empty rows and columns have no say.
+
+    Returns
+    -------
+    dict
+        ``"nmi"`` (arithmetic averaging, which makes it the V-measure too), ``"ari"``, ``"purity"``, ``"homogeneity"``
+        and ``"completeness"``, as scikit-learn and `purity` define them.
+
+    Examples
+    --------
+    >>> from ravine.metrics import contingency_scores
+    >>> scores = contingency_scores([[50, 0, 0], [0, 50, 50]])
+    >>> {name: round(score, 3) for name, score in scores.items()}
+    {'nmi': 0.734, 'ari': 0.568, 'purity': 0.667, 'homogeneity': 0.579, 'completeness': 1.0}
+    """
+    counts: NDArray[np.float64] = check_array(table, dtype=np.float64, input_name="table")
+    if counts.min() < 0 or not counts.sum() > 0:
+        raise ValueError("table needs counts of rows: none negative, and at least one row")
+    clusters, classes = counts.sum(axis=1), counts.sum(axis=0)
+    total = classes.sum()
+    i, j = np.nonzero(counts)
+    cells = counts[i, j]
+    class_entropy, cluster_entropy = _entropy(classes / total), _entropy(clusters / total)
+    # Each conditional entropy is summed by itself: their difference from the entropies would lose digits near 1.
+    homogeneity = 1 - cells @ np.log(clusters[i] / cells) / total / class_entropy if class_entropy > 0 else 1.0
+    completeness = 1 - cells @ np.log(classes[j] / cells) / total / cluster_entropy if cluster_entropy > 0 else 1.0
+    homogeneity, completeness = max(float(homogeneity), 0.0), max(float(completeness), 0.0)
+    both = homogeneity + completeness
+    return {
+        "nmi": 2 * homogeneity * completeness / both if both > 0 else 0.0,
+        "ari": _adjusted_rand(cells, clusters, classes, total),
+        "purity": float(counts.max(axis=1).sum() / total),
+        "homogeneity": homogeneity,
+        "completeness": completeness,
+    }
+
+
+def _entropy(shares: NDArray[np.float64]) -> float:
+    shares = shares[shares > 0]
+    return float(-(shares @ np.log(shares))) if len(shares) > 1 else 0.0
+
+
+def _adjusted_rand(
+    cells: NDArray[np.float64], clusters: NDArray[np.float64], classes: NDArray[np.float64], total: float
+) -> float:
+    together, in_clusters, in_classes = (float(n @ (n - 1)) for n in (cells, clusters, classes))
+    if together == in_clusters == in_classes:
+        return 1.0
+    by_chance = in_clusters * in_classes / (total * (total - 1))
+    return float((together - by_chance) / ((in_clusters + in_classes) / 2 - by_chance))
 
 
 def _aggregate(labels_true: ArrayLike, labels_pred: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -4,6 +4,8 @@ Every row draws a key, and the rows with the smallest keys are kept. So the samp
 broken into batches; and not on their order either, where the key is drawn from what a row contains.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -23,30 +25,50 @@ class Reservoir:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._parts: list[tuple[Matrix, Floats, Floats]] = []
+        self._parts: list[tuple[Any, ...]] = []
         self._largest = np.inf
 
-    def add(self, X: Matrix, weights: Floats, keys: Floats) -> None:
-        """Offer rows."""
+    @classmethod
+    def from_state(cls, size: int, keys: Floats, *columns: Any) -> "Reservoir":
+        """What `state` gave, as a reservoir of this size; ValueError where it cannot have been one."""
+        if not 0 < len(keys) <= size:
+            raise ValueError(f"field 'keys' has {len(keys)} entries for a sample of 1 to {size} rows")
+        if not (keys < np.inf).all() or (keys[1:] < keys[:-1]).any():
+            raise ValueError("field 'keys' is not in order, or has an entry that is no key")
+        reservoir = cls(size)
+        reservoir.add(keys, *columns)
+        reservoir._compact()
+        return reservoir
+
+    def add(self, keys: Floats, *columns: Any) -> None:
+        """Offer rows: their keys, and arrays or CSR matrices of what belongs to each, the same at every call."""
         better = np.flatnonzero(keys < self._largest)
         if len(better):
-            self._parts.append((X[better], weights[better], keys[better]))
-        if sum(len(part[2]) for part in self._parts) > 2 * self.size:
+            self._parts.append((keys[better], *(column[better] for column in columns)))
+        if sum(len(part[0]) for part in self._parts) > 2 * self.size:
             self._compact()
 
-    def sample(self) -> tuple[Matrix, Floats]:
-        """The rows kept and their weights, in the order of their keys."""
+    def sample(self) -> tuple[Any, ...]:
+        """The columns of the rows kept, in the order of their keys; nothing if no row was added."""
+        return self.state()[1:]
+
+    def state(self) -> tuple[Any, ...]:
+        """Keys and columns of the rows kept, in the order of their keys: all that there is to remember."""
         self._compact()
-        return self._parts[0][:2]
+        return self._parts[0] if self._parts else ()
 
     def _compact(self) -> None:
-        rows, weights, keys = zip(*self._parts, strict=True)
-        all_keys = np.concatenate(keys)
-        kept = np.argsort(all_keys, kind="stable")[: self.size]
-        X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
-        self._parts = [(X[kept], np.concatenate(weights)[kept], all_keys[kept])]
+        if not self._parts:
+            return
+        keys, *columns = (_joined(parts) for parts in zip(*self._parts, strict=True))
+        kept = np.argsort(keys, kind="stable")[: self.size]
+        self._parts = [(keys[kept], *(column[kept] for column in columns))]
         if len(kept) == self.size:
-            self._largest = all_keys[kept[-1]]
+            self._largest = keys[kept[-1]]
+
+
+def _joined(parts: tuple[Any, ...]) -> Any:
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
 def arrival_keys(first: int, n_rows: int, seed: int, forget: float | None = None) -> Floats:

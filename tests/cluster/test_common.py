@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.callback import ProgressBar
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -127,6 +128,17 @@ def test_sparse_and_dense_agree(model, blobs):
 
 
 @each
+def test_entries_that_stand_twice_in_a_sparse_matrix_are_added_up(model, blobs):
+    X = blobs[0] * (np.abs(blobs[0]) > 1)
+    whole = sparse.csr_array(X)
+    halves = sparse.csr_array((np.repeat(whole.data / 2, 2), np.repeat(whole.indices, 2), 2 * whole.indptr), X.shape)
+    twice = clone(model).fit(halves)
+    assert_array_equal(twice.labels_, clone(model).fit(whole).labels_)
+    assert_array_equal(twice.predict(halves), twice.labels_)
+    assert halves.nnz == 2 * whole.nnz
+
+
+@each
 def test_float32_and_float64_agree(model, blobs):
     assert same_partition(clone(model).fit(blobs[0].astype(np.float32)).labels_, clone(model).fit(blobs[0]).labels_)
 
@@ -170,6 +182,47 @@ def test_estimator_works_in_a_pipeline(model, blobs):
 def test_progress_is_reported_to_callbacks(model, blobs, capsys):
     clone(model).set_callbacks(ProgressBar()).fit(blobs[0])
     assert type(model).__name__ in capsys.readouterr().out
+
+
+class CutCallback:
+    """Counts cuts, and wants to stop at so many."""
+
+    max_propagation_depth = None
+
+    def __init__(self, stop_at=None):
+        self.n_cuts, self.stop_at = 0, stop_at
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.n_cuts += context.task_name == "cut"
+        return self.n_cuts == self.stop_at
+
+
+@each
+def test_callbacks_hear_of_every_cut_also_in_pipelines_and_searches(model, blobs):
+    asked, seen = clone(model).set_params(n_clusters=3), CutCallback()
+    make_pipeline(StandardScaler(), asked).set_callbacks(seen).fit(blobs[0])
+    assert seen.n_cuts >= 2
+    in_search = CutCallback()
+    search = GridSearchCV(asked, {"n_clusters": [2, 3]}, cv=2, scoring=lambda model, X: model.n_clusters_)
+    search.set_callbacks(in_search).fit(blobs[0])
+    assert in_search.n_cuts >= seen.n_cuts + 2 * (1 + 2)
+
+
+@each
+def test_a_callback_can_stop_the_growth(model, blobs):
+    asked = clone(model).set_params(n_clusters=4).set_callbacks(CutCallback(stop_at=2))
+    with pytest.warns(ConvergenceWarning, match="found 3 of the 4 clusters asked for.*a callback stopped the fit"):
+        asked.fit(blobs[0])
+    assert_array_equal(asked.predict(blobs[0]), asked.labels_)
 
 
 @each

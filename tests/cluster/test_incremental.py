@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from ravine import IncrementalMDH
 from ravine.datasets import make_blobs
+from ravine.tree.prune import vote_elbow
 
 ALGORITHMS = [IncrementalMDH(), IncrementalMDH(algorithm="paper", max_depth=4), IncrementalMDH(standardize=False)]
 each = pytest.mark.parametrize("model", ALGORITHMS, ids=repr)
@@ -161,6 +162,8 @@ def test_model_says_what_decided(blobs):
     for chosen in (IncrementalMDH(selection="elbow"), IncrementalMDH(algorithm="paper")):
         assert chosen.fit(blobs[0]).selection_ == "elbow"
         assert str(chosen).endswith("by the elbow of the sum of squares")
+        assert vote_elbow(chosen.elbow_path_) == chosen.n_clusters_ < len(chosen.elbow_path_)
+    assert model.elbow_path_ is None
 
 
 def test_coarser_models_learn_for_themselves(blobs):

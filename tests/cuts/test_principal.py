@@ -5,7 +5,7 @@ from scipy import sparse
 from tests import naive
 
 from ravine.cuts import principal
-from ravine.cuts.principal import antimode_cut, flattest_direction, mean_cut, principal_direction
+from ravine.cuts.principal import antimode_cut, flattest_direction, mean_cut, principal_direction, spread_across
 from ravine.matrix import moments
 
 
@@ -60,6 +60,38 @@ def test_lanczos_is_bounded_in_passes(monkeypatch, rng):
     )
     direction(rng.normal(size=(2000, 700)))
     assert len(passes) <= principal.LANCZOS_STEPS * principal.LANCZOS_RESTARTS
+
+
+@pytest.mark.parametrize("shape", [(60, 2), (200, 5), (30, 90), (50, 300)])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+def test_spread_across_is_the_singular_vector_of_the_rows_without_the_normal(shape, kind, rng):
+    X = rng.normal(size=shape) + np.outer(rng.normal(size=shape[0]), rng.normal(size=shape[1])) + 3
+    normal = naive.principal_direction(X, np.ones(shape[0]))
+    found = spread_across(kind(X), normal)
+    assert found @ found == pytest.approx(1)
+    assert found @ normal == pytest.approx(0, abs=1e-12)
+    flat = X - np.outer(X @ normal, normal)
+    assert_allclose(found, naive.principal_direction(flat, np.ones(shape[0])), atol=1e-6)
+
+
+def test_spread_across_a_narrow_band_is_found(rng):
+    X = rng.normal(size=(400, 3)) * [1e5, 1, 0.1] + 7
+    assert_allclose(spread_across(X, np.array([1.0, 0, 0])), [0, 1, 0], atol=0.05)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+@pytest.mark.parametrize("n_columns", [2, 5, 200])
+def test_rows_that_vary_along_the_normal_only_have_no_spread_across(kind, n_columns, rng):
+    normal = rng.normal(size=n_columns)
+    normal /= np.linalg.norm(normal)
+    line = np.outer(rng.normal(size=50), normal) + rng.normal(size=n_columns)
+    assert spread_across(kind(line), normal) is None
+    assert spread_across(kind(np.ones((50, n_columns))), normal) is None
+    assert spread_across(kind(line[:1]), normal) is None
+
+
+def test_one_column_has_nothing_across(rng):
+    assert spread_across(rng.normal(size=(20, 1)), np.ones(1)) is None
 
 
 def test_mean_cut_of_two_points_lies_between_them():

@@ -15,6 +15,7 @@ from tests.strategies import random_tree, seeds, trees
 from ravine import blocks
 from ravine.cuts import Cut
 from ravine.tree import HyperplaneTree
+from ravine.tree._text import shares_of_cut
 
 
 def rows_for(tree, seed, n=30):
@@ -328,14 +329,15 @@ def small_tree():
     return tree.split(0, Cut(np.array([0.8, 0.6]), 5.0, p_value=0.01), X)
 
 
-def test_describe_gives_shares_of_the_norm_and_differences_from_the_sibling():
+def test_describe_gives_shares_of_the_distance_between_the_sides_and_their_differences():
     table = pd.DataFrame(small_tree().describe(["width", "height"]))
     cut = table[table.kind == "cut"].set_index("feature")
-    assert cut.share.to_dict() == pytest.approx({"width": 0.64, "height": 0.36})
+    share = {"width": 0.8 * 10 / 8.6, "height": 0.6 * 1 / 8.6}
+    assert cut.share.to_dict() == pytest.approx(share)
     assert cut.coefficient.to_dict() == pytest.approx({"width": 0.8, "height": 0.6})
     right = table[table.label == 1].set_index("feature")
     assert right.difference.to_dict() == pytest.approx({"width": 10.0, "height": 1.0})
-    assert right.share["width"] == pytest.approx(100 / 101)
+    assert right.share.to_dict() == pytest.approx(share)
     assert set(table.columns) == {
         "node",
         "depth",
@@ -357,10 +359,19 @@ def test_describe_lists_every_cut_and_cluster(tree):
         assert sum(r["share"] for r in records if r["node"] == node) == pytest.approx(1)
 
 
+def test_shares_of_a_cut_do_not_depend_on_units_and_fall_back_on_the_normal(rng):
+    X, unit = rng.normal(size=(60, 3)), np.array([1e-3, 1.0, 1e5])
+    cut, stretched = (Cut(v / np.linalg.norm(v), 0.0) for v in (np.array([1.0, -2.0, 0.5]), [1e3, -2.0, 0.5e-5]))
+    tree, other = random_tree(0, 3, seed=0).split(0, cut, X), random_tree(0, 3, seed=0).split(0, stretched, X * unit)
+    assert_allclose(shares_of_cut(tree, 0), shares_of_cut(other, 0), rtol=1e-9)
+    unknown = random_tree(0, 3, seed=0).split(0, cut)
+    assert_allclose(shares_of_cut(unknown, 0), cut.normal**2)
+
+
 def test_drawing_by_hand():
     assert small_tree().to_text(["width", "height"]).splitlines() == [
         "HyperplaneTree: 2 clusters, 1 cut, 2 features",
-        "0: 20 rows, width (64%), height (36%), p = 0.01",
+        "0: 20 rows, width (93%), height (7%), p = 0.01",
         "├─ 1: 2 rows → cluster 0",
         "└─ 2: 2 rows → cluster 1",
     ]

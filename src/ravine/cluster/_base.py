@@ -14,12 +14,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, _is_fitted, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
-from ravine.blocks import map_blocks
+from ravine.blocks import count_threads, map_blocks
 from ravine.cuts import Cut
-from ravine.matrix import Floats, Ints, Matrix
+from ravine.matrix import LARGEST, SMALLEST, Floats, Ints, Matrix
 from ravine.tree import HyperplaneTree
 from ravine.tree.evidence import Direction, cut_with_evidence
 from ravine.tree.grow import FindCut, grow
@@ -29,9 +29,6 @@ LOOK_AHEAD = 2
 
 ROWS_PER_CLUSTER = 500
 """Where evidence decides, a cluster has at least one row in so many."""
-
-LARGEST, SMALLEST = 1e150, 1e-150
-"""Squares of larger numbers overflow float64, squares of smaller ones vanish."""
 
 
 @cache
@@ -47,6 +44,7 @@ class TreeClusterer(
 
     tree_: HyperplaneTree
     labels_: Ints
+    n_features_in_: int
     n_clusters: int | None
     min_cluster_size: int | str
     significance: float
@@ -101,6 +99,26 @@ class TreeClusterer(
             model.labels_ = self.tree_.labels_in(tree)[self.labels_]
         return model
 
+    def _state(self, resume: bool) -> dict[str, Any]:
+        """What a file keeps of the fitted model; what belongs to single rows only with `resume`."""
+        labels = getattr(self, "labels_", None) if resume else None
+        smallest = None if labels is None else labels.astype(np.min_scalar_type(int(labels.max())))
+        return {"tree": self.tree_.to_dict(), "labels": smallest}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take back what `_state` gave; ValueError names the field that is wrong."""
+        tree, labels = saved_fields(state, "tree", "labels")
+        count_threads(self.n_jobs)  # refuses what is no number of threads
+        self.tree_ = HyperplaneTree.from_dict(tree)
+        if self.tree_.n_features != self.n_features_in_:
+            raise ValueError(f"field 'normal' has {self.tree_.n_features} columns, the rows {self.n_features_in_}")
+        if labels is not None:
+            if not isinstance(labels, np.ndarray) or labels.dtype.kind not in "iu" or labels.ndim != 1:
+                raise ValueError("field 'labels' is not a list of integers")
+            if not ((labels >= 0) & (labels < self.n_clusters_)).all():
+                raise ValueError(f"field 'labels' has an entry outside 0 to {self.n_clusters_ - 1}")
+            self.labels_ = labels.astype(np.int64)
+
     @property
     def n_clusters_(self) -> int:
         """Number of clusters found."""
@@ -117,16 +135,16 @@ class TreeClusterer(
             self.labels_ = self.tree_.predict(X, self.n_jobs)
 
     @contextmanager
-    def _progress(self, X: Matrix) -> Iterator[Callable[[int], None]]:
-        """A function to be called after each cut, which tells callbacks of it."""
+    def _progress(self, X: Matrix) -> Iterator[Callable[[int], bool]]:
+        """A function to be called after each cut, which tells callbacks of it; true if one of them wants to stop."""
         asked = self.n_clusters
         progress = self._init_callback_context(max_subtasks=None if asked is None else asked - 1)
         progress.call_on_fit_task_begin(estimator=self, X=X)
 
-        def on_split(n_leaves: int) -> None:
+        def on_split(n_leaves: int) -> bool:
             task = progress.subcontext(task_name="cut")
             task.call_on_fit_task_begin(estimator=self)
-            task.call_on_fit_task_end(estimator=self)
+            return bool(task.call_on_fit_task_end(estimator=self))
 
         yield on_split
         progress.call_on_fit_task_end(estimator=self, X=X)
@@ -180,7 +198,8 @@ class TreeClusterer(
     def _warn_if_short(self, remedy: str) -> None:
         if self.n_clusters is not None and self.n_clusters_ < self.n_clusters:
             warnings.warn(
-                f"found {self.n_clusters_} of the {self.n_clusters} clusters asked for, no leaf can be cut: {remedy}",
+                f"found {self.n_clusters_} of the {self.n_clusters} clusters asked for, no leaf can be cut, or a "
+                f"callback stopped the fit: {remedy}",
                 ConvergenceWarning,
                 stacklevel=5,  # past the two decorators of fit: the user's line
             )
@@ -198,7 +217,11 @@ class TreeClusterer(
 
     def _validate(self, X: ArrayLike, reset: bool, order: str | None) -> Matrix:
         dtypes = [np.float64, np.float32]
-        return validate_data(self, X, accept_sparse="csr", dtype=dtypes, order=order, reset=reset)
+        rows = validate_data(self, X, accept_sparse="csr", dtype=dtypes, order=order, reset=reset)
+        if sparse.issparse(rows) and not rows.has_canonical_format:
+            rows = rows.copy()  # the user's own stays as it is
+            rows.sum_duplicates()
+        return rows
 
     def _check_magnitude(self, X: Any) -> None:
         stored = X.data[:, np.newaxis] if sparse.issparse(X) else X
@@ -217,8 +240,23 @@ class TreeClusterer(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=allow_all_zero
         )
 
+    def _html_repr(self) -> str:
+        """The diagram of scikit-learn for a notebook; below it, once there is one, the tree."""
+        diagram: str = super()._html_repr()
+        if not _is_fitted(self):
+            return diagram
+        return diagram + self.tree_.to_html(getattr(self, "feature_names_in_", None))
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
+
+
+def saved_fields(state: Any, *names: str) -> list[Any]:
+    """The fields of a saved state, which must be these and no others."""
+    if not isinstance(state, dict) or state.keys() != set(names):
+        found = sorted(state) if isinstance(state, dict) else type(state).__name__
+        raise ValueError(f"the state needs the fields {sorted(names)}; it has {found}")
+    return [state[name] for name in names]

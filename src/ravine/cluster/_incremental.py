@@ -20,17 +20,17 @@ from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine import kernels
-from ravine.blocks import BLOCK_CELLS
-from ravine.cluster._base import TreeClusterer
+from ravine.blocks import BLOCK_CELLS, count_threads
+from ravine.cluster._base import TreeClusterer, saved_fields
 from ravine.cuts import Cut
 from ravine.cuts.mdh import minimum_density_cut
 from ravine.cuts.principal import flattest_direction, principal_directions
 from ravine.cuts.pursuit import Starts, make_starts
-from ravine.matrix import Floats, Ints, Matrix, Moments, column_moments, moments
+from ravine.matrix import LARGEST, SMALLEST, Floats, Ints, Matrix, Moments, column_moments, moments
 from ravine.reservoir import Reservoir, arrival_keys, content_sample, merge_copies
 from ravine.tree import HyperplaneTree
 from ravine.tree.evidence import VALLEY_BANDWIDTH, ValleyTest, confirmed_cut, direction_of, lattice_steps
-from ravine.tree.online import OnlineTree, Settings
+from ravine.tree.online import OnlineTree, Settings, saved_array
 from ravine.tree.prune import rank_by_sum_sq, sum_sq_path, vote_elbow
 
 POLISH_ROWS, ALPHAS, N_COMPONENTS = 2000, (0.0, 0.9), 2
@@ -119,6 +119,8 @@ class IncrementalMDH(TreeClusterer):
         For each of ``tree_.cuts`` the p-value of its valley on held-out rows; 1 where it was not tested.
     selection_ : {"asked", "evidence", "elbow"}
         What decided on the number of clusters.
+    elbow_path_ : ndarray or None
+        Sums of squares within 1, 2, … clusters of the tree in which the elbow was sought; None where it was not.
     n_features_in_ : int
         Number of columns seen.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -161,6 +163,7 @@ class IncrementalMDH(TreeClusterer):
     _stream: "_Stream"
     _tree: HyperplaneTree | None
     _selection: str
+    _elbow_path: Floats | None
 
     def __init__(
         self,
@@ -238,6 +241,11 @@ class IncrementalMDH(TreeClusterer):
         sample_weight : array-like of shape (n_rows,), optional
         """
         first = not hasattr(self, "_stream")
+        if first and self.__sklearn_is_fitted__():
+            raise ValueError(
+                "this model was saved without its sample of rows and cannot go on learning: save it with resume=True, "
+                "or start anew with fit"
+            )
         rows = self._check_batch(X, first)
         weights = self._check_weights(sample_weight, rows, allow_all_zero=not first)
         if first:
@@ -279,8 +287,14 @@ class IncrementalMDH(TreeClusterer):
         self.tree_  # noqa: B018 — grown if it has to be
         return self._selection
 
+    @property
+    def elbow_path_(self) -> Floats | None:
+        """Sums of squares within 1, 2, … clusters in which the elbow was sought; None where it was not."""
+        self.tree_  # noqa: B018 — grown if it has to be
+        return self._elbow_path
+
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_stream")
+        return hasattr(self, "_stream") or getattr(self, "_tree", None) is not None  # saved without its stream
 
     def __str__(self) -> str:
         if not self.__sklearn_is_fitted__():
@@ -296,13 +310,102 @@ class IncrementalMDH(TreeClusterer):
 
     def _with_coarser_tree(self, tree: HyperplaneTree) -> Self:
         model = super()._with_coarser_tree(tree)
-        model._stream = deepcopy(self._stream)  # they may go on learning, each for itself
+        if hasattr(self, "_stream"):
+            model._stream = deepcopy(self._stream)  # they may go on learning, each for itself
         return model
+
+    def _state(self, resume: bool) -> dict[str, Any]:
+        grown = not resume or self._tree is not None
+        tree: dict[str, Any] = super()._state(resume) if grown else {"tree": None, "labels": None}
+        chosen = {"selection": self._selection, "elbow_path": self._elbow_path} if grown else None
+        stream = self._stream_state() if resume and hasattr(self, "_stream") else None
+        return {**tree, "chosen": chosen, "stream": stream}
+
+    def _stream_state(self) -> dict[str, Any]:
+        stream, (settings, size) = self._stream, self._stream_options()
+        kept = stream.reservoir.size if stream.reservoir is not None else None
+        began_with = (stream.online.depth, stream.online.settings, kept, stream.standardize, stream.forget)
+        if began_with != (self.max_depth, settings, size, self.standardize, self.forget):
+            raise ValueError(
+                "a parameter of the stream was changed after its first rows, and a loaded model could not go on as "
+                "this one would: set it back, or save with resume=False"
+            )
+        return stream.state()
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        tree, labels, chosen, stream = saved_fields(state, "tree", "labels", "chosen", "stream")
+        count_threads(self.n_jobs)
+        if tree is not None:
+            super()._restore({"tree": tree, "labels": labels})
+            selection, path = saved_fields(chosen, "selection", "elbow_path")
+            if not isinstance(selection, str) or selection not in ("asked", "evidence", "elbow"):
+                raise ValueError("field 'selection' is not 'asked', 'evidence' or 'elbow'")
+            if path is not None:
+                saved_array(chosen, "elbow_path", (getattr(path, "size", -1),))
+            self._selection, self._elbow_path = selection, path
+        elif stream is None or labels is not None:
+            raise ValueError("field 'tree' is empty, and there is no stream to grow it from, or there are labels")
+        else:
+            self._tree = None
+        if stream is not None:
+            self._stream = self._restored_stream(stream)
+            if self.algorithm == "paper":
+                self._stream.online.cut_tree(*self._stream.centre_and_scale())  # refuses what does not give a tree
+
+    def _restored_stream(self, state: dict[str, Any]) -> "_Stream":
+        names = ("seed", "is_sparse", "n_rows", "count", "mean", "square", "seen", "online", "sample")
+        seed, is_sparse, n_rows, count, *_, online_state, sample = saved_fields(state, *names)
+        if type(seed) is not int or not 0 <= seed <= np.iinfo(np.int32).max:
+            raise ValueError("field 'seed' is not an integer of 31 bits")
+        if type(is_sparse) is not bool:
+            raise ValueError("field 'is_sparse' is neither true nor false")
+        if type(n_rows) is not int or not 0 < n_rows < 1 << 62:
+            raise ValueError("field 'n_rows' is not a number of rows")
+        if type(count) is not float or not 0 < count < math.inf:
+            raise ValueError("field 'count' is not a positive number")
+        settings, size = self._stream_options()
+        saved_fields(online_state, "normal", "mean", "scalars")
+        online = OnlineTree.from_state(self.max_depth, self.n_features_in_, settings, is_sparse, online_state)
+        stream = _Stream(online, None, self.standardize, self.forget, seed, is_sparse)
+        stream.n_rows, stream.count = n_rows, count
+        stream.restore_columns(state)
+        if size is not None:
+            stream.reservoir = self._restored_sample(sample, size, stream)
+        elif sample is not None:
+            raise ValueError("field 'sample' is not empty, and algorithm='paper' keeps no rows")
+        return stream
+
+    def _restored_sample(self, state: dict[str, Any], size: int, stream: "_Stream") -> Reservoir:
+        keys, rows, weights = saved_fields(state, "keys", "rows", "weights")
+        shape = (rows.shape[0] if isinstance(rows, np.ndarray) or sparse.issparse(rows) else -1, self.n_features_in_)
+        if shape[0] < 0 or rows.shape != shape or rows.dtype not in (np.float32, np.float64):
+            raise ValueError(f"field 'rows' is not a matrix of floats with {shape[1]} columns")
+        if sparse.issparse(rows) != stream.is_sparse:
+            raise ValueError("field 'rows' is sparse and the stream is dense, or the other way round")
+        if not isinstance(keys, np.ndarray) or keys.dtype != np.float64 or keys.shape != shape[:1]:
+            raise ValueError("field 'keys' is not a number for each row")
+        saved_array(state, "weights", shape[:1])
+        if not (weights > 0).all() or not weights.sum() < math.inf:
+            raise ValueError("field 'weights' has an entry that is not positive, or a sum that is not finite")
+        if shape[0] > stream.n_rows:
+            raise ValueError("field 'rows' has more rows than the stream")
+        for matrix in (rows, _scaled(rows, *stream.centre_and_scale())):
+            stored = matrix.data if sparse.issparse(matrix) else matrix
+            if not (np.abs(stored) <= LARGEST).all():
+                raise ValueError("field 'rows' has an entry that is not finite, or far too large")
+        return Reservoir.from_state(size, keys, rows, weights)
 
     def _new_stream(self, X: Matrix) -> "_Stream":
         if self.algorithm == "paper" and self.selection == "evidence":
             raise ValueError("selection='evidence' needs rows to test with, and algorithm='paper' keeps none")
         self._tree = None
+        settings, size = self._stream_options()
+        online = OnlineTree(self.max_depth, X.shape[1], settings, sparse.issparse(X))
+        reservoir = Reservoir(size) if size is not None else None
+        return _Stream(online, reservoir, self.standardize, self.forget, self._draw_seed(), sparse.issparse(X))
+
+    def _stream_options(self) -> tuple[Settings, int | None]:
+        """How the cuts of a stream are learned, and how many rows it keeps; None for no rows."""
         settings = Settings(
             exponent=self.exponent,
             alpha=self.alpha,
@@ -311,9 +414,7 @@ class IncrementalMDH(TreeClusterer):
             most=math.inf if self.forget is None else self.forget,
         )
         size = self.sample_size if self.forget is None else min(self.sample_size, math.ceil(self.forget))
-        online = OnlineTree(self.max_depth, X.shape[1], settings, sparse.issparse(X))
-        reservoir = Reservoir(size) if self.algorithm == "polished" else None
-        return _Stream(online, reservoir, self.standardize, self.forget, self._draw_seed(), sparse.issparse(X))
+        return settings, size if self.algorithm == "polished" else None
 
     def _check_batch(self, X: ArrayLike, first: bool) -> Matrix:
         rows = self._validate(X, reset=first, order="C")
@@ -322,19 +423,25 @@ class IncrementalMDH(TreeClusterer):
 
     # From what the stream has left to a tree
 
-    def _settle(self, on_split: Callable[[int], None] | None) -> HyperplaneTree:
+    def _settle(self, on_split: Callable[[int], bool] | None) -> HyperplaneTree:
         """The tree of the present state, in the coordinates of the data; its counts are those of the sample."""
         self._selection = "asked" if self.n_clusters is not None else "elbow"
+        self._elbow_path = None
         centre, scale = self._stream.centre_and_scale()
         if self.algorithm == "paper":
-            tree = rank_by_sum_sq(self._stream.online.cut_tree(centre, scale))
-            tree = tree.cut_to(min(self.n_clusters or vote_elbow(sum_sq_path(tree)), tree.n_clusters))
-        else:
-            rows, weights = self._stream.sample()
-            tree = self._grow_sample(_scaled(rows, centre, scale), weights, on_split).unscaled(centre, scale)
-        return tree
+            tree = self._stream.online.cut_tree(centre, scale)
+            if self.n_clusters is None:
+                return self._at_elbow(tree)
+            return rank_by_sum_sq(tree).cut_to(min(self.n_clusters, tree.n_clusters))
+        rows, weights = self._stream.sample()
+        return self._grow_sample(_scaled(rows, centre, scale), weights, on_split).unscaled(centre, scale)
 
-    def _grow_sample(self, Z: Matrix, weights: Floats, on_split: Callable[[int], None] | None) -> HyperplaneTree:
+    def _at_elbow(self, tree: HyperplaneTree) -> HyperplaneTree:
+        tree = rank_by_sum_sq(tree)
+        self._elbow_path = sum_sq_path(tree)
+        return tree.cut_to(vote_elbow(self._elbow_path))
+
+    def _grow_sample(self, Z: Matrix, weights: Floats, on_split: Callable[[int], bool] | None) -> HyperplaneTree:
         options: dict[str, Any] = {"on_split": on_split, "order": "sum_sq_depth", "pair_cells": PAIR_CELLS}
         if self.n_clusters is not None:
             size = self._least_size(weights, tested=False)
@@ -364,9 +471,9 @@ class IncrementalMDH(TreeClusterer):
             )
         options["order"] = "sum_sq"
         n_leaves = min(ELBOW_LEAVES, Z.shape[0])
-        tree = self._grown(Z, self._cut, weights, n_clusters=n_leaves, max_depth=self.max_depth, **options)
-        tree = rank_by_sum_sq(tree)
-        return tree.cut_to(vote_elbow(sum_sq_path(tree)))
+        return self._at_elbow(
+            self._grown(Z, self._cut, weights, n_clusters=n_leaves, max_depth=self.max_depth, **options)
+        )
 
     def _cut(self, X: Matrix, weights: Floats, about: Moments) -> Cut | None:
         """Polished cut of a node, from its principal components and from what the stream has learned of its rows."""
@@ -446,6 +553,28 @@ class _Stream:
         self.square = np.zeros(online.n_features)
         self._seen = np.zeros(online.n_features if is_sparse else 0)
 
+    def state(self) -> dict[str, Any]:
+        """All that there is to remember but the parameters, not copied."""
+        sample = None
+        if self.reservoir is not None:
+            sample = dict(zip(("keys", "rows", "weights"), self.reservoir.state(), strict=True))
+        numbers = {"seed": self.seed, "is_sparse": self.is_sparse, "n_rows": self.n_rows, "count": float(self.count)}
+        columns = {"mean": self.mean, "square": self.square, "seen": self._seen}
+        return {**numbers, **columns, "online": self.online.state(), "sample": sample}
+
+    def restore_columns(self, state: dict[str, Any]) -> None:
+        """Take the moments of the columns from what `state` gave; ValueError names the field that is wrong."""
+        self.mean = saved_array(state, "mean", self.mean.shape)
+        self.square = saved_array(state, "square", self.square.shape)
+        self._seen = saved_array(state, "seen", self._seen.shape)
+        if (np.abs(self.mean) > LARGEST).any():
+            raise ValueError("field 'mean' has an entry that is far too large")
+        if (self._seen < 0).any() or (self._seen > self.count).any():
+            raise ValueError("field 'seen' has an entry that is not between 0 and the weight of all rows")
+        _, scale = self.centre_and_scale()
+        if (self.square < 0).any() or not ((scale >= SMALLEST) & (scale <= LARGEST)).all():
+            raise ValueError("field 'square' has an entry that is negative, or far too small or large")
+
     def learn(self, X: Matrix, weights: Floats, n_jobs: int | None) -> None:
         """The next rows of a stream."""
         if (weights == 0).any():
@@ -455,7 +584,7 @@ class _Stream:
         scaled = self._standardise(X, weights)
         self.online.learn(scaled if self.standardize else X, weights, n_jobs)
         if self.reservoir is not None:
-            self.reservoir.add(X, weights, arrival_keys(self.n_rows, X.shape[0], self.seed, self.forget))
+            self.reservoir.add(arrival_keys(self.n_rows, X.shape[0], self.seed, self.forget), X, weights)
         self.n_rows += X.shape[0]
 
     def _standardise(self, X: Matrix, weights: Floats) -> Matrix:
@@ -488,8 +617,8 @@ class _Stream:
         if (weights == 0).any():
             X, weights = X[weights > 0], weights[weights > 0]
         chosen, keys = content_sample(X, weights, self.reservoir.size, self.seed, n_jobs)
-        self.reservoir.add(X[chosen], weights[chosen], keys)
-        distinct, total = merge_copies(*self.reservoir.sample(), self.seed)
+        self.reservoir.add(keys, X[chosen], weights[chosen])
+        distinct, total = merge_copies(*self.sample(), self.seed)
         # Where the sample is all there is, a row of weight 2 gives the same numbers, to the last bit, as two rows.
         self._measure(*((X, weights) if len(chosen) < X.shape[0] else (distinct, total)), n_jobs)
         self.n_rows = X.shape[0]
@@ -517,4 +646,5 @@ class _Stream:
     def sample(self) -> tuple[Matrix, Floats]:
         """Rows kept, in the coordinates of the data, and their weights."""
         assert self.reservoir is not None
-        return self.reservoir.sample()
+        rows, weights = self.reservoir.sample()
+        return rows, weights

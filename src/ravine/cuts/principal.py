@@ -9,7 +9,7 @@ from scipy import linalg, sparse
 
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import normal_bandwidth, projected_density
-from ravine.matrix import Floats, Matrix, Moments, project, scatter, scatter_times
+from ravine.matrix import Floats, Matrix, Moments, moments, project, scatter, scatter_times
 
 MAX_SCATTER_COLUMNS = 128
 """Up to here the scatter matrix costs no more than Lanczos iterations do at worst; at 512 it costs five times them."""
@@ -22,6 +22,9 @@ ROWS_PER_COLUMN, SMALL_VARIANCE = 30, 1e-9
 
 MAX_FLATTENINGS, FLAT_ENOUGH = 10, 1e-3
 """Most steps towards the least kurtosis, and how near to 1 the cosine of two in a row ends them."""
+
+SMALL_SPREAD = 1e-12
+"""A deviation that is this small for the size of the rows is rounding."""
 
 LANCZOS_STEPS, LANCZOS_RESTARTS, LANCZOS_TOLERANCE = 30, 4, 1e-8
 
@@ -54,6 +57,28 @@ def principal_directions(
     found = found[lengths > 0] / lengths[lengths > 0, np.newaxis]
     largest = np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, np.newaxis], axis=1)
     return np.asarray(np.where(largest > 0, found, -found))
+
+
+def spread_across(X: Matrix, normal: Floats, n_jobs: int | None = None) -> Floats | None:
+    """Unit vector orthogonal to a unit `normal` along which the rows vary most, its largest entry positive.
+
+    None where the rows do not vary across the normal.
+    """
+    n_rows, n_columns = X.shape
+    if n_rows < 2 or n_columns < 2:
+        return None
+    weights = np.ones(n_rows)
+    about = moments(X, weights, n_jobs)
+    if not sparse.issparse(X) and n_columns <= MAX_SCATTER_COLUMNS:
+        across = np.eye(n_columns) - np.outer(normal, normal)
+        found = _leading(across @ scatter(X, weights, about.mean, n_jobs) @ across, 1)[0]
+    else:
+        found = _lanczos(X, weights, about, normal[np.newaxis], n_jobs)
+    found = found - (found @ normal) * normal
+    size = np.sqrt(about.sum_sq / n_rows + about.mean @ about.mean)
+    if not project(X, found, n_jobs).std() > SMALL_SPREAD * size:
+        return None
+    return np.asarray(found / np.linalg.norm(found) * np.sign(found[np.abs(found).argmax()]))
 
 
 def flattest_direction(X: Matrix, weights: Floats, about: Moments, n_jobs: int | None = None) -> Floats | None:

@@ -10,20 +10,23 @@ from ravine.matrix import Floats
 if TYPE_CHECKING:
     from ravine.tree._tree import HyperplaneTree
 
+CLEAR, STRONG = 0.5, 2.0
+"""Deviations from the average at which a feature is called high or low, and very high or very low."""
+
 
 def describe(tree: "HyperplaneTree", feature_names: Sequence[str] | None, n_features: int) -> list[dict[str, Any]]:
     """Records of `HyperplaneTree.describe`."""
-    names = _names(tree, feature_names)
+    names = names_of(tree, feature_names)
     records: list[dict[str, Any]] = []
     for node in range(tree.n_nodes):
         about = {"node": node, "depth": int(tree.depth[node]), "count": float(tree.count[node])}
         if not tree.is_leaf[node]:
-            for j, share in _largest(tree.normal[node], n_features):
+            for j, share in largest(shares_of_cut(tree, node), n_features):
                 entry = {"feature": names[j], "coefficient": float(tree.normal[node, j]), "difference": None}
                 records.append({**about, "kind": "cut", "label": None, **entry, "share": share})
         elif tree.parent[node] >= 0:
             difference = tree.mean[node] - tree.mean[tree.sibling(node)]
-            for j, share in _largest(difference, n_features):
+            for j, share in largest(shares_of_cut(tree, tree.parent[node]), n_features):
                 entry = {"feature": names[j], "coefficient": None, "difference": float(difference[j])}
                 records.append({**about, "kind": "cluster", "label": int(tree.label[node]), **entry, "share": share})
     return records
@@ -31,16 +34,16 @@ def describe(tree: "HyperplaneTree", feature_names: Sequence[str] | None, n_feat
 
 def draw(tree: "HyperplaneTree", feature_names: Sequence[str] | None, n_features: int) -> str:
     """Lines of `HyperplaneTree.to_text`."""
-    names = _names(tree, feature_names)
+    names = names_of(tree, feature_names)
     lines = [f"HyperplaneTree: {size(tree)}"]
     stack = [(0, "", "")]
     while stack:
         node, lead, below = stack.pop()
-        rows = _counted(tree.count[node], "row")
+        rows = counted(tree.count[node], "row")
         if tree.is_leaf[node]:
             lines.append(f"{lead}{node}: {rows} → cluster {tree.label[node]}")
             continue
-        carriers = [f"{names[j]} ({share:.0%})" for j, share in _largest(tree.normal[node], n_features)]
+        carriers = [f"{names[j]} ({share:.0%})" for j, share in largest(shares_of_cut(tree, node), n_features)]
         evidence = [f"p = {tree.p_value[node]:.2g}"] if tree.p_value[node] < 1 else []
         lines.append(f"{lead}{node}: " + ", ".join([rows, *carriers, *evidence]))
         stack.append((int(tree.right[node]), f"{below}└─ ", f"{below}   "))
@@ -51,14 +54,32 @@ def draw(tree: "HyperplaneTree", feature_names: Sequence[str] | None, n_features
 def size(tree: "HyperplaneTree") -> str:
     """Size of the tree in words."""
     parts = (tree.n_clusters, "cluster"), (len(tree.cuts), "cut"), (tree.n_features, "feature")
-    return ", ".join(_counted(*part) for part in parts)
+    return ", ".join(counted(*part) for part in parts)
 
 
-def _counted(number: float, noun: str) -> str:
-    return f"{number:.10g} {noun}{'' if number == 1 else 's'}"
+def sets_apart(difference_in_deviations: Floats, names: Sequence[str], n: int = 3) -> str:
+    """In words, the `n` features in which a cluster differs most from the average: "x12 very high, x3 low"."""
+    size = np.abs(difference_in_deviations)
+    words = [
+        f"{names[j]} {'very ' if size[j] >= STRONG else ''}{'high' if difference_in_deviations[j] > 0 else 'low'}"
+        for j in np.argsort(-size, kind="stable")[:n]
+        if size[j] >= CLEAR
+    ]
+    return ", ".join(words) or "close to the average"
 
 
-def _names(tree: "HyperplaneTree", feature_names: Sequence[str] | None) -> list[str]:
+def counted(number: float, noun: str) -> str:
+    """1 row, 2 rows, 1,797 rows."""
+    return f"{number:,.10g} {noun}{'' if number == 1 else 's'}"
+
+
+def shortened(text: str, n_letters: int) -> str:
+    """The text, its end left out if it is long."""
+    return text if len(text) <= n_letters else f"{text[: max(n_letters - 1, 1)]}…"
+
+
+def names_of(tree: "HyperplaneTree", feature_names: Sequence[str] | None) -> list[str]:
+    """Names of the columns; x0, x1, … where none are given."""
     names = (
         [f"x{j}" for j in range(tree.n_features)] if feature_names is None else [str(name) for name in feature_names]
     )
@@ -67,8 +88,27 @@ def _names(tree: "HyperplaneTree", feature_names: Sequence[str] | None) -> list[
     return names
 
 
-def _largest(vector: Floats, n_features: int) -> list[tuple[int, float]]:
-    """Entries that hold most of the squared length, with their shares; none of a zero vector."""
-    squares = (vector / max(np.abs(vector).max(), np.finfo(float).tiny)) ** 2
-    order = np.argsort(-squares, kind="stable")[:n_features]
-    return [(int(j), float(squares[j] / squares.sum())) for j in order if squares[j] > 0]
+def shares_of_cut(tree: "HyperplaneTree", cut: int) -> Floats:
+    """How much each feature carries a cut: its share of the distance of the two sides' means, along the normal.
+
+    Units have no say in it. A feature in which the sides differ against the normal carries nothing.
+    """
+    apart = tree.mean[tree.right[cut]] - tree.mean[tree.left[cut]]
+    return _as_shares(np.maximum(tree.normal[cut] * apart, 0.0), instead=tree.normal[cut] ** 2)
+
+
+def shares_of_spread(direction: Floats, deviation: Floats) -> Floats:
+    """How much each feature makes up a direction, given the deviations of the features."""
+    return _as_shares((direction * deviation) ** 2, instead=direction**2)
+
+
+def _as_shares(parts: Floats, instead: Floats) -> Floats:
+    parts = parts if parts.any() else instead
+    parts = parts / parts.max()
+    return np.asarray(parts / parts.sum())
+
+
+def largest(shares: Floats, n_features: int) -> list[tuple[int, float]]:
+    """The features with the largest shares, and these; none with a share of 0."""
+    order = np.argsort(-shares, kind="stable")[:n_features]
+    return [(int(j), float(shares[j])) for j in order if shares[j] > 0]

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ravine.cuts import Cut
 from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, group_moments, moments, walk
-from ravine.tree import _check, _text
+from ravine.tree import _check, _html, _text
 
 FORMAT_VERSION = 1
 
@@ -58,9 +58,9 @@ class HyperplaneTree:
     >>> from ravine import PDDP
     >>> print(PDDP(n_clusters=3, split="mean").fit(load_iris().data).tree_)
     HyperplaneTree: 3 clusters, 2 cuts, 4 features
-    0: 150 rows, x2 (73%), x0 (13%)
+    0: 150 rows, x2 (74%), x3 (13%)
     ├─ 1: 59 rows → cluster 0
-    └─ 2: 91 rows, x2 (55%), x0 (32%)
+    └─ 2: 91 rows, x2 (55%), x0 (31%)
        ├─ 3: 52 rows → cluster 1
        └─ 4: 39 rows → cluster 2
     """
@@ -277,14 +277,14 @@ class HyperplaneTree:
         while pairs:
             mine, theirs = pairs.pop()
             if coarser.is_leaf[theirs]:
-                below = self.label[mine : self._end(mine)]
+                below = self.label[mine : self.end(mine)]
                 out[below[below >= 0]] = coarser.label[theirs]
             else:
                 pairs.append((int(self.left[mine]), int(coarser.left[theirs])))
                 pairs.append((int(self.right[mine]), int(coarser.right[theirs])))
         return out
 
-    def _end(self, node: int) -> int:
+    def end(self, node: int) -> int:
         """One more than the largest number below a node: in preorder a subtree is a range."""
         while not self.is_leaf[node]:
             node = int(self.right[node])
@@ -378,15 +378,23 @@ class HyperplaneTree:
         Returns
         -------
         records : list of dict
-            One for each node and listed feature. ``kind="cut"``: `coefficient` of the feature in the unit normal, and
-            its `share` of the squared norm. ``kind="cluster"``: `difference` of the cluster's mean from its sibling's
-            (of all rows below the sibling), and its `share` of the squared distance between the two means.
+            One for each node and listed feature. `share` is that of the feature in the distance between the means of
+            the two sides of a cut, along its normal: units have no say in it. ``kind="cut"`` has also the `coefficient`
+            of the feature in the unit normal; ``kind="cluster"`` is about the cut above the cluster, and has the
+            `difference` of the cluster's mean from its sibling's (of all rows below the sibling).
         """
         return _text.describe(self, feature_names, n_features)
 
     def to_text(self, feature_names: Sequence[str] | None = None, n_features: int = 2) -> str:
         """The tree drawn with lines, the features that carry each cut beside it."""
         return _text.draw(self, feature_names, n_features)
+
+    def to_html(self, feature_names: Sequence[str] | None = None) -> str:
+        """The tree as a map above a table of its clusters, for a notebook: HTML without scripts."""
+        return _html.draw(self, feature_names)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
 
     def __str__(self) -> str:
         return self.to_text()

@@ -66,7 +66,7 @@ def grow(
     believe: Callable[[Cut, int], bool] | None = None,
     look_ahead: int = 0,
     pair_cells: float = PAIR_CELLS,
-    on_split: Callable[[int], None] | None = None,
+    on_split: Callable[[int], bool] | None = None,
     n_jobs: int | None = -1,
 ) -> HyperplaneTree:
     """Cut leaf after leaf until there are `n_clusters`, or no leaf has a cut that may be made.
@@ -97,7 +97,7 @@ def grow(
         Two children with at least so many numbers are searched at the same time; on fewer, threads would wait for each
         other.
     on_split : callable, optional
-        Called with the number of leaves after each cut.
+        Called with the number of leaves after each cut; true ends the growth.
     """
     n_rows = X.shape[0]
     weights = np.ones(n_rows) if sample_weight is None else sample_weight
@@ -146,8 +146,8 @@ def grow(
         at_once = n_cells >= pair_cells and (2 * len(mine) <= n_rows or n_cells <= BLOCK_CELLS)
         left, right = map_both(lambda child: examine(*child), children, n_jobs if at_once else 1)
         node.children = (add(left), add(right))
-        if on_split is not None:
-            on_split(n_leaves)
+        if on_split is not None and on_split(n_leaves):
+            break
     return _assemble(_undo_unbelieved(nodes), X.shape[1])
 
 

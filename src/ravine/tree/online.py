@@ -7,12 +7,13 @@ how the stream is broken into batches, nor on the number of threads.
 import math
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
+from typing import Any
 
 import numpy as np
 
 from ravine import kernels
 from ravine.blocks import count_threads, map_items
-from ravine.matrix import Floats, Ints, Matrix, project
+from ravine.matrix import LARGEST, Floats, Ints, Matrix, project
 from ravine.tree._tree import HyperplaneTree
 
 
@@ -77,6 +78,38 @@ class OnlineTree:
         self._normal = np.full((n_cuts, n_features), n_features**-0.5)
         self._mean = np.zeros((2 * n_cuts, n_features))
         self.scalars = np.zeros((2 * n_cuts, kernels.online.N_SCALARS))
+
+    @classmethod
+    def from_state(
+        cls, depth: int, n_features: int, settings: Settings, is_sparse: bool, state: dict[str, Any]
+    ) -> "OnlineTree":
+        """What `state` gave, as a tree of this size; ValueError names the field that is wrong."""
+        n_cuts, online = 1 << depth, kernels.online
+        normal = saved_array(state, "normal", (n_cuts, n_features))
+        mean = saved_array(state, "mean", (2 * n_cuts, n_features))
+        scalars = saved_array(state, "scalars", (2 * n_cuts, online.N_SCALARS))
+        tree = cls(0, n_features, settings, is_sparse)  # small, and of a width that the arrays have proved
+        tree.depth, tree._normal, tree._mean, tree.scalars = depth, normal, mean, scalars
+        if (tree.scalars[:, [online.COUNT, online.SUM_SQ, online.SPREAD, online.N_ROWS]] < 0).any():
+            raise ValueError("field 'scalars' has a negative weight, variance or number of rows")
+        tree._check_lengths()
+        return tree
+
+    def _check_lengths(self) -> None:
+        """ValueError if a normal or a mean is so long that its square overflows."""
+        normal, mean, online = self._normal, self._mean, kernels.online
+        if self.is_sparse:
+            scale, share, fade, count = self.scalars[:, [online.SCALE, online.SHARE, online.FADE, online.COUNT]].T
+            is_cut = slice(len(normal))
+            normal = scale[is_cut, np.newaxis] * (normal + share[is_cut, np.newaxis] * mean[is_cut])
+            mean = mean * np.where(count > 0, fade / np.where(count > 0, count, 1.0), 1.0)[:, np.newaxis]
+        for name, array in (("normal", normal), ("mean", mean)):
+            if not (np.abs(array) <= LARGEST).all():
+                raise ValueError(f"field {name!r} has an entry that is far too large")
+
+    def state(self) -> dict[str, Any]:
+        """All that there is to remember, not copied."""
+        return {"normal": self._normal, "mean": self._mean, "scalars": self.scalars}
 
     def learn(self, X: Matrix, weights: Floats, n_jobs: int | None = None) -> None:
         """Pass rows through the tree, in their order."""
@@ -152,3 +185,13 @@ class OnlineTree:
             p_value=unknown + 1.0,
         )
         return tree.without_empty_leaves().unscaled(centre, scale)
+
+
+def saved_array(state: dict[str, Any], name: str, shape: tuple[int, ...]) -> Floats:
+    """A field of a saved state that must be finite numbers in this shape; ValueError names it."""
+    array = state.get(name)
+    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
+        raise ValueError(f"field {name!r} is not an array of float64 of shape {shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"field {name!r} has an entry that is not finite")
+    return array

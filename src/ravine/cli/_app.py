@@ -1,0 +1,284 @@
+"""The commands and their options. What they do is imported when one is run, so that help comes at once."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="ravine",
+    help="Find clusters by cutting where the data is thin.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Method(StrEnum):
+    """Methods by their short names."""
+
+    imdh = "imdh"
+    ncuth = "ncuth"
+    mdh = "mdh"
+    pddp = "pddp"
+
+
+class Missing(StrEnum):
+    """What is done with rows that lack a value."""
+
+    error = "error"
+    drop = "drop"
+    mean = "mean"
+
+
+TEXT, CHOICE, OUTPUT = "Text files", "Which columns and rows", "What is written"
+
+Data = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA...",
+        help="CSV, TSV, JSON-lines, Parquet, Arrow or .npy files, folders or patterns of them; - is standard input.",
+    ),
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by --model or ravine.save.")]
+Clusters = Annotated[
+    int | None, typer.Option(min=1, metavar="K", help="Number of clusters; by default the method decides.")
+]
+Only = Annotated[
+    list[str] | None, typer.Option("--columns", help="Use these columns only: a,b,c.", rich_help_panel=CHOICE)
+]
+Drop = Annotated[list[str] | None, typer.Option(help="Leave these columns out: a,b,c.", rich_help_panel=CHOICE)]
+Label = Annotated[
+    str | None,
+    typer.Option(help="Column of known classes, kept aside for scores and colours.", rich_help_panel=CHOICE),
+]
+Encode = Annotated[
+    bool, typer.Option("--encode", help="Turn words into columns of zeros and ones.", rich_help_panel=CHOICE)
+]
+MissingRows = Annotated[
+    Missing,
+    typer.Option(
+        help="Rows with missing or infinite values: stop, drop them, or fill in means.", rich_help_panel=CHOICE
+    ),
+]
+Scale = Annotated[bool, typer.Option(help="Scale the columns to unit variance.", rich_help_panel=CHOICE)]
+Delimiter = Annotated[
+    str | None, typer.Option(help="Between two columns; found by itself by default.", rich_help_panel=TEXT)
+]
+Decimal = Annotated[str, typer.Option(help="Decimal point.", rich_help_panel=TEXT)]
+Header = Annotated[
+    bool | None,
+    typer.Option(help="Whether the first line has names; by default unless it has only numbers.", rich_help_panel=TEXT),
+]
+Encoding = Annotated[str, typer.Option(help="Encoding of text files.", rich_help_panel=TEXT)]
+Out = Annotated[
+    str | None, typer.Option(help="Labels, as .csv or .parquet; - is standard output.", rich_help_panel=OUTPUT)
+]
+Report = Annotated[Path | None, typer.Option(help="A page that explains the result, .html.", rich_help_panel=OUTPUT)]
+Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, metavar="INTEGER", help="Decides everything random.")]
+Jobs = Annotated[int, typer.Option(help="Threads; -1 uses all cores. The result does not depend on it.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from ravine import __version__
+
+        typer.echo(f"ravine {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def ravine(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """Find clusters by cutting where the data is thin."""
+
+
+@app.command()
+def cluster(
+    data: Data,
+    method: Annotated[
+        Method, typer.Option(help="imdh takes any number of rows; the others hold them in memory.")
+    ] = Method.imdh,
+    clusters: Clusters = None,
+    columns: Only = None,
+    drop: Drop = None,
+    label: Label = None,
+    encode: Encode = False,
+    missing: MissingRows = Missing.error,
+    scale: Scale = True,
+    seed: Seed = 0,
+    out: Out = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="The fitted model, for predict, cut, inspect and report.", rich_help_panel=OUTPUT),
+    ] = None,
+    report: Report = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    header: Header = None,
+    encoding: Encoding = "utf-8",
+    jobs: Jobs = -1,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Find the clusters of a table."""
+    from ravine.cli._cluster import cluster
+    from ravine.cli._data import Choice
+
+    cluster(
+        data,
+        Choice(
+            _split(columns), _split(drop), label, encode, missing.value, _text(delimiter, decimal, header, encoding)
+        ),
+        method=method.value,
+        n_clusters=clusters,
+        scale=scale,
+        seed=seed,
+        out=out,
+        model_path=model,
+        report_path=report,
+        n_jobs=jobs,
+        screen=_screen(quiet, json, out),
+    )
+
+
+@app.command()
+def predict(
+    model: Model,
+    data: Data,
+    out: Out = "-",
+    clusters: Annotated[int | None, typer.Option(min=1, help="Of a coarser granularity of the same fit.")] = None,
+    missing: Annotated[Missing | None, typer.Option(help="As in the fit by default.", rich_help_panel=CHOICE)] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    header: Header = None,
+    encoding: Encoding = "utf-8",
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Give new rows the labels of a model."""
+    from ravine.cli._models import predict
+
+    text = _text(delimiter, decimal, header, encoding)
+    rule: Any = None if missing is None else missing.value
+    predict(model, data, text, out or "-", clusters, rule, _screen(quiet, json, out))
+
+
+@app.command()
+def inspect(model: Model, json: Json = False) -> None:
+    """Show the tree of a model: sizes, the columns that carry each cut, how sure it is."""
+    from ravine.cli._models import inspect
+
+    inspect(model, _screen(False, json))
+
+
+@app.command()
+def cut(
+    model: Model,
+    clusters: Annotated[int, typer.Option(min=1, help="Number of clusters.")],
+    out: Annotated[Path | None, typer.Option(help="The coarser model; without it the tree is shown.")] = None,
+    json: Json = False,
+) -> None:
+    """Take another granularity from the same fit."""
+    from ravine.cli._models import cut
+
+    cut(model, clusters, out, _screen(False, json))
+
+
+@app.command()
+def report(
+    model: Model,
+    data: Data,
+    out: Annotated[Path, typer.Option(help="The page, .html.")] = Path("report.html"),
+    label: Label = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    header: Header = None,
+    encoding: Encoding = "utf-8",
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Write a page that explains a model, with the rows of a table."""
+    from ravine.cli._models import report
+
+    report(model, data, _text(delimiter, decimal, header, encoding), out, label, _screen(quiet, json))
+
+
+@app.command()
+def compare(
+    data: Data,
+    methods: Annotated[
+        str, typer.Option(help="Some of imdh, ncuth, mdh, pddp, kmeans, hdbscan.")
+    ] = "imdh,ncuth,mdh,pddp",
+    clusters: Clusters = None,
+    columns: Only = None,
+    drop: Drop = None,
+    label: Label = None,
+    encode: Encode = False,
+    missing: MissingRows = Missing.error,
+    scale: Scale = True,
+    seed: Seed = 0,
+    report: Report = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    header: Header = None,
+    encoding: Encoding = "utf-8",
+    jobs: Jobs = -1,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Run several methods side by side on a table that fits in memory."""
+    from ravine.cli._compare import compare
+    from ravine.cli._data import Choice
+
+    compare(
+        data,
+        Choice(
+            _split(columns), _split(drop), label, encode, missing.value, _text(delimiter, decimal, header, encoding)
+        ),
+        methods=_split([methods]),
+        n_clusters=clusters,
+        scale=scale,
+        seed=seed,
+        report_path=report,
+        n_jobs=jobs,
+        screen=_screen(quiet, json),
+    )
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Option(help="Where it is written.")] = Path("demo"),
+    quiet: Quiet = False,
+) -> None:
+    """Cluster 1,797 handwritten digits and write the page that explains what was found."""
+    from ravine.cli._demo import demo
+
+    demo(folder, _screen(quiet, False))
+
+
+def _split(names: list[str] | None) -> tuple[str, ...]:
+    return tuple(name.strip() for part in names or () for name in part.split(",") if name.strip())
+
+
+def _text(delimiter: str | None, decimal: str, header: bool | None, encoding: str) -> Any:
+    from ravine.io import TextFormat, UsageError
+
+    delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
+    for name, value in (("delimiter", delimiter), ("decimal", decimal)):
+        if value is not None and len(value) != 1:
+            raise UsageError(f"--{name} {value!r} is not one character")
+    return TextFormat(delimiter, decimal, header, encoding)
+
+
+def _screen(quiet: bool, as_json: bool, out: str | None = None) -> Any:
+    from ravine.cli._screen import Screen
+
+    return Screen(quiet, as_json, results_to_stderr=out == "-")

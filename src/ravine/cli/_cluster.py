@@ -1,0 +1,136 @@
+"""`ravine cluster`: one pass over the files to learn, one to label."""
+
+import time
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ravine.cli._data import Choice, Data, open_data, stacked
+from ravine.cli._results import check_places, label_rows, show_clusters
+from ravine.cli._screen import Meter, Screen
+from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH
+from ravine.matrix import Floats, column_moments
+from ravine.persist import save
+
+METHODS = {"imdh": IncrementalMDH, "ncuth": NCutH, "mdh": MDH, "pddp": PDDP}
+
+AT_ONCE = 1 << 23
+"""Numbers up to which the rows are held in memory although the method could do without."""
+
+
+def cluster(
+    where: Sequence[str],
+    choice: Choice,
+    *,
+    method: str,
+    n_clusters: int | None,
+    scale: bool,
+    seed: int,
+    out: str | None,
+    model_path: Path | None,
+    report_path: Path | None,
+    n_jobs: int,
+    screen: Screen,
+) -> None:
+    """Learn, label, and write what was asked for."""
+    start = time.perf_counter()
+    check_places(out, model_path, report_path)
+    with open_data(where, choice, screen) as data:
+        model = make_model(method, n_clusters, scale, seed, n_jobs)
+        with screen.warnings_in_a_line():
+            learn(model, data, scale)
+        rows = label_rows(model.tree_, data, out)
+    if model_path is not None:
+        save(model, model_path, resume=False, notes={"columns": data.columns.to_dict()})
+    if report_path is not None:
+        from ravine import report
+
+        report.write(model, rows, report_path, title=data.name)
+    files = {"labels": out, "model": model_path, "report": report_path}
+    show_clusters(model, rows, method, time.perf_counter() - start, files, screen)
+
+
+def make_model(method: str, n_clusters: int | None, scale: bool, seed: int, n_jobs: int) -> Any:
+    """An estimator by its short name."""
+    options: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs}
+    if method == "imdh":
+        options["standardize"] = scale
+    return METHODS[method](n_clusters, **options)
+
+
+def learn(model: Any, data: Data, scale: bool) -> None:
+    """Fit the model, in batches if it can and the rows are many."""
+    if isinstance(model, IncrementalMDH):
+        _learn_in_batches(model, data)
+    else:
+        fit_scaled(model, data.matrix("reading")[0], scale, data.screen)
+    model.feature_names_in_ = np.array(data.columns.names, dtype=object)
+
+
+def _learn_in_batches(model: IncrementalMDH, data: Data) -> None:
+    blocks, held, n_held = data.blocks("learning"), [], 0
+    for block in blocks:
+        held.append(block.X)
+        n_held += block.X.size
+        if n_held > AT_ONCE:
+            break
+    if n_held <= AT_ONCE:
+        fit_scaled(model, stacked(held), False, data.screen)
+        return
+    for X in chain(held, (block.X for block in blocks)):
+        if len(X):
+            model.partial_fit(X)
+    held.clear()
+    with data.screen.progress("growing the tree", None, "cuts"):
+        model.tree_  # noqa: B018 — it is grown when it is asked for
+
+
+def fit_scaled(model: Any, X: Floats, scale: bool, screen: Screen) -> None:
+    """Fit on the rows, which may be scaled in place; the tree is in their own coordinates."""
+    centre, deviation = scale_in_place(X, model.n_jobs) if scale else (None, None)
+    fit(model, X, screen)
+    if centre is not None and deviation is not None:
+        model.tree_ = model.tree_.unscaled(centre, deviation)
+
+
+def scale_in_place(X: Floats, n_jobs: int) -> tuple[Floats, Floats]:
+    """Give every column mean 0 and variance 1; returns what was subtracted and what was divided by."""
+    count, centre, square = column_moments(X, np.ones(len(X)), n_jobs)
+    deviation = np.sqrt(square / count)
+    deviation[deviation == 0] = 1.0
+    X -= centre.astype(X.dtype)
+    X /= deviation.astype(X.dtype)
+    return centre, deviation
+
+
+def fit(model: Any, X: Floats, screen: Screen) -> None:
+    """Fit with a progress bar."""
+    n_cuts = None if model.n_clusters is None else model.n_clusters - 1
+    with screen.progress("fitting", n_cuts, "cuts") as meter:
+        model.set_callbacks(_CutCounter(meter)).fit(X)
+    model.set_callbacks()
+
+
+class _CutCounter:
+    """A callback of scikit-learn that tells a meter of every cut."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Nothing is to be prepared."""
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing is to be put away."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """A cut is looked for."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        """A cut was made, or the fit has ended."""
+        if context.task_name == "cut":
+            self._meter.step(1)
+            self._meter.count(1)

@@ -1,0 +1,140 @@
+"""The rows of the files that a user named, as often as they are needed."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ravine.cli._screen import Screen
+from ravine.io import (
+    Block,
+    Columns,
+    DataError,
+    MissingRule,
+    Table,
+    TextFormat,
+    choose_columns,
+    measure_columns,
+    open_tables,
+    read_blocks,
+)
+from ravine.matrix import Floats
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user wants of a table."""
+
+    columns: tuple[str, ...]
+    drop: tuple[str, ...]
+    label: str | None
+    encode: bool
+    missing: MissingRule
+    text: TextFormat
+
+
+@dataclass(frozen=True)
+class Data:
+    """Some tables, and how their rows become numbers.
+
+    Attributes
+    ----------
+    tables : sequence of Table
+    columns : Columns
+    label : str, optional
+        Column of known classes.
+    screen : Screen
+    """
+
+    tables: Sequence[Table]
+    columns: Columns
+    label: str | None
+    screen: Screen
+
+    @property
+    def name(self) -> str:
+        """What the data are called in a title."""
+        first = self.tables[0].name
+        return os.path.basename(first) if len(self.tables) == 1 else f"{os.path.basename(first)} and more"
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, where the files say so."""
+        counts = [table.n_rows for table in self.tables]
+        return None if any(count is None for count in counts) else sum(count or 0 for count in counts)
+
+    def blocks(self, what: str, with_label: bool = False) -> Iterator[Block]:
+        """All rows, some at a time, with a progress bar: of rows, or of bytes where the number of rows is not known."""
+        by_rows = self.n_rows is not None
+        with self.screen.progress(what, self.n_rows if by_rows else self._n_bytes) as meter:
+
+            def on_rows(n_rows: int) -> None:
+                meter.count(n_rows)
+                if by_rows:
+                    meter.step(n_rows)
+
+            label = self.label if with_label else None
+            yield from read_blocks(self.tables, self.columns, label, on_rows, None if by_rows else meter.step)
+
+    @property
+    def _n_bytes(self) -> int:
+        return sum(table.path.stat().st_size for table in self.tables)
+
+    def matrix(self, what: str) -> tuple[Floats, list[Any]]:
+        """All rows at once, and their classes where there is a column of them; DataError if memory is too small."""
+        self._check_memory(self.n_rows or 0)
+        parts: list[Floats] = []
+        classes: list[Any] = []
+        n_rows = 0
+        for block in self.blocks(what, with_label=True):
+            parts.append(block.X)
+            classes += block.label or []
+            n_rows += len(block.X)
+            self._check_memory(n_rows)
+        return stacked(parts), classes
+
+    def _check_memory(self, n_rows: int) -> None:
+        n_bytes = n_rows * len(self.columns.names) * np.dtype(self.columns.dtype).itemsize
+        memory = memory_of_the_machine()
+        if 2 * n_bytes > memory:
+            raise DataError(
+                f"{self.name} has more than {n_bytes / 1e9:.1f} GB of numbers, this machine {memory / 1e9:.1f} GB of "
+                "memory, and twice the numbers are needed: --method imdh reads them in batches"
+            )
+
+
+def stacked(parts: list[Floats]) -> Floats:
+    """The parts as one array; the list is emptied, so that each part's memory is free as soon as it is copied."""
+    X = np.empty((sum(map(len, parts)), parts[0].shape[1]), dtype=parts[0].dtype)
+    start = 0
+    while parts:
+        part = parts.pop(0)
+        X[start : start + len(part)] = part
+        start += len(part)
+    return X
+
+
+def memory_of_the_machine() -> int:
+    """Bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@contextmanager
+def open_data(where: Sequence[str], choice: Choice, screen: Screen) -> Iterator[Data]:
+    """The data that a user named, with the columns that can be used."""
+    with open_tables(where, choice.text) as tables:
+        columns = choose_columns(
+            tables,
+            only=choice.columns,
+            drop=choice.drop,
+            label=choice.label,
+            encode=choice.encode,
+            missing=choice.missing,
+            warn=screen.warn,
+        )
+        with screen.progress("looking at the columns", None) as meter:
+            columns = measure_columns(tables, columns, meter.count)
+        yield Data(tables, columns, choice.label, screen)

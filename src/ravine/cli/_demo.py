@@ -1,0 +1,42 @@
+"""`ravine demo`: a real data set that comes with scikit-learn, as a file, and the command that one would run on it."""
+
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from ravine.cli._cluster import cluster
+from ravine.cli._data import Choice
+from ravine.cli._screen import Screen
+from ravine.files import written_whole
+from ravine.io import TextFormat
+
+
+def demo(folder: Path, screen: Screen) -> None:
+    """Write the digits as CSV, cluster them, write labels, model and page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    digits = load_digits()
+    names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
+    data = folder / "digits.csv"
+    with written_whole(data) as place:
+        table = np.column_stack([digits.data, digits.target])
+        np.savetxt(place, table, fmt="%d", delimiter=",", header=",".join([*names, "digit"]), comments="")
+    labels, model, report = folder / "labels.csv", folder / "model.ravine", folder / "report.html"
+    screen.say(
+        f"$ ravine cluster {data} --label digit --method ncuth --no-scale"
+        f" --out {labels} --model {model} --report {report}\n"
+    )
+    cluster(
+        [str(data)],
+        Choice((), (), "digit", False, "error", TextFormat()),
+        method="ncuth",
+        n_clusters=None,
+        scale=False,
+        seed=0,
+        out=str(labels),
+        model_path=model,
+        report_path=report,
+        n_jobs=-1,
+        screen=screen,
+    )
+    screen.say(f"open {report} in a browser")

@@ -1,0 +1,43 @@
+"""What went wrong, in a line and an exit code."""
+
+import errno
+
+BAD_DATA, BAD_USAGE, INTERRUPTED = 1, 2, 130
+
+NEEDED = ("typer", "rich", "pyarrow")
+
+
+def explain(error: BaseException) -> tuple[str, int]:
+    """The line that a user sees and the exit code; what is no user's fault is raised again."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", INTERRUPTED
+    if isinstance(error, ModuleNotFoundError) and error.name in NEEDED:
+        return f"error: the command line needs {', '.join(NEEDED)}: pip install 'ravine[cli]'", BAD_USAGE
+    if type(error).__module__.startswith("typer."):
+        message = " ".join(getattr(error, "format_message", error.__str__)().split()).rstrip(".")
+        return f"error: {message}; ravine --help says more" if message else "", BAD_USAGE
+    if isinstance(error, BrokenPipeError):
+        return "", BAD_DATA
+    if isinstance(error, OSError):
+        return f"error: {_of_system(error)}", BAD_USAGE if isinstance(error, FileNotFoundError) else BAD_DATA
+    if isinstance(error, MemoryError):
+        return "error: out of memory: --method imdh reads the rows in batches", BAD_DATA
+    if isinstance(error, ValueError):
+        return f"error: {' '.join(str(error).split())}", BAD_USAGE if _is_usage(error) else BAD_DATA
+    raise error
+
+
+def _is_usage(error: ValueError) -> bool:
+    return type(error).__name__ == "UsageError"
+
+
+def _of_system(error: OSError) -> str:
+    where = error.filename if error.filename2 is None else error.filename2
+    remedy = {
+        errno.ENOSPC: "the disk is full: make room or write elsewhere",
+        errno.EACCES: "no permission: choose another place or change its permissions",
+        errno.EROFS: "the place is read-only: choose another one",
+        errno.ENOENT: "there is no such file or folder",
+        errno.EISDIR: "this is a folder: give the name of a file",
+    }.get(error.errno or 0, error.strerror or str(error))
+    return f"{where}: {remedy}" if where else remedy

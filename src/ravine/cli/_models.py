@@ -1,0 +1,145 @@
+"""The commands that begin with a saved model: predict, inspect, cut, report."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ravine.cli._data import Data
+from ravine.cli._results import check_places, label_rows
+from ravine.cli._screen import Screen
+from ravine.io import Columns, DataError, MissingRule, TextFormat, UsageError, choose_columns, open_tables
+from ravine.persist import Saved, read, save
+from ravine.tree import HyperplaneTree
+
+
+def predict(
+    model_path: Path,
+    where: Sequence[str],
+    text: TextFormat,
+    out: str,
+    n_clusters: int | None,
+    missing: MissingRule | None,
+    screen: Screen,
+) -> None:
+    """Label the rows of some files."""
+    check_places(out)
+    saved = read(model_path)
+    tree = _coarser(saved.model.tree_, n_clusters)
+    with _open_data(saved, where, text, None, missing, screen) as data:
+        rows = label_rows(tree, data, out)
+    screen.result({"n_rows": rows.n_rows, "sizes": rows.leaf_count.tolist(), "files": {"labels": out}})
+    screen.say(f"{rows.n_rows:,} rows labelled" + ("" if out == "-" else f", written: {out}"))
+
+
+def report(
+    model_path: Path, where: Sequence[str], text: TextFormat, out: Path, label: str | None, screen: Screen
+) -> None:
+    """Write the page of a model with the rows of some files."""
+    from ravine.report import write
+
+    check_places(None, out)
+    saved = read(model_path)
+    with _open_data(saved, where, text, label, None, screen) as data:
+        rows = label_rows(saved.model.tree_, data, None)
+        write(saved.model, rows, out, feature_names=_names(saved.model), title=data.name)
+    screen.result({"n_rows": rows.n_rows, "files": {"report": str(out)}})
+    screen.say(f"written: {out}")
+
+
+def cut(model_path: Path, n_clusters: int, out: Path | None, screen: Screen) -> None:
+    """Write or show a coarser model."""
+    saved = read(model_path)
+    tree = _coarser(saved.model.tree_, n_clusters)
+    if out is None:
+        _show(tree, saved.model, screen)
+        return
+    check_places(None, out)
+    save(saved.model.cut_to(n_clusters), out, resume=False, notes=saved.notes)
+    screen.result({"n_clusters": n_clusters, "files": {"model": str(out)}})
+    screen.say(f"written: {out}, {n_clusters} of {saved.model.n_clusters_} clusters")
+
+
+def inspect(model_path: Path, screen: Screen) -> None:
+    """Show a model."""
+    saved = read(model_path)
+    screen.say(f"{saved.model!r}, written by ravine {saved.ravine_version}")
+    _show(saved.model.tree_, saved.model, screen)
+
+
+def _show(tree: HyperplaneTree, model: Any, screen: Screen) -> None:
+    names = _names(model)
+    leaves = tree.leaves
+    total = tree.count[0]
+    screen.result(
+        {
+            "estimator": type(model).__name__,
+            "parameters": {name: value for name, value in model.get_params().items() if _is_plain(value)},
+            "columns": names,
+            "n_clusters": tree.n_clusters,
+            "sizes": tree.count[leaves].tolist(),
+            "nodes": tree.describe(names),
+        }
+    )
+    screen.say(tree.to_text(names, 3) + "\n")
+    rows = [
+        [str(label), f"{tree.count[leaf]:,.10g}", f"{tree.count[leaf] / total:.1%}"]
+        for label, leaf in enumerate(leaves)
+    ]
+    screen.table(["cluster", "rows", "share"], rows, numbers=3)
+
+
+@contextmanager
+def _open_data(
+    saved: Saved,
+    where: Sequence[str],
+    text: TextFormat,
+    label: str | None,
+    missing: MissingRule | None,
+    screen: Screen,
+) -> Iterator[Data]:
+    """The rows of some files, made into numbers as those of the fit were."""
+    with open_tables(where, text) as tables:
+        if label is not None and label not in tables[0].schema.names:
+            raise UsageError(f"{tables[0].name}: there is no column {label!r}")
+        columns = _columns_of(saved, tables, screen)
+        if missing is not None:
+            fill = tuple(saved.model.tree_.mean[0].tolist()) if missing == "mean" else None
+            columns = replace(columns, missing=missing, fill=fill)
+        yield Data(tables, columns, label, screen)
+
+
+def _columns_of(saved: Saved, tables: Sequence[Any], screen: Screen) -> Columns:
+    """The columns that the model was fitted on; if it has neither notes nor names, the columns of numbers."""
+    if saved.notes is not None and "columns" in saved.notes:
+        return Columns.from_dict(saved.notes["columns"])
+    names = getattr(saved.model, "feature_names_in_", None)
+    if names is not None:
+        return Columns(tuple(map(str, names)), {})
+    columns = choose_columns(tables, warn=screen.warn)
+    n_features = saved.model.n_features_in_
+    if len(columns.used) != n_features:
+        raise DataError(
+            f"{tables[0].name} has {len(columns.used)} columns of numbers, and the model was fitted on {n_features}"
+        )
+    return columns
+
+
+def _coarser(tree: HyperplaneTree, n_clusters: int | None) -> HyperplaneTree:
+    if n_clusters is None:
+        return tree
+    if n_clusters > tree.n_clusters:
+        raise UsageError(
+            f"--clusters {n_clusters}: the model has {tree.n_clusters}, fewer can be taken from it, not more"
+        )
+    return tree.cut_to(n_clusters)
+
+
+def _names(model: Any) -> list[str]:
+    names = getattr(model, "feature_names_in_", None)
+    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)

@@ -1,0 +1,94 @@
+"""What the commands find, written to files and told to the user."""
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ravine.cli._data import Data
+from ravine.cli._screen import Screen
+from ravine.files import written_whole
+from ravine.io import LabelWriter, label_kind
+from ravine.metrics import contingency_scores
+from ravine.report import Gatherer, Rows, describe_clusters
+from ravine.tree import HyperplaneTree
+from ravine.tree._text import counted
+
+MOST_SHOWN = 40
+"""Clusters in the table that is printed."""
+
+
+def check_places(out: str | None, *paths: Path | None) -> None:
+    """Find out before the work begins whether the files can be written."""
+    if out is not None:
+        label_kind(out)
+    for path in (None if out in (None, "-") else Path(str(out)), *paths):
+        if path is not None:
+            if path.is_dir():
+                raise IsADirectoryError(21, "this is a folder", str(path))
+            try:
+                tempfile.TemporaryFile(dir=path.parent).close()
+            except OSError as error:
+                raise type(error)(error.errno, error.strerror, str(path.parent)) from None
+
+
+@contextmanager
+def labels_file(out: str | None) -> Iterator[LabelWriter | None]:
+    """Where labels go: nowhere, to standard output, or to a file that is there when all of them are written."""
+    if out is None:
+        yield None
+    elif out == "-":
+        with LabelWriter(None, ".csv") as writer:
+            yield writer
+    else:
+        with written_whole(out) as place, LabelWriter(place, label_kind(out)) as writer:
+            yield writer
+
+
+def label_rows(tree: HyperplaneTree, data: Data, out: str | None) -> Rows:
+    """Label all rows, write the labels where they are wanted, and gather what tables and pages show."""
+    gatherer, n_rows = Gatherer(tree), 0
+    with labels_file(out) as writer:
+        for block in data.blocks("labelling", with_label=True):
+            labels = gatherer.add(block.X, block.label, numbers=n_rows + np.flatnonzero(block.kept))
+            n_rows += len(block.kept)
+            if writer is not None:
+                writer.add(labels, block.kept)
+    return gatherer.rows()
+
+
+def show_clusters(
+    model: Any, rows: Rows, method: str, seconds: float, files: Mapping[str, str | Path | None], screen: Screen
+) -> None:
+    """Print the clusters, how well they agree with the labels, and which files were written."""
+    written = {what: str(path) for what, path in files.items() if path is not None}
+    clusters = describe_clusters(model, rows)
+    scores = None if rows.contingency is None else contingency_scores(rows.contingency)
+    n_columns = len(model.feature_names_in_)
+    screen.result(
+        {
+            "method": method,
+            "n_clusters": model.n_clusters_,
+            "n_rows": rows.n_rows,
+            "n_columns": n_columns,
+            "seconds": round(seconds, 3),
+            "clusters": clusters,
+            "scores": scores,
+            "files": written,
+        }
+    )
+    found, of, across = counted(len(clusters), "cluster"), counted(rows.n_rows, "row"), counted(n_columns, "column")
+    screen.say(f"{found} in {of} × {across} by {method}, {seconds:.1f} s\n")
+    table = [[str(c["cluster"]), f"{c['rows']:,}", f"{c['share']:.1%}", c["sets_apart"]] for c in clusters[:MOST_SHOWN]]
+    screen.table(["cluster", "rows", "share", "what sets it apart"], table, numbers=3)
+    if len(clusters) > MOST_SHOWN:
+        screen.say(f"and {len(clusters) - MOST_SHOWN} more")
+    if scores is not None:
+        screen.say("\nagainst the labels: " + ", ".join(f"{name} {score:.3f}" for name, score in scores.items()))
+    if written:
+        screen.say("\nwritten: " + ", ".join(f"{what} {path}" for what, path in written.items()))
+    else:
+        screen.say("\nnothing was written: --out labels.csv, --model model.ravine and --report report.html do")

@@ -1,0 +1,152 @@
+"""What the user sees: results on standard output, the rest on standard error, progress on a terminal only."""
+
+import json
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+PATIENCE = 2.0
+"""Seconds before a bar is shown."""
+
+PIPE_WIDTH = 120
+
+
+class Screen:
+    """Where results, warnings and progress go.
+
+    Parameters
+    ----------
+    quiet : bool
+        Errors only.
+    as_json : bool
+        One JSON object on standard output instead of words.
+    results_to_stderr : bool
+        Standard output is wanted for something else.
+    """
+
+    def __init__(self, quiet: bool = False, as_json: bool = False, results_to_stderr: bool = False) -> None:
+        self.quiet = quiet
+        self.as_json = as_json
+        stream = sys.stderr if results_to_stderr else sys.stdout
+        self._out = Console(file=stream, highlight=False, width=None if stream.isatty() else PIPE_WIDTH)
+        self._err = Console(stderr=True, highlight=False)
+
+    def say(self, text: str) -> None:
+        """A line of the result."""
+        if not (self.quiet or self.as_json):
+            self._out.print(text, markup=False, soft_wrap=True)
+
+    def table(self, head: list[str], rows: list[list[str]], numbers: int) -> None:
+        """A table of the result, its first `numbers` columns set to the right."""
+        if self.quiet or self.as_json:
+            return
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for j, name in enumerate(head):
+            table.add_column(name, justify="right" if j < numbers else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row))
+        self._out.print(table)
+
+    def result(self, record: dict[str, Any]) -> None:
+        """The whole result, for machines."""
+        if self.as_json:
+            print(json.dumps(record, allow_nan=False, ensure_ascii=False), file=self._out.file)
+
+    def warn(self, text: str) -> None:
+        """Something that the user should know but that is no error."""
+        if not self.quiet:
+            self._err.print(f"warning: {text}", markup=False, soft_wrap=True)
+
+    @contextmanager
+    def warnings_in_a_line(self) -> Iterator[None]:
+        """Show what is said through Python's warnings as lines, each once."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        for text in dict.fromkeys(" ".join(str(w.message).split()) for w in caught):
+            self.warn(text)
+
+    @contextmanager
+    def progress(self, what: str, total: float | None, unit: str = "rows") -> Iterator["Meter"]:
+        """Something to be told of every step; a bar comes up on a terminal if it takes long.
+
+        Parameters
+        ----------
+        what : str
+            What is being done.
+        total : float, optional
+            Steps in all.
+        unit : str
+            What is counted beside the bar.
+        """
+        if self.quiet or not self._err.is_terminal:
+            yield Meter()
+            return
+        count = TextColumn("{task.fields[done]:,} " + unit)
+        columns = (TextColumn("{task.description}"), BarColumn(), count, _Speed(unit), TimeElapsedColumn(), _Left())
+        bar = Progress(*columns, console=self._err, transient=True)
+        timer = threading.Timer(PATIENCE, bar.start)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield Meter(bar, bar.add_task(what, total=total, done=0))
+        finally:
+            timer.cancel()
+            timer.join()
+            bar.stop()
+
+
+class Meter:
+    """Moves a bar, where there is one.
+
+    Parameters
+    ----------
+    bar : Progress, optional
+    task : TaskID, optional
+    """
+
+    def __init__(self, bar: Progress | None = None, task: TaskID = TaskID(0)) -> None:  # noqa: B008 — a number
+        self._bar = bar
+        self._task = task
+
+    def step(self, n_steps: float) -> None:
+        """Move on."""
+        if self._bar is not None:
+            self._bar.advance(self._task, n_steps)
+
+    def count(self, n: int) -> None:
+        """So many more are done."""
+        if self._bar is not None:
+            self._bar.update(self._task, done=self._bar.tasks[self._task].fields["done"] + n)
+
+
+class _Speed(ProgressColumn):
+    """How many are done in a second."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def render(self, task: Task) -> Text:
+        """Since the start."""
+        speed = task.fields["done"] / task.elapsed if task.elapsed else 0.0
+        return Text(f"{speed:,.0f} {self._unit}/s" if speed >= 10 else f"{speed:.1f} {self._unit}/s")
+
+
+class _Left(ProgressColumn):
+    """Time left, where the end is known."""
+
+    def render(self, task: Task) -> Text:
+        """In minutes and seconds."""
+        if task.time_remaining is None:
+            return Text("")
+        minutes, seconds = divmod(int(task.time_remaining), 60)
+        return Text(f"{minutes}:{seconds:02d} left")

@@ -1,0 +1,23 @@
+"""Tables on disk: files of many formats, read in batches by pyarrow and turned into matrices of numbers."""
+
+from ravine.io._columns import Block, Columns, MissingRule, choose_columns, measure_columns, read_blocks
+from ravine.io._errors import DataError, UsageError
+from ravine.io._labels import LabelWriter, label_kind
+from ravine.io._table import Table, TextFormat, find_files, open_tables
+
+__all__ = [
+    "Block",
+    "Columns",
+    "DataError",
+    "LabelWriter",
+    "MissingRule",
+    "Table",
+    "TextFormat",
+    "UsageError",
+    "choose_columns",
+    "find_files",
+    "label_kind",
+    "measure_columns",
+    "open_tables",
+    "read_blocks",
+]

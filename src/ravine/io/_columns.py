@@ -1,0 +1,285 @@
+"""From the columns of a table to a matrix: which are used, how words become numbers, what is done where values lack."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ravine.io._errors import DataError, UsageError
+from ravine.io._table import OnBytes, Table, listed
+from ravine.matrix import Floats
+
+MissingRule = Literal["error", "drop", "mean"]
+
+MOST_CATEGORIES = 100
+"""Different words of a column that can be encoded; a column with more is text, or numbers the rows."""
+
+Warn = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How a matrix is made from a table.
+
+    Attributes
+    ----------
+    used : tuple of str
+        Columns of the table, in its order.
+    categories : mapping from str to tuple of str
+        The words of the columns that are not numbers. Each word becomes a column of zeros and ones.
+    missing : {"error", "drop", "mean"}
+        What is done with rows that lack a value or have an infinite one.
+    fill : tuple of float, optional
+        What stands for a value that is lacking, for each column of the matrix.
+    single : bool
+        Whether float32 holds all the numbers.
+    """
+
+    used: tuple[str, ...]
+    categories: Mapping[str, tuple[str, ...]]
+    missing: MissingRule = "error"
+    fill: tuple[float, ...] | None = None
+    single: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of the matrix."""
+        return [name for column in self.used for name in self._names_of(column)]
+
+    @property
+    def dtype(self) -> type[np.floating[Any]]:
+        """Type of the matrix."""
+        return np.float32 if self.single else np.float64
+
+    def _names_of(self, column: str) -> list[str]:
+        return [f"{column}={word}" for word in self.categories[column]] if column in self.categories else [column]
+
+    def matrix(self, batch: pa.RecordBatch) -> Floats:
+        """The numbers of a batch that has the columns used; NaN where a value lacks."""
+        X = np.empty((batch.num_rows, len(self.names)), dtype=self.dtype)
+        j = 0
+        for column in self.used:
+            values = batch.column(column)
+            words = self.categories.get(column)
+            if words is None:
+                X[:, j] = _numbers(values, column)
+                j += 1
+                continue
+            X[:, j : j + len(words)] = _indicators(values, words)
+            j += len(words)
+        return X
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for the notes of a saved model."""
+        return {
+            "used": list(self.used),
+            "categories": {column: list(words) for column, words in self.categories.items()},
+            "missing": self.missing,
+            "fill": None if self.fill is None else list(self.fill),
+            "single": self.single,
+        }
+
+    @classmethod
+    def from_dict(cls, record: Any) -> "Columns":
+        """From what `to_dict` gave; ValueError where it is something else."""
+        try:
+            used = tuple(str(name) for name in record["used"])
+            categories = {str(c): tuple(map(str, words)) for c, words in record["categories"].items()}
+            fill = None if record["fill"] is None else tuple(map(float, record["fill"]))
+            columns = cls(used, categories, record["missing"], fill, bool(record["single"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the notes on the columns are damaged: {error!r}") from None
+        if columns.missing not in get_args(MissingRule) or (fill is not None and len(fill) != len(columns.names)):
+            raise ValueError("the notes on the columns are damaged")
+        return columns
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_kept, n_columns)
+    kept : ndarray of bool of shape (n_rows,)
+        Which rows of the table are in `X`.
+    label : list, optional
+        Of the rows in `X`, where the table has a column of labels.
+    """
+
+    X: Floats
+    kept: Any
+    label: list[Any] | None = None
+
+
+def choose_columns(
+    tables: Sequence[Table],
+    *,
+    only: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    label: str | None = None,
+    encode: bool = False,
+    missing: MissingRule = "error",
+    warn: Warn,
+) -> Columns:
+    """The columns of the first table that are numbers or truth values, and with `encode` also words.
+
+    What is left out is said through `warn`. Words are not known yet, `measure_columns` finds them.
+    """
+    table = tables[0]
+    schema = table.schema
+    for name in (*only, *drop, *(() if label is None else (label,))):
+        if name not in schema.names:
+            raise UsageError(f"{table.name}: there is no column {name!r}; there are {listed(schema.names)}")
+    wanted = [f for f in schema if (not only or f.name in only) and f.name not in drop and f.name != label]
+    numbers = [f.name for f in wanted if _is_numeric(f.type)]
+    words = [f.name for f in wanted if encode and _is_text(f.type)]
+    left_out = [f.name for f in wanted if f.name not in numbers and f.name not in words]
+    if left_out:
+        remedy = "" if encode else "; --encode turns words into columns of zeros and ones"
+        warn(f"left out, not numbers: {listed(left_out)}{remedy}")
+    if not numbers and not words:
+        raise DataError(
+            f"{table.name}: no column of numbers among {listed(schema.names)}: are --delimiter and --decimal right?"
+        )
+    single = not words and all(_fits_single(f.type) for f in wanted if f.name in numbers)
+    used = tuple(f.name for f in wanted if f.name in numbers or f.name in words)
+    return Columns(used, dict.fromkeys(words, ()), missing, single=single)
+
+
+def measure_columns(tables: Sequence[Table], columns: Columns, on_rows: Callable[[int], None]) -> Columns:
+    """The same with the words of each column and the means that stand for values which are lacking, in one pass."""
+    if not columns.categories and columns.missing != "mean":
+        return columns
+    words: dict[str, dict[str, int]] = {column: {} for column in columns.categories}
+    numbers = [name for name in columns.used if name not in words]
+    count, total, n_rows = np.zeros(len(numbers)), np.zeros(len(numbers)), 0
+    for table in tables:
+        for batch in table.batches(columns.used):
+            n_rows += batch.num_rows
+            on_rows(batch.num_rows)
+            for column, seen in words.items():
+                for entry in pc.value_counts(_as_text(batch.column(column)).drop_null()):
+                    word = entry["values"].as_py()
+                    seen[word] = seen.get(word, 0) + entry["counts"].as_py()
+                if len(seen) > MOST_CATEGORIES:
+                    raise DataError(
+                        f"{table.name}: column {column!r} has more than {MOST_CATEGORIES} different words: "
+                        f"leave it out with --drop {column}"
+                    )
+            X = np.column_stack([np.empty((batch.num_rows, 0)), *(_numbers(batch.column(c), c) for c in numbers)])
+            known = np.isfinite(X)
+            count += known.sum(axis=0)
+            total += np.where(known, X, 0.0).sum(axis=0)
+    mean = dict(zip(numbers, total / np.maximum(count, 1), strict=True))
+    fill = []
+    for column in columns.used:
+        if column in words:
+            known_words = sum(words[column].values())
+            fill += [words[column][word] / max(known_words, 1) for word in sorted(words[column])]
+        else:
+            fill.append(mean[column])
+    categories = {column: tuple(sorted(seen)) for column, seen in words.items()}
+    return replace(columns, categories=categories, fill=tuple(fill) if columns.missing == "mean" else None)
+
+
+def read_blocks(
+    tables: Sequence[Table],
+    columns: Columns,
+    label: str | None = None,
+    on_rows: Callable[[int], None] | None = None,
+    on_bytes: OnBytes | None = None,
+) -> Iterator[Block]:
+    """The rows of all tables, some at a time.
+
+    With ``missing="error"`` the first row that lacks a value ends the reading, once all such rows have been counted.
+    """
+    wanted = [*columns.used, *([label] if label is not None and label not in columns.used else [])]
+    names = columns.names
+    first, n_bad, n_seen, n_kept = "", 0, 0, 0
+    for table in tables:
+        for batch in table.batches(wanted, on_bytes):
+            X = columns.matrix(batch)
+            known = np.isfinite(X)
+            whole = known.all(axis=1)
+            if not whole.all():
+                if columns.missing == "error" and not n_bad:
+                    first = _where(table, n_seen, whole, known, X, names)
+                n_bad += int((~whole).sum())
+            n_seen += batch.num_rows
+            if on_rows is not None:
+                on_rows(batch.num_rows)
+            if columns.missing == "error" and n_bad:
+                continue
+            if columns.fill is not None:
+                X = np.where(known, X, np.array(columns.fill, dtype=X.dtype))
+                whole = np.ones(len(X), dtype=bool)
+            n_kept += int(whole.sum())
+            classes = None if label is None else _labels(batch.column(label), whole)
+            yield Block(X if whole.all() else X[whole], whole, classes)
+    if columns.missing == "error" and n_bad:
+        rows = f"{n_bad:,} rows have" if n_bad > 1 else "1 row has"
+        raise DataError(
+            f"{rows} missing or infinite values, first {first}: --missing drop leaves such rows out, --missing mean "
+            "puts the column's mean there"
+        )
+    if n_seen == 0:
+        raise DataError(f"{listed([table.name for table in tables], 3)}: there are no rows")
+    if n_kept == 0:
+        raise DataError(
+            "every row lacks a value: --missing mean puts the column's mean there, --drop leaves columns out"
+        )
+
+
+def _where(table: Table, n_before: int, whole: Any, known: Any, X: Floats, names: list[str]) -> str:
+    row = int(np.argmin(whole))
+    column = int(np.argmin(known[row]))
+    what = "no known value" if np.isnan(X[row, column]) else "an infinite value"
+    return f"row {n_before + row} (rows count from 0) of {table.name}, {what} in column {names[column]!r}"
+
+
+def _labels(values: Any, kept: Any) -> list[Any]:
+    """Classes of the rows kept; whole numbers are such also where the file was read as floating-point numbers."""
+    classes = values.to_pylist()
+    if pa.types.is_floating(values.type):
+        classes = [int(value) if value is not None and value.is_integer() else value for value in classes]
+    return classes if kept.all() else [value for value, keep in zip(classes, kept.tolist(), strict=True) if keep]
+
+
+def _numbers(values: Any, column: str) -> Floats:
+    try:
+        return np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    except pa.ArrowException:
+        raise DataError(f"column {column!r} has values of type {values.type}, numbers are needed") from None
+
+
+def _indicators(values: Any, words: Sequence[str]) -> Floats:
+    """One column for each word, 1 where it stands; NaN where there is no word, or one that is not known."""
+    place = pc.index_in(_as_text(values), value_set=pa.array(words, pa.string()), skip_nulls=True)
+    index = np.asarray(pc.fill_null(place, -1).to_numpy(zero_copy_only=False))
+    out = (index[:, np.newaxis] == np.arange(len(words))).astype(np.float64)
+    out[index < 0] = np.nan
+    return out
+
+
+def _as_text(values: Any) -> Any:
+    values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+    return values.cast(pa.string())
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
+    return any(is_kind(kind) for is_kind in numeric)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return any(is_kind(kind) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def _fits_single(kind: pa.DataType) -> bool:
+    small = (pa.types.is_float32, pa.types.is_float16, pa.types.is_boolean, pa.types.is_int8, pa.types.is_uint8)
+    return any(is_kind(kind) for is_kind in (*small, pa.types.is_int16, pa.types.is_uint16))

@@ -1,0 +1,65 @@
+"""The labels of a table as a file: a line for each row of the data, with its number and its cluster."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from ravine.io._errors import UsageError
+from ravine.matrix import Ints
+
+SCHEMA = pa.schema([("row", pa.int64()), ("cluster", pa.int32())])
+KINDS = (".csv", ".parquet")
+
+
+class LabelWriter:
+    """Writes labels batch by batch; a row that was left out has no cluster.
+
+    Parameters
+    ----------
+    path : Path or None
+        None is standard output.
+    kind : {".csv", ".parquet"}
+    """
+
+    def __init__(self, path: Path | None, kind: str) -> None:
+        self._path = path
+        self._kind = kind
+        self._n_rows = 0
+        self._writer: Any = None
+
+    def add(self, labels: Ints, kept: Any) -> None:
+        """Clusters of the rows that were kept among the next rows."""
+        cluster = np.zeros(len(kept), dtype=np.int32)
+        cluster[kept] = labels
+        number = np.arange(self._n_rows, self._n_rows + len(kept))
+        self._n_rows += len(kept)
+        columns = [pa.array(number), pa.array(cluster, mask=~kept)]
+        if self._writer is None:  # nothing is written before there is something to write
+            self._writer = self._open()
+        self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
+
+    def _open(self) -> Any:
+        target: Any = sys.stdout.buffer if self._path is None else self._path
+        if self._kind == ".parquet":
+            return pa.parquet.ParquetWriter(target, SCHEMA)
+        return pa.csv.CSVWriter(target, SCHEMA, write_options=pa.csv.WriteOptions(quoting_header="none"))
+
+    def __enter__(self) -> "LabelWriter":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+def label_kind(path: str) -> str:
+    """How labels are written to a file of this name."""
+    suffix = Path(path).suffix.lower()
+    if path != "-" and suffix not in KINDS:
+        raise UsageError(f"--out {path}: labels are written as {' or '.join(KINDS)}, or to standard output by -")
+    return suffix if path != "-" else ".csv"

@@ -1,0 +1,422 @@
+"""Files of a table, each read in batches by pyarrow: CSV, TSV, JSON lines, Parquet, Arrow and NumPy arrays.
+
+The types of the columns are those of a file's first block; whole numbers are read as floating-point ones, so that a
+fraction further down is no surprise.
+"""
+
+import codecs
+import csv
+import glob
+import io
+import os
+import re
+import shutil
+import sys
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from ravine.io._errors import DataError, UsageError
+
+BATCH_ROWS, BATCH_CELLS = 1 << 16, 1 << 21
+"""Rows of a batch, and numbers in it where the columns are many."""
+
+DELIMITERS = (",", "\t", ";", "|")
+
+SUFFIXES = {
+    ".csv": "csv",
+    ".txt": "csv",
+    ".data": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".npy": "npy",
+}
+COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4")
+MAGIC = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",
+    b"\x93NUMPY": "npy",
+    b"{": "json",
+}
+
+MISSING = ["", "?", "NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None"]
+"""What stands for no value in a text file."""
+
+REMEDIES = {
+    "UTF8": "say which --encoding the text has, for instance latin-1",
+    "Expected": "mend that line, or say the right --delimiter",
+    "conversion error": "mend that value, or leave the column out with --drop",
+    "changed from": "each line must be one JSON object, with values of one kind in each field",
+    "Invalid value": "each line must be one JSON object",
+}
+"""What to do about complaints of pyarrow."""
+
+OnBytes = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How a text file is written.
+
+    Attributes
+    ----------
+    delimiter : str, optional
+        Default: that of the characters , ; | and tab which the first line has most of.
+    decimal : str
+    header : bool, optional
+        Whether the first line has the names of the columns. Default: unless all of it are numbers.
+    encoding : str
+    """
+
+    delimiter: str | None = None
+    decimal: str = "."
+    header: bool | None = None
+    encoding: str = "utf-8"
+
+
+class Table(ABC):
+    """One file with rows and named columns.
+
+    Parameters
+    ----------
+    path : Path
+    name : str, optional
+        What the file is called in messages; default: its path.
+    """
+
+    def __init__(self, path: Path, name: str | None = None) -> None:
+        self.path = path
+        self.name = str(path) if name is None else name
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+        with self._complaining():
+            schema = self._read_schema()
+        twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+        if twice:
+            raise DataError(f"{self.name}: the column name {twice[0]!r} stands twice: give each its own name")
+        return schema
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, where the file says so."""
+        return None
+
+    def batches(self, columns: Sequence[str], on_bytes: OnBytes | None = None) -> Iterator[pa.RecordBatch]:
+        """These columns, some rows at a time; `on_bytes` is told how far in the file one has come."""
+        lacking = [name for name in columns if name not in self.schema.names]
+        if lacking:
+            raise DataError(f"{self.name}: there is no column {lacking[0]!r}; there are {listed(self.schema.names)}")
+        rows = max(min(BATCH_ROWS, BATCH_CELLS // max(len(columns), 1)), 1)
+        with self._complaining():
+            for batch in self._read(list(columns), on_bytes):
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows)
+
+    @abstractmethod
+    def _read_schema(self) -> pa.Schema: ...
+
+    @abstractmethod
+    def _read(self, columns: list[str], on_bytes: OnBytes | None) -> Iterator[pa.RecordBatch]: ...
+
+    @contextmanager
+    def _complaining(self) -> Iterator[None]:
+        """What pyarrow complains of, in one line that names the file."""
+        try:
+            yield
+        except (DataError, UsageError):
+            raise
+        except UnicodeDecodeError as error:
+            raise DataError(f"{self.name}: {_not_text(error)}") from None
+        except (pa.ArrowException, ValueError, EOFError) as error:
+            raise DataError(f"{self.name}: {self._plain(str(error))}") from None
+        except OSError as error:
+            if error.errno is not None:  # of the system, not of what the file contains
+                raise
+            raise DataError(f"{self.name}: {self._plain(str(error))}") from None
+
+    def _plain(self, message: str) -> str:
+        """A message of pyarrow in one line, and what to do where that is known."""
+        line = message.strip().split("\n")[0].removesuffix(".")[:200]
+        if "Empty" in line:
+            return "the file is empty"
+        return next((f"{line}: {remedy}" for sign, remedy in REMEDIES.items() if sign in line), line)
+
+
+class _Text(Table):
+    """A file of lines."""
+
+    def __init__(self, path: Path, text: TextFormat, name: str | None = None) -> None:
+        super().__init__(path, name)
+        self.text = text
+
+    @contextmanager
+    def _opened(self, on_bytes: OnBytes | None = None) -> Iterator[Any]:
+        with open(self.path, "rb") as raw:
+            counted = raw if on_bytes is None else _Counted(raw, on_bytes)
+            stream = pa.PythonFile(counted, mode="r")
+            suffix = self.path.suffix
+            compression = {".gz": "gzip"}.get(suffix, suffix[1:]) if suffix in COMPRESSIONS else None
+            yield pa.CompressedInputStream(stream, compression) if compression else stream
+
+    @cached_property
+    def _types(self) -> dict[str, pa.DataType]:
+        """Numbers are read as float64; a column without any value in the first block is taken to be of numbers."""
+        numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
+        return {f.name: pa.float64() if any(is_kind(f.type) for is_kind in numbers) else f.type for f in self.schema}
+
+
+class _Csv(_Text):
+    def _plain(self, message: str) -> str:
+        line = re.sub(r"^CSV parse error: ", "", message).replace("Row #", "line ")
+        number = re.match(r"In CSV column #(\d+): ", line)
+        if number:
+            line = f"column {self.schema.names[int(number[1])]!r}, {line[number.end() :]}"
+        return super()._plain(line)
+
+    @cached_property
+    def _start(self) -> tuple[str, bool, list[str]]:
+        """Delimiter, whether there is a header, and the fields of the first line."""
+        with self._opened() as stream:
+            head = stream.read(1 << 16)
+        if not head.strip():
+            raise DataError(f"{self.name}: the file is empty")
+        encoding = "utf-8-sig" if self.text.encoding.lower() in ("utf-8", "utf8") else self.text.encoding
+        try:
+            lines = io.StringIO(codecs.getincrementaldecoder(encoding)().decode(head))
+        except LookupError:
+            raise UsageError(f"there is no encoding {self.text.encoding!r}; latin-1 and cp1252 are some") from None
+        line = next(line for line in lines if line.strip())
+        delimiter = self.text.delimiter or max(DELIMITERS, key=line.count)
+        fields = next(csv.reader([line.rstrip("\r\n")], delimiter=delimiter))
+        header = not all(map(self._is_number, fields)) if self.text.header is None else self.text.header
+        return delimiter, header, fields
+
+    def _is_number(self, field: str) -> bool:
+        try:
+            float(field.strip().replace(self.text.decimal, "."))
+        except ValueError:
+            return field.strip() in MISSING
+        return True
+
+    def _options(self, columns: list[str] | None) -> dict[str, Any]:
+        delimiter, header, fields = self._start
+        names = None if header else [f"x{j}" for j in range(len(fields))]
+        types = None if columns is None else {name: self._types[name] for name in columns}
+        return {
+            "read_options": pa.csv.ReadOptions(use_threads=False, column_names=names, encoding=self.text.encoding),
+            "parse_options": pa.csv.ParseOptions(delimiter=delimiter),
+            "convert_options": pa.csv.ConvertOptions(
+                column_types=types,
+                include_columns=columns,
+                null_values=MISSING,
+                strings_can_be_null=True,
+                decimal_point=self.text.decimal,
+            ),
+        }
+
+    def _read_schema(self) -> pa.Schema:
+        with self._opened() as stream, pa.csv.open_csv(stream, **self._options(None)) as reader:
+            return reader.schema
+
+    def _read(self, columns: list[str], on_bytes: OnBytes | None) -> Iterator[pa.RecordBatch]:
+        with self._opened(on_bytes) as stream, pa.csv.open_csv(stream, **self._options(columns)) as reader:
+            yield from reader
+
+
+class _JsonLines(_Text):
+    def _read_schema(self) -> pa.Schema:
+        with self._opened() as stream:
+            return pa.json.open_json(stream).schema
+
+    def _read(self, columns: list[str], on_bytes: OnBytes | None) -> Iterator[pa.RecordBatch]:
+        schema = pa.schema([(name, self._types[name]) for name in columns])
+        options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+        with self._opened(on_bytes) as stream:
+            for batch in pa.json.open_json(stream, parse_options=options):
+                yield batch.select(columns)
+
+
+class _Parquet(Table):
+    def _open(self) -> Any:
+        # Buffered ahead, all columns that were read would stay in memory until the file is closed.
+        return pa.parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20)
+
+    def _read_schema(self) -> pa.Schema:
+        with self._open() as file:
+            return file.schema_arrow
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, from the file's footer."""
+        with self._complaining(), self._open() as file:
+            return int(file.metadata.num_rows)
+
+    def _read(self, columns: list[str], on_bytes: OnBytes | None) -> Iterator[pa.RecordBatch]:
+        with self._open() as file:
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns, use_threads=False):
+                yield batch.select(columns)
+
+
+class _Arrow(Table):
+    @contextmanager
+    def _open(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+        with pa.memory_map(str(self.path)) as source:
+            if source.read(6) == b"ARROW1":
+                reader = pa.ipc.open_file(source)
+                yield reader.schema, (reader.get_batch(i) for i in range(reader.num_record_batches))
+            else:
+                source.seek(0)
+                stream = pa.ipc.open_stream(source)
+                yield stream.schema, stream
+
+    def _read_schema(self) -> pa.Schema:
+        with self._open() as (schema, _):
+            return schema
+
+    def _read(self, columns: list[str], on_bytes: OnBytes | None) -> Iterator[pa.RecordBatch]:
+        with self._open() as (_, batches):
+            for batch in batches:
+                yield batch.select(columns)
+
+
+class _Npy(Table):
+    @cached_property
+    def _array(self) -> Any:
+        array = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        if array.ndim == 1:
+            array = array[:, np.newaxis]
+        if array.ndim != 2 or array.dtype.kind not in "biuf":
+            raise DataError(
+                f"{self.name}: the array is of type {array.dtype} and has {array.ndim} dimensions: rows and columns of "
+                "numbers are needed"
+            )
+        return array
+
+    def _read_schema(self) -> pa.Schema:
+        dtype = pa.from_numpy_dtype(self._array.dtype)
+        return pa.schema([(f"x{j}", dtype) for j in range(self._array.shape[1])])
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, from the array's shape."""
+        with self._complaining():
+            return len(self._array)
+
+    def _read(self, columns: list[str], on_bytes: OnBytes | None) -> Iterator[pa.RecordBatch]:
+        numbers = [int(name[1:]) for name in columns]
+        step = max(BATCH_CELLS // max(len(columns), 1), 1)
+        for start in range(0, len(self._array), step):
+            rows = np.asarray(self._array[start : start + step])
+            yield pa.RecordBatch.from_arrays([pa.array(np.ascontiguousarray(rows[:, j])) for j in numbers], columns)
+
+
+class _Counted(io.RawIOBase):
+    """A file that tells how many bytes were read of it."""
+
+    def __init__(self, raw: Any, on_bytes: OnBytes) -> None:
+        self._raw = raw
+        self._on_bytes = on_bytes
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._raw.read(size)
+        self._on_bytes(len(data))
+        return data
+
+
+@contextmanager
+def open_tables(where: Sequence[str], text: TextFormat | None = None) -> Iterator[list[Table]]:
+    """The tables of files, folders and patterns; ``-`` is standard input.
+
+    What comes by standard input is kept in a temporary file, for it is read more than once.
+    """
+    text = text or TextFormat()
+    with tempfile.TemporaryDirectory(prefix="ravine-") as folder:
+        tables = []
+        for place in where:
+            if place == "-":
+                spool = Path(folder) / "stdin"
+                with open(spool, "wb") as file:
+                    shutil.copyfileobj(sys.stdin.buffer, file)
+                tables.append(_open_table(spool, text, "standard input"))
+            else:
+                tables += [_open_table(path, text) for path in find_files(place)]
+        yield tables
+
+
+def find_files(place: str) -> list[Path]:
+    """The file, the files of a folder, or those that a pattern stands for, in the order of their names."""
+    path = Path(place)
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if _suffix(file) in SUFFIXES and not _is_hidden(file, path))
+        if not files:
+            raise UsageError(f"{place}: the folder has no file of a known kind ({', '.join(SUFFIXES)})")
+        return files
+    if path.exists():
+        return [path]
+    files = [Path(name) for name in sorted(glob.glob(place, recursive=True)) if os.path.isfile(name)]
+    if not files:
+        raise UsageError(f"{place}: there is no such file")
+    return files
+
+
+def _open_table(path: Path, text: TextFormat, name: str | None = None) -> Table:
+    kind = SUFFIXES.get(_suffix(path)) or _sniff(path)
+    if _suffix(path) in (".tsv", ".tab") and text.delimiter is None:
+        text = TextFormat("\t", text.decimal, text.header, text.encoding)
+    if kind == "csv":
+        return _Csv(path, text, name)
+    if kind == "json":
+        return _JsonLines(path, text, name)
+    if kind == "parquet":
+        return _Parquet(path, name)
+    return _Arrow(path, name) if kind == "arrow" else _Npy(path, name)
+
+
+def _suffix(path: Path) -> str:
+    name = path.with_suffix("") if path.suffix in COMPRESSIONS else path
+    return name.suffix.lower()
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+
+
+def _sniff(path: Path) -> str:
+    with open(path, "rb") as file:
+        head = file.read(512)
+    return next((kind for magic, kind in MAGIC.items() if head.lstrip(b" \r\n\t").startswith(magic)), "csv")
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """The first names, and how many more there are."""
+    shown = ", ".join(map(str, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def _not_text(error: UnicodeDecodeError) -> str:
+    return f"the text is not {error.encoding}: say which --encoding it has, for instance latin-1"

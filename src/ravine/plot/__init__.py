@@ -1,0 +1,16 @@
+"""Pictures of a fitted tree, drawn with matplotlib from the attributes that a user can read.
+
+A tree keeps no rows. Where rows are drawn they are given: those of `fit` or any others with the same columns.
+"""
+
+try:
+    import matplotlib  # noqa: F401
+except ImportError as error:
+    raise ImportError("pictures need matplotlib: pip install 'ravine[plot]'") from error
+
+from ravine.plot._map import tree
+from ravine.plot._node import density, node
+from ravine.plot._panels import panels
+from ravine.plot._sequence import elbow, path
+
+__all__ = ["density", "elbow", "node", "panels", "path", "tree"]

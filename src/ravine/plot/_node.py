@@ -1,0 +1,143 @@
+"""One cut and the rows around it: their density along the normal, and the rows themselves."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from ravine.cuts.density import normal_bandwidth, projected_density
+from ravine.cuts.principal import spread_across
+from ravine.matrix import Matrix, column_deviations, project
+from ravine.plot._common import LEFT, LINE, RIGHT, new_axes, rows_of_cut, tree_and_names
+from ravine.tree import HyperplaneTree, _map
+from ravine.tree._text import shares_of_cut, shares_of_spread
+
+MOST_POINTS = 2000
+"""Rows of a scatter."""
+
+LONGEST = 40
+"""Letters in the label of an axis."""
+
+DASHES = (0, (3, 2))
+
+
+def density(
+    model: Any,
+    X: ArrayLike,
+    node: int = 0,
+    *,
+    feature_names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw one cut: histogram and density of the node's rows along the normal, and the place of the cut.
+
+    Parameters
+    ----------
+    model : fitted estimator or HyperplaneTree
+    X : array-like or CSR matrix of shape (n_rows, n_features)
+        Rows to draw; those that do not reach the node are left out.
+    node : int, default=0
+        A node that is cut, one of ``tree_.cuts``.
+    feature_names : sequence of str, optional
+        Default: the names that the estimator saw in `fit`, or x0, x1, …
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    tree, names = tree_and_names(model, feature_names)
+    here = rows_of_cut(tree, X, node)
+    ax = new_axes(5, 3) if ax is None else ax
+    draw_density(ax, tree, node, here, names, fontsize=9)
+    ax.set_xlabel("distance to the cut")
+    return ax
+
+
+def node(
+    model: Any,
+    X: ArrayLike,
+    node: int = 0,
+    *,
+    feature_names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the rows of a node: their distance to the cut, and the direction across in which they vary most.
+
+    Parameters
+    ----------
+    model : fitted estimator or HyperplaneTree
+    X : array-like or CSR matrix of shape (n_rows, n_features)
+        Rows to draw; those that do not reach the node are left out, and of many, 2,000 at even steps are drawn.
+    node : int, default=0
+        A node that is cut, one of ``tree_.cuts``.
+    feature_names : sequence of str, optional
+        Default: the names that the estimator saw in `fit`, or x0, x1, …
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    tree, names = tree_and_names(model, feature_names)
+    here = rows_of_cut(tree, X, node)
+    ax = new_axes(5, 4) if ax is None else ax
+    across = spread_across(here, tree.normal[node])
+    distance = project(here, tree.normal[node]) - tree.offset[node]
+    height = np.zeros(len(distance)) if across is None else project(here, across)
+    drawn = np.unique(np.linspace(0, len(distance) - 1, min(len(distance), MOST_POINTS)).astype(np.int64))
+    goes_left = distance < 0
+    for child, side, marker, colour, word in (
+        (tree.left[node], goes_left, "o", LEFT, "left"),
+        (tree.right[node], ~goes_left, "^", RIGHT, "right"),
+    ):
+        shown = drawn[side[drawn]]
+        label = f"{word}: {_clusters_below(tree, child)}, {_map.rows_in_words(side.sum())}"
+        ax.scatter(
+            distance[shown], height[shown], s=14, marker=marker, facecolor=colour, linewidth=0, alpha=0.6, label=label
+        )
+    ax.axvline(0, color=LINE, linestyle=DASHES, linewidth=1)
+    ax.set_xlabel(f"distance to the cut\n{_map.carriers(shares_of_cut(tree, node), names, LONGEST)}")
+    if across is None:
+        ax.set_yticks([])
+        ax.set_ylabel("the rows do not vary across the normal")
+    else:
+        shares = shares_of_spread(across, column_deviations(here))
+        ax.set_ylabel(f"most spread across the normal\n{_map.carriers(shares, names, LONGEST)}")
+    sample = f", {len(drawn):,} of them drawn" if len(drawn) < len(distance) else ""
+    ax.set_title(f"node {node}: {_map.rows_in_words(len(distance))}{sample}", fontsize=10)
+    ax.legend(fontsize=8)
+    return ax
+
+
+def draw_density(ax: Axes, tree: HyperplaneTree, node: int, rows: Matrix, names: list[str], fontsize: float) -> None:
+    """Histogram and density of rows along the normal of a node, under a title that says what carries the cut."""
+    evidence = f", p = {tree.p_value[node]:.1g}" if tree.p_value[node] < 1 else ""
+    title = (
+        f"node {node}: {_map.rows_in_words(rows.shape[0])}{evidence}\n{_map.carriers(shares_of_cut(tree, node), names)}"
+    )
+    ax.set_title(title, fontsize=fontsize, pad=fontsize - 5)
+    ax.set_yticks([])
+    ax.tick_params(labelsize=fontsize - 1, length=2, pad=1)
+    ax.spines[["top", "left", "right"]].set_visible(False)
+    if rows.shape[0] == 0:
+        return
+    distance = project(rows, tree.normal[node]) - tree.offset[node]
+    weights = np.ones(len(distance))
+    bins = np.histogram_bin_edges(distance, bins=min(40, max(8, len(distance) // 5)))
+    height = weights / (len(distance) * (bins[1] - bins[0]))
+    for side, colour in ((distance < 0, LEFT), (distance >= 0, RIGHT)):
+        ax.hist(distance[side], bins=bins.tolist(), weights=height[side], color=colour, alpha=0.55)
+    bandwidth = normal_bandwidth(distance, weights, 1.06)
+    if bandwidth > 0:
+        along = projected_density(distance, weights, bandwidth)
+        ax.plot(along.at(np.arange(len(along.density))), along.density, color=LINE, linewidth=1)
+    ax.axvline(0, color=LINE, linestyle=DASHES, linewidth=1)
+
+
+def _clusters_below(tree: HyperplaneTree, node: int) -> str:
+    below = tree.label[node : tree.end(node)]
+    first, last = below[below >= 0][[0, -1]]
+    return f"cluster {first}" if first == last else f"clusters {first}–{last}"

@@ -1,0 +1,95 @@
+"""The tree as panels: at each cut the rows along its normal, at each leaf what the user draws."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from ravine.matrix import Floats
+from ravine.plot._common import FAINT, as_rows, tree_and_names
+from ravine.plot._node import draw_density
+from ravine.tree import HyperplaneTree, _map
+from ravine.tree._text import counted
+
+PANEL_WIDTH, PANEL_HEIGHT = 1.35, 1.55
+"""Inches of one node."""
+
+DrawLeaf = Callable[[Axes, int], None]
+
+
+def panels(
+    model: Any,
+    X: ArrayLike,
+    *,
+    feature_names: Sequence[str] | None = None,
+    n_clusters: int | None = None,
+    draw_leaf: DrawLeaf | None = None,
+) -> Figure:
+    """Draw the tree from the root down: at each cut, the rows along its normal.
+
+    Parameters
+    ----------
+    model : fitted estimator or HyperplaneTree
+    X : array-like or CSR matrix of shape (n_rows, n_features)
+        Rows to draw.
+    feature_names : sequence of str, optional
+        Default: the names that the estimator saw in `fit`, or x0, x1, …
+    n_clusters : int, optional
+        Draw only the first cuts, down to so many clusters. More than some twenty are hard to read.
+    draw_leaf : callable ``(ax, node) -> None``, optional
+        Draws what a cluster looks like into its panel, for instance its mean image.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+    """
+    tree, names = tree_and_names(model, feature_names)
+    rows = as_rows(X)
+    if n_clusters is not None:
+        tree = tree.cut_to(n_clusters)
+    passes = tree.decision_path(rows).tocsc()
+    column = _map.columns(tree)
+    n_columns, n_levels = tree.n_clusters, int(tree.depth.max()) + 1
+    figure = plt.figure(figsize=(max(PANEL_WIDTH * n_columns, 4.0), PANEL_HEIGHT * n_levels + 0.5))
+    top = 1 - 0.45 / figure.get_figheight()
+    width, height = 1 / n_columns, top / n_levels
+    _draw_edges(figure, tree, (column + 0.5) * width, top - tree.depth.astype(np.float64) * height, 0.79 * height)
+    for node in range(tree.n_nodes):
+        middle, upper = (column[node] + 0.5) * width, top - tree.depth[node] * height
+        panel = min(0.84 * width * (1.0 if tree.is_leaf[node] else 1.5), 0.9)
+        left = min(max(middle - panel / 2, 0.01), 0.99 - panel)
+        ax = figure.add_axes((left, upper - 0.72 * height, panel, 0.56 * height))
+        if tree.is_leaf[node]:
+            _draw_leaf(ax, tree, node, draw_leaf)
+        else:
+            here = rows[passes.indices[passes.indptr[node] : passes.indptr[node + 1]]]
+            draw_density(ax, tree, node, here, names, fontsize=7)
+    title = f"{counted(tree.n_clusters, 'cluster')}, {counted(len(tree.cuts), 'cut')}, {rows.shape[0]:,} rows"
+    figure.suptitle(title, fontsize=11, y=0.995, va="top")
+    return figure
+
+
+def _draw_edges(figure: Figure, tree: HyperplaneTree, x: Floats, y: Floats, drop: float) -> None:
+    """Lines from below a cut's panel, `drop` under its top, to the top of its children's."""
+    behind = figure.add_axes((0, 0, 1, 1))
+    behind.set_axis_off()
+    behind.set(xlim=(0, 1), ylim=(0, 1))
+    for child in range(1, tree.n_nodes):
+        parent = tree.parent[child]
+        behind.plot([x[parent], x[child]], [y[parent] - drop, y[child]], color=FAINT, linewidth=1)
+
+
+def _draw_leaf(ax: Axes, tree: HyperplaneTree, node: int, draw_leaf: DrawLeaf | None) -> None:
+    title = "\n".join(_map.leaf_label(tree, node))
+    ax.set_xticks([])
+    ax.set_yticks([])
+    if draw_leaf is None:
+        ax.spines[:].set_color(FAINT)
+        ax.text(0.5, 0.5, title, ha="center", va="center", fontsize=7, transform=ax.transAxes)
+    else:
+        draw_leaf(ax, node)
+        ax.set_title(title, fontsize=7, pad=2)

@@ -1,0 +1,84 @@
+"""A fitted tree explained to a person, in one HTML file that works without a network.
+
+The counts in it are of all rows given; what is drawn comes from a random sample of them. The same model and rows give
+the same file, to the last byte.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ravine.files import written_whole
+from ravine.report._compare import Compared, write_comparison
+from ravine.report._page import render
+from ravine.report._rows import Gatherer, Rows
+from ravine.report._summary import describe_clusters, summarize, tree_of
+
+__all__ = ["Compared", "Gatherer", "Rows", "describe_clusters", "html", "write", "write_comparison"]
+
+
+def write(
+    model: Any,
+    X: Any,
+    path: str | os.PathLike[str],
+    *,
+    labels: Any = None,
+    feature_names: Sequence[str] | None = None,
+    title: str | None = None,
+) -> Path:
+    """Write the report of a fitted model to a file.
+
+    Parameters
+    ----------
+    model : fitted estimator or HyperplaneTree
+    X : {array-like, sparse matrix} of shape (n_rows, n_features), or Rows
+        Rows to show; those of `fit`, or any others with the same columns. Rows that do not fit in memory are given to a
+        `Gatherer` batch by batch, and what it has gathered is given here.
+    path : path-like
+        An existing file is replaced.
+    labels : sequence of length n_rows, optional
+        Known classes of the rows, to which the clusters are compared.
+    feature_names : sequence of str, optional
+        Default: the names that the estimator saw in `fit`, or x0, x1, …
+    title : str, optional
+
+    Returns
+    -------
+    path : Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from ravine import NCutH, report
+    >>> iris = load_iris()
+    >>> model = NCutH(n_clusters=3).fit(iris.data)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report.write(model, iris.data, folder + "/iris.html", labels=iris.target_names[iris.target]).name
+    'iris.html'
+    """
+    page = html(model, X, labels=labels, feature_names=feature_names, title=title)
+    with written_whole(path) as place:
+        place.write_bytes(page.encode("utf-8"))
+    return Path(path)
+
+
+def html(
+    model: Any,
+    X: Any,
+    *,
+    labels: Any = None,
+    feature_names: Sequence[str] | None = None,
+    title: str | None = None,
+) -> str:
+    """The report of a fitted model as the text of an HTML page; parameters as for `write`."""
+    if isinstance(X, Rows):
+        if labels is not None:
+            raise ValueError("the labels of gathered rows are given to the Gatherer, batch by batch")
+        rows = X
+    else:
+        gatherer = Gatherer(tree_of(model))
+        gatherer.add(X, labels)
+        rows = gatherer.rows()
+    return render(summarize(model, rows, feature_names=feature_names, title=title))

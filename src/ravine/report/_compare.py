@@ -1,0 +1,120 @@
+"""Several clusterings of the same rows on one page: how many clusters, scores, time, agreement, and their trees."""
+
+import html
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sklearn.metrics import adjusted_rand_score
+
+from ravine.files import written_whole
+from ravine.matrix import Ints
+from ravine.report._page import ASSETS, read_text
+from ravine.tree import HyperplaneTree
+
+MEANINGS = {
+    "silhouette": "how much nearer rows are to their own cluster than to the next, on a sample; from −1 to 1",
+    "nmi": "normalised mutual information with the labels, which is the V-measure; from 0 to 1",
+    "ari": "pairs of rows on which clusters and labels agree, less what chance would give; 1 at most",
+    "purity": "share of rows that have the commonest class of their cluster",
+    "homogeneity": "whether a cluster holds one class only",
+    "completeness": "whether a class lies in one cluster",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What one method made of the rows.
+
+    Attributes
+    ----------
+    method : str
+    labels : ndarray of shape (n_rows,)
+        -1 for rows that the method calls noise.
+    tree : HyperplaneTree or None
+    seconds : float
+    scores : mapping from str to float or None
+    """
+
+    method: str
+    labels: Ints
+    tree: HyperplaneTree | None
+    seconds: float
+    scores: Mapping[str, float | None]
+
+    @property
+    def n_clusters(self) -> int:
+        """Clusters, noise not counted."""
+        return int(self.labels.max()) + 1
+
+    @property
+    def noise(self) -> float:
+        """Share of the rows that are in no cluster."""
+        return float((self.labels < 0).mean())
+
+
+def write_comparison(
+    found: Sequence[Compared],
+    path: str | os.PathLike[str],
+    *,
+    title: str,
+    feature_names: Sequence[str] | None = None,
+) -> Path:
+    """Write the page; all clusterings are of the same rows, with the same scores."""
+    parts = {
+        "title": html.escape(title),
+        "style": read_text(ASSETS, "page.css"),
+        "rows": f"{len(found[0].labels):,}",
+        "scores": _scores(found),
+        "meanings": "".join(f"<dt>{name}</dt><dd>{MEANINGS[name]}</dd>" for name in found[0].scores),
+        "agreement": _agreement(found),
+        "trees": "".join(_tree(one, feature_names) for one in found if one.tree is not None),
+    }
+    page = re.sub(r"\{\{ (\w+) \}\}", lambda place: parts[place[1]], read_text(ASSETS, "compare.html"))
+    with written_whole(path) as place:
+        place.write_bytes(page.encode("utf-8"))
+    return Path(path)
+
+
+def _scores(found: Sequence[Compared]) -> str:
+    names = list(found[0].scores)
+    best = {name: max((one.scores[name] or 0.0 for one in found), default=0.0) for name in names}
+    head = "".join(f'<th scope="col" class="number">{name}</th>' for name in ("clusters", *names, "seconds"))
+    body = []
+    for one in found:
+        noise = f" and {one.noise:.0%} noise" if one.noise else ""
+        cells = [f"{one.n_clusters}{noise}"]
+        for name in names:
+            score = one.scores[name]
+            shown = "–" if score is None else f"{score:.3f}"
+            cells.append(f"<b>{shown}</b>" if score is not None and score == best[name] else shown)
+        cells.append(f"{one.seconds:.2f}")
+        row = "".join(f'<td class="number">{cell}</td>' for cell in cells)
+        body.append(f'<tr><th scope="row">{html.escape(one.method)}</th>{row}</tr>')
+    return _table("method", head, body)
+
+
+def _agreement(found: Sequence[Compared]) -> str:
+    """The adjusted Rand index of each two clusterings."""
+    head = "".join(f'<th scope="col" class="number">{html.escape(one.method)}</th>' for one in found)
+    body = []
+    for one in found:
+        cells = "".join(
+            f'<td class="number">{adjusted_rand_score(one.labels, other.labels):.2f}</td>' for other in found
+        )
+        body.append(f'<tr><th scope="row">{html.escape(one.method)}</th>{cells}</tr>')
+    return _table("", head, body)
+
+
+def _table(corner: str, head: str, body: list[str]) -> str:
+    first = f'<th scope="col">{corner}</th>' if corner else "<td></td>"
+    return f"<table><thead><tr>{first}{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def _tree(one: Compared, feature_names: Sequence[str] | None) -> str:
+    assert one.tree is not None
+    name = html.escape(one.method)
+    drawn = one.tree.to_html(feature_names)
+    return f'<h3>{name}</h3><div class="scroll" role="region" tabindex="0" aria-label="Tree of {name}">{drawn}</div>'

@@ -1,0 +1,167 @@
+"""Pictures of the rows of a node: along the cut, across it, feature by feature, and nearest to it.
+
+What is drawn of a node does not grow with its rows: a density, a histogram, some points.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ravine.cuts.density import normal_bandwidth, projected_density
+from ravine.cuts.principal import principal_directions, spread_across
+from ravine.matrix import Floats, column_deviations, moments, project
+from ravine.report._sample import Sample
+from ravine.report._text import all_rounded, as_given, rounded
+from ravine.tree import HyperplaneTree
+from ravine.tree._text import largest, shares_of_cut, shares_of_spread
+
+DENSITY_POINTS, BANDWIDTH = 96, 1.06
+"""Of the density of a node, and the factor of its bandwidth."""
+
+MAX_BINS, FEWEST_BINS, ROWS_PER_BIN = 40, 8, 5
+"""Of a histogram along a direction."""
+
+FEATURE_BINS, N_FEATURES = 20, 6
+"""Of the histograms of single features, and how many features are shown."""
+
+MAX_POINTS, LEAST_POINTS, ALL_POINTS = 300, 40, 12_000
+"""Points of a scatter plot, and of all of them together where there are many."""
+
+DIRECTION_ROWS = 1000
+"""Rows of a node from which a direction to look along is found."""
+
+N_NEAREST, N_VALUES = 8, 4
+"""Rows listed beside a cut, and features listed of each."""
+
+
+def points_each(n_rows: list[int]) -> list[int]:
+    """Points in the scatter plot of each node: more where there are more rows, but not in proportion."""
+    weight = np.sqrt(n_rows)
+    n_points = ALL_POINTS * weight / max(weight.sum(), 1.0)
+    return [int(n) for n in np.clip(n_points, LEAST_POINTS, MAX_POINTS)]
+
+
+def cut_picture(tree: HyperplaneTree, node: int, sample: Sample, n_points: int) -> dict[str, Any]:
+    """A node that is cut: distances to the cut are negative on the left."""
+    here, normal = sample.of(node), tree.normal[node]
+    X = sample.X[here]
+    n_left = sample.of(int(tree.left[node])).stop - here.start
+    distance = project(X, normal) - tree.offset[node]
+    deviation = column_deviations(X)
+    carriers = largest(shares_of_cut(tree, node), N_FEATURES)
+    few = _few(sample, node)
+    across = spread_across(few, normal) if len(few) else None
+    return {
+        "features": [
+            {"feature": j, "share": rounded(share, 3), **feature_bins(X[:, j], n_left)} for j, share in carriers
+        ],
+        "along": _along(distance),
+        "scatter": _scatter(sample, node, n_points, distance, across, deviation),
+        "nearest": _nearest(sample, here, distance, [j for j, _ in carriers[:N_VALUES]]),
+    }
+
+
+def leaf_picture(sample: Sample, node: int, n_points: int) -> dict[str, Any]:
+    """A node that is not cut, along the directions in which its rows vary most."""
+    few = _few(sample, node)
+    if not len(few):
+        return {"along": _along(np.empty(0)), "scatter": None}
+    weights = np.ones(len(few))
+    about = moments(few, weights)
+    directions = principal_directions(few, weights, about, 2)
+    if not len(directions):
+        return {"along": _along(np.zeros(len(few))), "scatter": None}
+    X = sample.X[sample.of(node)]
+    distance, deviation = project(X, directions[0]) - about.mean @ directions[0], column_deviations(X)
+    main = largest(shares_of_spread(directions[0], deviation), 2)
+    across = directions[1] if len(directions) > 1 else None
+    return {
+        "along": _along(distance),
+        "scatter": _scatter(sample, node, n_points, distance, across, deviation),
+        "main": [j for j, _ in main],
+    }
+
+
+def _few(sample: Sample, node: int) -> Floats:
+    return np.ascontiguousarray(sample.X[sample.some_of(node, DIRECTION_ROWS)])
+
+
+def _along(distance: Floats) -> dict[str, Any] | None:
+    """Histogram and density; no bin lies on both sides of 0."""
+    if not len(distance):
+        return None
+    bandwidth = normal_bandwidth(distance, np.ones(len(distance)), BANDWIDTH)
+    if not bandwidth > 0:
+        return {**_binned(distance, rounded(float(np.abs(distance).max()) / 10) or 1), "density": None}
+    n_bins = min(max(len(distance) // ROWS_PER_BIN, FEWEST_BINS), MAX_BINS)
+    return {**_binned(distance, rounded(float(np.ptp(distance) / n_bins))), "density": _density(distance, bandwidth)}
+
+
+def _binned(distance: Floats, width: float) -> dict[str, Any]:
+    place = np.floor(distance / width).astype(np.int64)
+    first = int(place.min())
+    return {"width": width, "first": first, "counts": np.bincount(place - first).tolist()}
+
+
+def _density(distance: Floats, bandwidth: float) -> dict[str, Any]:
+    """Mean density in cells of equal width, so that what they hold adds up to 1 however thin a peak is."""
+    fine = projected_density(distance, np.ones(len(distance)), bandwidth)
+    grid = fine.at(np.arange(len(fine.density)))
+    edges = np.linspace(grid[0], grid[-1], DENSITY_POINTS + 1)
+    mass = np.interp(edges, grid + fine.step / 2, fine.mass(), left=0.0)
+    step = edges[1] - edges[0]
+    return {
+        "low": rounded(edges[0] + step / 2, 6),
+        "step": rounded(step, 6),
+        "height": all_rounded(np.diff(mass / mass[-1]) / step),
+    }
+
+
+def _scatter(
+    sample: Sample, node: int, n_points: int, distance: Floats, across: Floats | None, deviation: Floats
+) -> dict[str, Any] | None:
+    if across is None:
+        return None
+    here, picked = sample.of(node), sample.some_of(node, n_points)
+    height = project(np.ascontiguousarray(sample.X[picked]), across)
+    main = largest(shares_of_spread(across, deviation), 2)
+    return {
+        "x": all_rounded(distance[picked - here.start]),
+        "y": all_rounded(height - height.mean()),
+        "row": sample.number[picked].tolist(),
+        "class": None if sample.classes is None else sample.classes[picked].tolist(),
+        "across": [j for j, _ in main],
+    }
+
+
+def feature_bins(values: Floats, n_left: int) -> dict[str, Any]:
+    """Histograms of a feature on the left, the first `n_left` values, and on the right, over the same bins."""
+    if not len(values):
+        return {"low": 0, "width": 1, "left": [], "right": []}
+    low, high = float(values.min()), float(values.max())
+    if high - low < 2.0**52 and (values == np.floor(values)).all():
+        width = float(max(np.ceil((high - low + 1) / FEATURE_BINS), 1.0))
+        low -= 0.5  # a bin holds as many whole numbers as any other, lest some are empty by chance
+    else:
+        width = (high - low) / FEATURE_BINS or max(abs(low), 1.0)
+    n_bins = int(min(np.floor((high - low) / width) + 1, FEATURE_BINS))
+    place = np.clip(np.floor((values - low) / width).astype(np.int64), 0, n_bins - 1)
+    return {
+        "low": rounded(low, 6),
+        "width": rounded(width, 6),
+        "left": np.bincount(place[:n_left], minlength=n_bins).tolist(),
+        "right": np.bincount(place[n_left:], minlength=n_bins).tolist(),
+    }
+
+
+def _nearest(sample: Sample, here: slice, distance: Floats, features: list[int]) -> list[dict[str, Any]]:
+    order = np.lexsort((sample.number[here], np.abs(distance)))[:N_NEAREST]
+    return [
+        {
+            "row": int(sample.number[here][i]),
+            "distance": rounded(distance[i]),
+            "values": [as_given(float(sample.X[here][i, j])) for j in features],
+            "class": None if sample.classes is None else int(sample.classes[here][i]),
+        }
+        for i in order
+    ]

@@ -1,0 +1,53 @@
+"""The page from the dictionary: one HTML file with its styles, scripts and data inside.
+
+Data reaches the page as JSON in which no markup can stand, and the scripts write it as text only. A content security
+policy keeps the page from fetching anything.
+"""
+
+import html
+import json
+import re
+from importlib import resources
+from typing import Any
+
+ASSETS = resources.files("ravine.report") / "assets"
+VENDOR = resources.files("ravine.report") / "vendor"
+
+SCRIPTS = ("base.js", "charts.js", "map.js", "panel.js", "clusters.js", "choice.js", "classes.js", "page.js")
+"""In the order in which they build on each other."""
+
+ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+
+
+def render(summary: dict[str, Any]) -> str:
+    """The page that shows a summary."""
+    parts = {
+        "title": html.escape(_without_surrogates(summary["title"])),
+        "style": read_text(ASSETS, "page.css"),
+        "vendor": "\n".join(read_text(VENDOR, name) for name in ("d3.min.js", "plot.umd.min.js")),
+        "licences": "\n\n".join(_licence(name) for name in ("d3", "plot")),
+        "data": to_json(summary),
+        "script": "\n".join(read_text(ASSETS, name) for name in SCRIPTS),
+    }
+    # One pass over the template: what has been filled in is not looked at again.
+    return re.sub(r"\{\{ (\w+) \}\}", lambda place: parts[place[1]], read_text(ASSETS, "template.html"))
+
+
+def to_json(summary: dict[str, Any]) -> str:
+    """JSON that is safe inside a script element: ASCII, and no character that could end the element."""
+    text = json.dumps(summary, allow_nan=False, separators=(",", ":"))
+    return re.sub("[<>&]", lambda found: ESCAPES[found[0]], text)
+
+
+def read_text(folder: Any, name: str) -> str:
+    """The text of a file that comes with the package."""
+    return str((folder / name).read_text(encoding="utf-8")).strip()
+
+
+def _licence(name: str) -> str:
+    called = {"d3": "D3", "plot": "Observable Plot"}[name]
+    return html.escape(f"{called}\n{read_text(VENDOR, f'{name}.LICENSE')}")
+
+
+def _without_surrogates(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,176 @@
+"""What the report knows of the rows: exact counts of all of them, and a random sample to draw.
+
+All rows are seen once, in batches of any size, so they need not fit in memory. Neither the counts nor the sample depend
+on how the rows are broken into batches.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+
+from ravine.matrix import LARGEST, Floats, Ints
+from ravine.reservoir import Reservoir, arrival_keys
+from ravine.tree import HyperplaneTree
+
+MAX_CELLS, FEWEST_KEPT = 1 << 25, 200
+"""The sample has at most so many numbers, but of very wide data still so many rows."""
+
+MAX_CLASSES = 1000
+"""A column with more distinct values does not name classes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Counts of all rows, and a random sample of them in random order.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_kept, n_features)
+        The rows of the sample.
+    number : ndarray of shape (n_kept,)
+        What they are called, their places among all rows as a rule.
+    cluster : ndarray of shape (n_kept,)
+        Their leaves, numbered from left to right.
+    classes : ndarray of shape (n_kept,), or None
+        Their classes, as positions in `class_names`; None where no labels were given.
+    class_names : list of str, or None
+        All classes, in order.
+    n_rows : int
+        Number of rows seen.
+    leaf_count : ndarray of shape (n_clusters,)
+        Rows in each leaf.
+    contingency : ndarray of shape (n_clusters, n_classes), or None
+        Rows in each leaf and class.
+    """
+
+    X: Floats
+    number: Ints
+    cluster: Ints
+    classes: Ints | None
+    class_names: list[str] | None
+    n_rows: int
+    leaf_count: Ints
+    contingency: Ints | None
+
+
+class Gatherer:
+    """Counts the rows of each leaf and class, and keeps a random sample.
+
+    Parameters
+    ----------
+    tree : HyperplaneTree
+    n_rows_kept : int, default=20000
+        Rows in the sample; fewer of wide data.
+    seed : int, default=0
+        Draws the sample.
+    """
+
+    def __init__(self, tree: HyperplaneTree, n_rows_kept: int = 20_000, seed: int = 0) -> None:
+        self._tree = tree
+        self._seed = seed
+        self._sample = Reservoir(min(n_rows_kept, max(MAX_CELLS // tree.n_features, FEWEST_KEPT)))
+        self._n_rows = 0
+        self._leaf_count = np.zeros(tree.n_clusters, dtype=np.int64)
+        self._classes: _Classes | None = None
+
+    def add(self, X: Any, labels: Any = None, numbers: Ints | None = None) -> Ints:
+        """Take the next rows, with their classes where they have any.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        labels : sequence of length n_rows, optional
+            Numbers, strings or anything else that can be hashed; None and NaN are one class, "missing".
+        numbers : ndarray of shape (n_rows,), optional
+            What the rows are called in the report; default: their places among all rows, from 0.
+
+        Returns
+        -------
+        cluster : ndarray of shape (n_rows,)
+            Labels of the rows.
+        """
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0, input_name="X")
+        stored = X.data if sparse.issparse(X) else X
+        if stored.size and max(float(stored.max()), -float(stored.min())) > LARGEST:
+            raise ValueError(f"X has an entry beyond {LARGEST:g}, whose square would overflow: change the unit of X")
+        leaf = self._tree.predict(X)
+        codes = self._codes(labels, leaf)
+        keys = arrival_keys(self._n_rows, len(leaf), self._seed)
+        if numbers is None:
+            numbers = self._n_rows + np.arange(len(leaf))
+        self._sample.add(keys, numbers, X, leaf, codes)
+        self._leaf_count += np.bincount(leaf, minlength=len(self._leaf_count))
+        self._n_rows += len(leaf)
+        return leaf
+
+    def rows(self) -> Rows:
+        """What has been gathered so far."""
+        number, X, cluster, codes = self._sample.sample() or (
+            np.empty(0, dtype=np.int64),
+            np.empty((0, self._tree.n_features)),
+            np.empty(0, dtype=np.int64),
+            np.empty(0, dtype=np.int64),
+        )
+        X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+        classes, names, contingency = self._classes.in_order(codes) if self._classes else (None, None, None)
+        return Rows(X, number, cluster, classes, names, self._n_rows, self._leaf_count.copy(), contingency)
+
+    def _codes(self, labels: Any, leaf: Ints) -> Ints:
+        if labels is None:
+            if self._classes is not None:
+                raise ValueError("earlier batches had labels: give labels for every batch, or for none")
+            return np.zeros(len(leaf), dtype=np.int64)
+        if self._classes is None:
+            if self._n_rows:
+                raise ValueError("earlier batches had no labels: give labels for every batch, or for none")
+            self._classes = _Classes(len(self._leaf_count))
+        return self._classes.count(labels, leaf)
+
+
+class _Classes:
+    """The classes met so far, and how often each was met in each leaf."""
+
+    def __init__(self, n_leaves: int) -> None:
+        self._code: dict[Hashable, int] = {}
+        self._table = np.zeros((n_leaves, 16), dtype=np.int64)
+
+    def count(self, labels: Any, leaf: Ints) -> Ints:
+        """Count some rows; codes of their classes, in the order in which classes were first met."""
+        values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+        if len(values) != len(leaf):
+            raise ValueError(f"labels has {len(values)} entries for {len(leaf)} rows: pass one label for each row")
+        known = self._code
+        codes = np.array([known.setdefault(_name(value), len(known)) for value in values], dtype=np.int64)
+        if len(known) > MAX_CLASSES:
+            raise ValueError(
+                f"labels has more than {MAX_CLASSES:,} distinct values: it does not name classes, leave it out"
+            )
+        missing = len(known) - self._table.shape[1]
+        if missing > 0:
+            self._table = np.pad(self._table, ((0, 0), (0, max(missing, self._table.shape[1]))))
+        np.add.at(self._table, (leaf, codes), 1)
+        return codes
+
+    def in_order(self, codes: Ints) -> tuple[Ints, list[str], Ints]:
+        """Codes, names and table with the classes in order: numbers first, then by name."""
+        values = list(self._code)
+        order = sorted(range(len(values)), key=lambda i: _order(values[i]))
+        place: NDArray[np.int64] = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return place[codes], ["missing" if values[i] is None else str(values[i]) for i in order], self._table[:, order]
+
+
+def _name(value: Any) -> Hashable:
+    return None if isinstance(value, float) and value != value else value
+
+
+def _order(value: Any) -> tuple[int, float, str]:
+    if value is None:
+        return 2, 0.0, ""
+    return (0, float(value), "") if isinstance(value, Real) else (1, 0.0, str(value))

@@ -1,0 +1,160 @@
+"""All that the page shows, as one dictionary ready for JSON; no HTML."""
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from ravine import __version__
+from ravine.cluster import IncrementalMDH
+from ravine.matrix import Ints
+from ravine.report import _choice, _clusters, _nodes
+from ravine.report._rows import Rows
+from ravine.report._sample import LeafRanges, Sample
+from ravine.report._text import MAX_NAME, parameter_text, rounded
+from ravine.tree import HyperplaneTree
+from ravine.tree._text import counted, names_of, shortened
+
+NO_SAY = ("n_jobs", "verbose")
+"""Parameters that do not change a result."""
+
+
+def summarize(
+    model: Any, rows: Rows, *, feature_names: Sequence[str] | None = None, title: str | None = None
+) -> dict[str, Any]:
+    """Everything that the page shows of a fitted model and its rows."""
+    tree = tree_of(model)
+    names = _names(model, tree, feature_names)
+    ranges = LeafRanges(tree)
+    choice = _choice.choice_of(model, tree)
+    with threadpool_limits(limits=1, user_api="blas"):  # many small products: threads would only wait for each other
+        nodes = _describe_nodes(tree, rows, ranges, Sample(rows, ranges), choice, names)
+    return {
+        "title": title or "Clustering report",
+        "finding": f"{counted(tree.n_clusters, 'cluster')} in {counted(rows.n_rows, 'row')} × "
+        f"{counted(tree.n_features, 'column')}",
+        "version": __version__,
+        "method": _method(model),
+        "choice": {
+            "kind": choice.kind,
+            "sentence": choice.sentence,
+            "evidence": _choice.evidence_chart(tree, model, choice),
+            "sum_sq": _choice.sum_sq_chart(tree, model),
+        },
+        "n_rows": rows.n_rows,
+        "n_fitted": rounded(float(tree.count[0]), 12),
+        "n_sample": len(rows.X),
+        "names": names,
+        "tree": {name: getattr(tree, name).tolist() for name in ("left", "right", "parent", "depth", "rank")},
+        "nodes": nodes,
+        "classes": _classes(tree, rows, ranges),
+        "reproduce": _reproduce(model, rows, feature_names is not None),
+    }
+
+
+def describe_clusters(model: Any, rows: Rows, *, feature_names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Records ready for pandas: rows and share of each cluster, what sets it apart, typical rows and spread."""
+    tree = tree_of(model)
+    names = _names(model, tree, feature_names)
+    sample = Sample(rows, LeafRanges(tree))
+    return [
+        {
+            "cluster": cluster,
+            "rows": int(count),
+            "share": count / max(rows.n_rows, 1),
+            "sets_apart": about["words"],
+            "typical_rows": about["typical"],
+            "spread": about["spread"],
+        }
+        for cluster, (leaf, count) in enumerate(zip(tree.leaves, rows.leaf_count.tolist(), strict=True))
+        for about in (_clusters.describe(sample, sample.of(leaf), names, names),)
+    ]
+
+
+def tree_of(model: Any) -> HyperplaneTree:
+    """The tree of a fitted model, or the tree itself."""
+    if isinstance(model, HyperplaneTree):
+        return model
+    check_is_fitted(model)
+    tree: HyperplaneTree = model.tree_
+    return tree
+
+
+def clusters_at(tree: HyperplaneTree, n_clusters: int) -> Ints:
+    """Nodes that are the leaves of ``cut_to(n_clusters)``, from left to right."""
+    is_cut = (tree.rank > 0) & (tree.rank < n_clusters)
+    reached = np.append(is_cut, True)[tree.parent]  # the root's parent is -1
+    return np.flatnonzero(reached & ~is_cut)
+
+
+def _names(model: Any, tree: HyperplaneTree, feature_names: Sequence[str] | None) -> list[str]:
+    return names_of(tree, getattr(model, "feature_names_in_", None) if feature_names is None else feature_names)
+
+
+def _describe_nodes(
+    tree: HyperplaneTree, rows: Rows, ranges: LeafRanges, sample: Sample, choice: _choice.Choice, names: list[str]
+) -> list[dict[str, Any]]:
+    count = ranges.total(rows.leaf_count)
+    short_names = [shortened(name, MAX_NAME) for name in names]
+    n_points = _nodes.points_each([len(sample.X[sample.of(node)]) for node in range(tree.n_nodes)])
+    nodes = []
+    for node in range(tree.n_nodes):
+        about: dict[str, Any] = {
+            "rows": int(count[node]),
+            "evidence": _choice.evidence_text(tree, node, choice),
+            **_clusters.describe(sample, sample.of(node), names, short_names),
+        }
+        if tree.is_leaf[node]:
+            about |= {"cut": False, **_nodes.leaf_picture(sample, node, n_points[node])}
+        else:
+            depth = rounded(float(tree.relative_depth[node]), 3)
+            about |= {"cut": True, "relative_depth": depth, **_nodes.cut_picture(tree, node, sample, n_points[node])}
+        nodes.append(about)
+    return nodes
+
+
+def _classes(tree: HyperplaneTree, rows: Rows, ranges: LeafRanges) -> dict[str, Any] | None:
+    """Classes beside clusters: the counts of each node, and the scores of every number of clusters."""
+    if rows.contingency is None or rows.class_names is None or not rows.n_rows:
+        return None
+    table = ranges.total(rows.contingency)
+    shown, place = _clusters.shown_classes(rows.contingency, rows.class_names)
+    commonest = table.argmax(axis=1)
+    return {
+        "names": rows.class_names,
+        "shown": shown,
+        "shown_as": place.tolist(),
+        "commonest": commonest.tolist(),
+        "commonest_rows": table[np.arange(tree.n_nodes), commonest].tolist(),
+        "counts": _clusters.merged(table, place).tolist(),
+        "scores": _clusters.score_path([table[clusters_at(tree, k)] for k in range(1, tree.n_clusters + 1)]),
+    }
+
+
+def _method(model: Any) -> dict[str, Any] | None:
+    if isinstance(model, HyperplaneTree):
+        return None
+    return {"name": type(model).__name__, "parameters": _changed_parameters(model)}
+
+
+def _changed_parameters(model: Any) -> list[list[str]]:
+    """Parameters that differ from their defaults, as text."""
+    defaults = inspect.signature(type(model).__init__).parameters
+    given = {name: parameter_text(value) for name, value in model.get_params(deep=False).items() if name not in NO_SAY}
+    return [[name, text] for name, text in given.items() if text != parameter_text(defaults[name].default)]
+
+
+def _reproduce(model: Any, rows: Rows, named: bool) -> list[str]:
+    """Lines of Python that make this report again."""
+    options = ", labels=labels" * (rows.contingency is not None) + ", feature_names=names" * named
+    write = f'report.write(model, X, "report.html"{options})'
+    if isinstance(model, HyperplaneTree):
+        return ["from ravine import report", write.replace("model", "tree")]
+    call = f"{type(model).__name__}({', '.join(f'{name}={text}' for name, text in _changed_parameters(model))})"
+    lines = [f"from ravine import {type(model).__name__}, report"]
+    if isinstance(model, IncrementalMDH) and not hasattr(model, "labels_"):
+        return [*lines, f"model = {call}", "for batch in batches:", "    model.partial_fit(batch)", write]
+    return [*lines, f"model = {call}.fit(X)", write]

@@ -1,0 +1,64 @@
+// What every part of the page builds on: the data, the state, the geometry of the tree, and elements made of text only.
+const data = JSON.parse(document.getElementById("data").textContent);
+const { tree, nodes } = data;
+const nClusters = (nodes.length + 1) / 2;
+const state = { k: nClusters, node: 0, colour: "side", sort: { by: "number", down: false } };
+const byId = (id) => document.getElementById(id);
+
+const isCut = (node, k = state.k) => tree.rank[node] > 0 && tree.rank[node] < k;
+const isShown = (node, k = state.k) => tree.parent[node] < 0 || isCut(tree.parent[node], k);
+const clustersAt = (k = state.k) => d3.range(nodes.length).filter((node) => isShown(node, k) && !isCut(node, k));
+
+// Numbers of the clusters below a node, at the present granularity.
+function clusterRange(node) {
+  const clusters = clustersAt();
+  let [first, last] = [node, node];
+  while (isCut(first)) first = tree.left[first];
+  while (isCut(last)) last = tree.right[last];
+  return [clusters.indexOf(first), clusters.indexOf(last)];
+}
+
+function clusterText(node) {
+  const [first, last] = clusterRange(node);
+  return first === last ? `cluster ${first}` : `clusters ${first}–${last}`;
+}
+
+const whole = d3.format(",");
+const compact = (n) => (n < 10000 ? whole(n) : d3.format(".2~s")(n).replace("G", "B"));
+const counted = (n, noun) => `${whole(n)} ${noun}${n === 1 ? "" : "s"}`;
+const share = (part, all) => (all === 0 ? "–" : percent(part / all, 1));
+
+function percent(x, digits = x < 0.1 || (x >= 0.995 && x < 1) ? 1 : 0) {
+  if (x > 0 && x < 0.001) return "<0.1%";
+  return x > 0.9995 && x < 1 ? ">99.9%" : d3.format(`.${digits}%`)(x);
+}
+
+// Numbers as a person writes them: 4 digits, and no exponent where there is room.
+function figure(x) {
+  if (x === 0 || Number.isInteger(x)) return Math.abs(x) < 1e7 ? whole(x).replace("-", "−") : d3.format(".3~e")(x);
+  const size = Math.abs(x);
+  const text = size >= 1e6 || size < 1e-4 ? d3.format(".2~e")(x) : d3.format(size >= 1000 ? ",.1~f" : ".4~r")(x);
+  return text.replace("-", "−");
+}
+
+const cropped = (text, length) => (text.length <= length ? text : `${text.slice(0, Math.max(length - 1, 1))}…`);
+const nameOf = (feature, length = 60) => cropped(data.names[feature], length);
+
+// An element of text and other elements; nothing given to it is ever read as markup.
+function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "style") for (const [key, to] of Object.entries(value)) element.style.setProperty(key, to);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+// A name that may be too long: its beginning, and all of it on hovering.
+const named = (tag, text, attributes = {}, length = 60) =>
+  el(tag, { ...attributes, title: text.length > length ? text : null }, cropped(text, length));
+const featureName = (tag, feature, attributes, length) => named(tag, data.names[feature], attributes, length);
+const className = (tag, code, attributes) => named(tag, data.classes.names[code], attributes);

@@ -1,0 +1,66 @@
+// Charts: each is drawn to the width of its place, and again when that changes.
+const redraw = new Map();
+const watcher = new ResizeObserver((entries) => {
+  for (const { target, contentRect } of entries) {
+    const chart = redraw.get(target);
+    if (!target.isConnected) {
+      watcher.unobserve(target);
+      redraw.delete(target);
+    } else if (Math.abs(contentRect.width - chart.width) > 1 && contentRect.width > 0) {
+      chart.width = contentRect.width;
+      target.replaceChildren(chart.draw(contentRect.width));
+    }
+  }
+});
+
+// A figure with a title, a note and a chart; `draw` makes the chart for a width.
+function chartFigure({ title, note, extra, above, draw, level = "h4", attributes = {} }) {
+  const place = el("div", { class: "chart" });
+  redraw.set(place, { draw, width: 0 });
+  watcher.observe(place);
+  return el(
+    "figure",
+    attributes,
+    title ? el("div", { class: "head" }, el(level, {}, title), extra) : null,
+    note ? el("p", { class: "note" }, note) : null,
+    above,
+    place,
+  );
+}
+
+const drawAgain = (figureElement) => {
+  const place = figureElement.querySelector(".chart");
+  const chart = redraw.get(place);
+  if (chart.width > 0) place.replaceChildren(chart.draw(chart.width));
+};
+
+// A chart is one picture with one name: Plot names its parts too, on elements that may have none.
+function plot(width, label, options) {
+  const svg = Plot.plot({ width, marginLeft: 12, marginRight: 12, marginTop: 14, ...options });
+  for (const part of svg.querySelectorAll("[aria-label]")) part.removeAttribute("aria-label");
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", label);
+  return svg;
+}
+
+const symbols = ["circle", "triangle", "square", "diamond", "cross", "star", "wye", "hexagon", "triangle2", "plus"];
+const classStyle = (rank) =>
+  rank < symbols.length ? { symbol: symbols[rank], colour: `var(--class-${rank})` } : { symbol: "circle", colour: "var(--class-other)" };
+
+// The same marks in a legend as in the chart.
+function swatch(symbol, colour, text) {
+  const isStroked = symbol === "plus";
+  const picture = d3.create("svg").attr("width", 12).attr("height", 12).attr("viewBox", "-6 -6 12 12").attr("aria-hidden", "true");
+  const shapes = {
+    circle: d3.symbolCircle, triangle: d3.symbolTriangle, square: d3.symbolSquare, diamond: d3.symbolDiamond,
+    cross: d3.symbolCross, star: d3.symbolStar, wye: d3.symbolWye, plus: d3.symbolPlus, triangle2: d3.symbolTriangle2,
+    hexagon: { draw: (context, size) => {
+      const r = Math.sqrt(size / 2.6);
+      d3.range(6).forEach((i) => context[i ? "lineTo" : "moveTo"](r * Math.sin((i * Math.PI) / 3), -r * Math.cos((i * Math.PI) / 3)));
+      context.closePath();
+    } },
+  };
+  const path = picture.append("path").attr("d", d3.symbol(shapes[symbol], 44)());
+  path.style("fill", isStroked ? "none" : colour).style("stroke", isStroked ? colour : "none").style("stroke-width", 1.6);
+  return el("li", {}, picture.node(), text);
+}

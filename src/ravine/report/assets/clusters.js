@@ -1,0 +1,56 @@
+// The clusters as a table, at the present granularity.
+function commonestClass(node) {
+  return { code: data.classes.commonest[node], share: data.classes.commonest_rows[node] / Math.max(nodes[node].rows, 1) };
+}
+
+const columns = [
+  { key: "number", title: "cluster", of: (row) => row.number },
+  { key: "rows", title: "rows", number: true, of: (row) => nodes[row.node].rows },
+  { key: "share", title: "share", of: (row) => nodes[row.node].rows },
+  { key: "words", title: "what sets it apart" },
+  { key: "typical", title: "typical rows" },
+  { key: "spread", title: "spread", number: true, of: (row) => nodes[row.node].spread ?? -1 },
+  ...(data.classes === null ? [] : [{ key: "class", title: "commonest class", of: (row) => commonestClass(row.node).share }]),
+];
+
+function drawClusters() {
+  const rows = clustersAt().map((node, number) => ({ node, number }));
+  const { by, down } = state.sort;
+  const order = columns.find((column) => column.key === by).of;
+  rows.sort((a, b) => (down ? -1 : 1) * (order(a) - order(b)) || a.number - b.number);
+  const largest = d3.max(rows, (row) => nodes[row.node].rows);
+  const heads = columns.map((column) => {
+    const sorted = column.key === by ? (down ? "descending" : "ascending") : column.of ? "none" : null;
+    const title = column.of ? el("button", { type: "button", "data-key": column.key, onclick: () => sortBy(column.key) }, column.title) : column.title;
+    return el("th", { scope: "col", role: "columnheader", class: column.number ? "number" : null, "aria-sort": sorted }, title);
+  });
+  byId("clusters").replaceChildren(el("div", { class: "clusters" },
+    el("table", { role: "table", "aria-labelledby": "clusters-title" },
+      el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, heads)),
+      el("tbody", { role: "rowgroup" }, rows.map((row) => clusterRow(row, largest))))));
+}
+
+function clusterRow({ node, number }, largest) {
+  const about = nodes[node];
+  const cell = (attributes, ...children) => el("td", { role: "cell", ...attributes }, ...children);
+  const part = about.rows / Math.max(largest, 1);
+  const cells = [
+    cell({ class: "which" }, el("button", { type: "button", "aria-label": `cluster ${number}: show its node` }, String(number))),
+    cell({ class: "number rows" }, whole(about.rows)),
+    cell({ class: "share" }, el("div", { class: "share-bar" }, el("div", {}, el("i", { style: { width: `${100 * part}%` } })), el("span", {}, share(about.rows, data.n_rows)))),
+    cell({ "data-label": "set apart by", title: about.in_full ?? null }, node === 0 ? "all rows" : about.words || emptyText(about)),
+    cell({ class: "typical", "data-label": "typical rows" }, about.typical.join(", ") || "–"),
+    cell({ class: "number", "data-label": "spread" }, about.spread === null ? "–" : figure(+about.spread.toPrecision(2))),
+  ];
+  if (data.classes !== null) {
+    const { code, share: part } = commonestClass(node);
+    cells.push(cell({ "data-label": "class" }, about.rows === 0 ? "–" : el("span", {}, className("span", code), ` (${percent(part)})`)));
+  }
+  return el("tr", { role: "row", class: node === state.node ? "selected" : null, "data-node": node, onclick: () => select(node, true) }, cells);
+}
+
+function sortBy(key) {
+  state.sort = { by: key, down: state.sort.by === key ? !state.sort.down : key !== "number" };
+  drawClusters();
+  document.querySelector(`.clusters [data-key="${key}"]`).focus();
+}

@@ -1,0 +1,79 @@
+// The page: what does not change is drawn once, the rest whenever the number of clusters or the chosen node does.
+function select(node, scroll = false) {
+  state.node = node;
+  markInMap(node);
+  showInMap(node);
+  drawPanel();
+  for (const row of document.querySelectorAll("tr[data-node]")) row.classList.toggle("selected", Number(row.dataset.node) === node);
+  if (scroll) byId("panel").scrollIntoView({ block: "nearest", behavior: "smooth" });
+}
+
+function setClusters(k) {
+  state.k = k;
+  while (!isShown(state.node)) state.node = tree.parent[state.node];
+  const slider = byId("k");
+  slider.value = k;
+  slider.setAttribute("aria-valuetext", `${k} of ${counted(nClusters, "cluster")}`);
+  byId("k-value").textContent = k === nClusters ? counted(k, "cluster") : `${k} of ${nClusters}`;
+  byId("clusters-lead").textContent = `${k === 1 ? "One cluster: all rows." : `${k} clusters, each compared with all rows.`} Spread: how far its rows lie from their mean, where all rows have 1. Rows are numbered from 0.`;
+  drawMap(true);
+  showInMap(state.node);
+  drawPanel();
+  for (const id of ["clusters", "contingency"]) byId(id)?.classList.toggle("many", k > 200);
+  drawClusters();
+  drawClassesAt();
+  choiceFigures.forEach(drawAgain);
+}
+
+function isDark() {
+  return (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+}
+
+function nameTheme() {
+  byId("theme").textContent = isDark() ? "Light theme" : "Dark theme";
+  byId("theme").setAttribute("aria-pressed", String(document.documentElement.dataset.theme !== undefined && isDark()));
+}
+
+function drawHeader() {
+  byId("made-by").textContent = `ravine ${data.version}`;
+  byId("finding").textContent = data.finding;
+  const { method } = data;
+  if (method === null) byId("method").textContent = "A tree of hyperplanes.";
+  else byId("method").append(el("b", {}, method.name), method.parameters.length === 0 ? " with its default parameters." : " with ", ...parameterTexts(method.parameters));
+  byId("chosen").textContent = data.choice.sentence;
+  const slider = byId("k");
+  slider.max = nClusters;
+  slider.disabled = nClusters === 1;
+}
+
+const parameterTexts = (parameters) => parameters.flatMap(([name, text], i) => [i === 0 ? "" : ", ", el("code", {}, `${name}=${text}`)]);
+
+function drawFooter() {
+  const texts = [
+    data.n_sample < data.n_rows
+      ? `Counts and scores are of all ${whole(data.n_rows)} rows. Pictures, words, typical rows and the rows nearest to a cut come from a random sample of ${whole(data.n_sample)} of them.`
+      : `Everything here is of all ${counted(data.n_rows, "row")}.`,
+  ];
+  if (data.n_fitted !== data.n_rows) texts.push(`The tree was fitted on ${figure(data.n_fitted)} rows, or on rows of this weight; depths, p values and sums of squares are theirs.`);
+  byId("sampled").textContent = texts.join(" ");
+  byId("reproduce").textContent = data.reproduce.join("\n");
+}
+
+drawHeader();
+drawFooter();
+drawMapKey();
+drawChoice();
+drawClasses();
+nameTheme();
+setClusters(nClusters);
+let wanted = null;
+byId("k").addEventListener("input", (event) => {
+  if (wanted === null) requestAnimationFrame(() => { setClusters(wanted); wanted = null; });  // a drag asks more often than can be drawn
+  wanted = Number(event.target.value);
+});
+byId("theme").addEventListener("click", () => {
+  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+  nameTheme();
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
+new ResizeObserver(() => drawMap(false)).observe(mapBox);

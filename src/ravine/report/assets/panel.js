@@ -1,0 +1,234 @@
+// What is inside the chosen node: along the cut, across it, its features, and the rows nearest to it.
+const panel = byId("panel");
+
+function drawPanel() {
+  const node = state.node;
+  const about = nodes[node];
+  const title = isCut(node) || !isShown(node) ? `Node ${node}` : `Cluster ${clusterRange(node)[0]}`;
+  panel.replaceChildren(
+    el("h3", { id: "panel-title", "aria-live": "polite" }, title),
+    el("p", { class: "muted", title: about.in_full ?? null }, panelSentence(node)),
+    panelFacts(node),
+    el("p", { class: "evidence" }, about.evidence),
+    about.cut && !isCut(node)
+      ? el("p", { class: "notice" }, `With ${counted(state.k, "cluster")} this node is one of them. From ${tree.rank[node] + 1} clusters on it is cut as shown here.`)
+      : "",
+    el("div", { class: "grid" }, about.along === null ? el("p", { class: "full note" }, emptyText(about)) : panelFigures(node)),
+  );
+}
+
+const emptyText = (about) => (about.rows === 0 ? "None of the rows given lies here." : "None of its rows is in the sample that is drawn.");
+
+function panelSentence(node) {
+  const about = nodes[node];
+  const apart = node === 0 ? "All rows." : about.words ? `Compared with all rows: ${about.words}.` : "";
+  return about.cut ? `${apart} The cut is carried by ${carriers(about.features)}.` : apart;
+}
+
+const listed = (words) => words.join(" and ");
+const carriers = (features) => listed(features.slice(0, 2).filter((about, i) => i === 0 || about.share >= 0.1).map((about) => nameOf(about.feature)));
+
+function panelFacts(node) {
+  const about = nodes[node];
+  const fact = (name, value, small) => el("div", {}, el("dt", {}, name), el("dd", {}, value, small ? el("small", {}, ` ${small}`) : ""));
+  const facts = [fact("Rows", whole(about.rows), node === 0 ? "" : `${share(about.rows, data.n_rows)} of all`)];
+  if (about.cut) {
+    facts.push(
+      valley(node) > 0
+        ? fact("Depth of the valley", percent(valley(node)), `below the lower hill (relative depth ${figure(about.relative_depth)})`)
+        : fact("Depth of the valley", "none", "measured at the cut"),
+    );
+  }
+  const tested = (data.choice.evidence?.nodes ?? []).indexOf(node);
+  if (tested >= 0) facts.push(fact("p value", pText(data.choice.evidence.p[tested])));
+  if (about.spread !== null && node !== 0) facts.push(fact("Spread", figure(+about.spread.toPrecision(2)), "where all rows have 1"));
+  return el("dl", { class: "facts" }, facts);
+}
+
+const pText = (p) => (p === 0 ? "<1e-300" : d3.format(p < 0.001 ? ".1~e" : ".2~r")(p));
+
+function panelFigures(node) {
+  const about = nodes[node];
+  const figures = [alongFigure(node), scatterFigure(node)];
+  if (about.cut) figures.push(featureFigure(node), nearestFigure(node));
+  else if (about.differences.length) figures.push(differenceFigure(node));
+  return figures;
+}
+
+// The names of the two sides of a cut; of a cut that is not made, only which side is which.
+function sideNames(node) {
+  return [tree.left[node], tree.right[node]].map((child, i) => (isCut(node) ? clusterText(child) : ["left side", "right side"][i]));
+}
+
+function sides(node) {
+  const [left, right] = sideNames(node);
+  const rows = (child) => ` · ${counted(nodes[child].rows, "row")}`;
+  return el(
+    "div",
+    { class: "sides" },
+    el("span", { class: "to-left" }, `◀ ${left}${rows(tree.left[node])}`),
+    el("span", { class: "to-right" }, `${right}${rows(tree.right[node])} ▶`),
+  );
+}
+
+function alongFigure(node) {
+  const { along, cut, main } = nodes[node];
+  const total = d3.sum(along.counts);
+  const bins = along.counts.map((count, i) => ({
+    x1: (along.first + i) * along.width, x2: (along.first + i + 1) * along.width, y: count / (total * along.width), isLeft: along.first + i < 0, count,
+  }));
+  const curve = (along.density?.height ?? []).map((y, i) => ({ x: along.density.low + i * along.density.step, y }));
+  const label = cut ? "distance to the cut" : "distance from the mean";
+  return chartFigure({
+    title: cut ? "Density across the cut" : "Density along its widest direction",
+    note: cut ? "Rows of the node by their distance to the cut." : main ? `Carried by ${listed(main.map((j) => nameOf(j)))}.` : "The rows do not differ.",
+    above: cut ? sides(node) : null,
+    draw: (width) => plot(width, cut ? "Histogram and density of the distances to the cut" : "Histogram and density", {
+      height: 232, marginBottom: 38, x: { label, labelAnchor: "center", labelArrow: "none", ticks: Math.max(width / 80, 3), tickFormat: figure, tickSize: 4 }, y: { axis: null },
+      marks: [
+        ...[true, false].map((isLeft) => Plot.rectY(bins.filter((bin) => !cut || bin.isLeft === isLeft).slice(0, cut || isLeft ? undefined : 0), {
+          x1: "x1", x2: "x2", y: "y", inset: 0.5, fill: cut ? (isLeft ? "var(--left)" : "var(--right)") : "var(--accent)", fillOpacity: cut && !isLeft ? 0.62 : 0.5,
+          title: (bin) => counted(bin.count, "row"),
+        })),
+        Plot.ruleY([0], { stroke: "var(--strong-line)" }),
+        Plot.line(curve, { x: "x", y: "y", stroke: "var(--text)", strokeWidth: 1.75 }),
+        cut ? Plot.ruleX([0], { stroke: "var(--text)", strokeDasharray: "4 3", strokeWidth: 1.5 }) : null,
+        cut ? Plot.text([{ x: 0 }], { x: "x", frameAnchor: "top", dy: -12, text: () => "cut", fill: "var(--text)", fontWeight: 600 }) : null,
+      ],
+    }),
+  });
+}
+
+function scatterFigure(node) {
+  const { scatter, cut } = nodes[node];
+  if (scatter === null) {
+    return el("figure", {}, el("h4", {}, "Two directions"), el("p", { class: "note" }, "The rows of this node vary in one direction at most: there is no second one to draw."));
+  }
+  const points = scatter.x.map((x, i) => ({ x, y: scatter.y[i], row: scatter.row[i], class: scatter.class?.[i] ?? null }));
+  const byClass = data.classes !== null && state.colour === "class";
+  const groups = byClass ? classGroups(points) : sideGroups(node, points);
+  const switchButton = (value, text) => el("button", { type: "button", "aria-pressed": String(state.colour === value), onclick: () => setColour(value) }, text);
+  return chartFigure({
+    title: "Two directions",
+    note: `Upwards: the direction at right angles to ${cut ? "the cut's" : "the first"} in which the rows differ most, carried by ${listed(scatter.across.map((j) => nameOf(j)))}.`,
+    extra: data.classes === null ? null : el("div", { class: "switch", role: "group", "aria-label": "Colour of the points" }, switchButton("side", cut ? "by side" : "plain"), switchButton("class", "by class")),
+    above: groups.length > 1 || byClass ? el("ul", { class: "swatches" }, groups.map((group) => swatch(group.symbol, group.colour, group.text))) : null,
+    draw: (width) => plot(width, "Rows of the node in two directions", {
+      height: 250, marginBottom: 38, inset: 6, x: { label: cut ? "distance to the cut" : "distance from the mean", labelAnchor: "center", labelArrow: "none", ticks: Math.max(width / 80, 3), tickFormat: figure, tickSize: 4 },
+      y: { axis: null },
+      marks: [
+        Plot.frame({ stroke: "var(--line)" }),
+        cut ? Plot.ruleX([0], { stroke: "var(--text)", strokeDasharray: "4 3", strokeWidth: 1.5 }) : null,
+        ...groups.map((group) => Plot.dot(group.points, {
+          x: "x", y: "y", r: 3, symbol: group.symbol, ...(group.symbol === "plus" ? { stroke: group.colour, strokeWidth: 1.6 } : { fill: group.colour }), opacity: 0.78,
+          title: (point) => `row ${point.row}${point.class === null ? "" : `, ${cropped(data.classes.names[point.class], 60)}`}`,
+        })),
+      ],
+    }),
+  });
+}
+
+function setColour(value) {
+  state.colour = value;
+  drawPanel();
+  panel.querySelector('.switch [aria-pressed="true"]').focus();
+}
+
+function sideGroups(node, points) {
+  if (!nodes[node].cut) return [{ symbol: "circle", colour: "var(--accent)", points, text: "" }];
+  const [left, right] = sideNames(node);
+  return [
+    { symbol: "circle", colour: "var(--left)", points: points.filter((point) => point.x < 0), text: left },
+    { symbol: "triangle", colour: "var(--right)", points: points.filter((point) => point.x >= 0), text: right },
+  ];
+}
+
+// The classes that are common in all the data have a mark of their own, in every node the same.
+const classRank = data.classes === null ? [] : (() => {
+  const { shown, counts } = data.classes;
+  const commonest = d3.range(shown.length).sort((a, b) => counts[0][b] - counts[0][a]).slice(0, symbols.length);
+  const rank = shown.map(() => symbols.length);
+  commonest.sort((a, b) => a - b).forEach((code, i) => (rank[code] = i));
+  return rank;
+})();
+
+function classGroups(points) {
+  const groups = d3.groups(points, (point) => classRank[data.classes.shown_as[point.class]]).sort((a, b) => a[0] - b[0]);
+  return groups.map(([rank, mine]) => ({ ...classStyle(rank), points: mine, text: rank < symbols.length ? className("span", mine[0].class) : "other classes" }));
+}
+
+function featureFigure(node) {
+  const [left, right] = sideNames(node);
+  const cards = nodes[node].features.map((about) => {
+    const total = { left: Math.max(d3.sum(about.left), 1), right: Math.max(d3.sum(about.right), 1) };
+    const bars = about.left.flatMap((count, i) => [
+      { i, y: count / total.left, isLeft: true, count }, { i, y: -about.right[i] / total.right, isLeft: false, count: about.right[i] },
+    ]);
+    const place = (i) => about.low + i * about.width;
+    const chart = chartFigure({
+      attributes: { class: "feature" },
+      above: el("div", {},
+        el("div", { class: "name" }, featureName("b", about.feature, {}, 36), el("span", {}, `${percent(about.share)} of the cut`)),
+        el("div", { class: "meter" }, el("i", { style: { width: `${100 * about.share}%` } }))),
+      draw: (width) => plot(width, `${nameOf(about.feature)}: ${left} upwards, ${right} downwards`, {
+        height: 116, marginTop: 6, marginBottom: 24, marginLeft: 8, marginRight: 8, x: { label: null, ticks: 4, tickFormat: figure, tickSize: 3 }, y: { axis: null },
+        marks: [
+          Plot.rectY(bars, { x1: (bar) => place(bar.i), x2: (bar) => place(bar.i + 1), y: "y", inset: 0.5, fill: (bar) => (bar.isLeft ? "var(--left)" : "var(--right)"), fillOpacity: 0.8, title: (bar) => counted(bar.count, "row") }),
+          Plot.ruleY([0], { stroke: "var(--text)" }),
+        ],
+        color: { type: "identity" },
+      }),
+    });
+    return chart;
+  });
+  return el("div", { class: "full" },
+    el("h4", {}, "Features that carry the cut"),
+    el("p", { class: "note" }, "Share: how much of the distance between the means of the two sides the feature makes up, measured at right angles to the cut, so that units have no say. Bars: the share of the rows of each side."),
+    el("div", { class: "sides" }, el("span", { class: "to-left" }, `▲ upwards: ${left}`), el("span", { class: "to-right" }, `▼ downwards: ${right}`)),
+    el("div", { class: "features" }, cards));
+}
+
+function nearestFigure(node) {
+  const { nearest, features } = nodes[node];
+  const listedFeatures = features.slice(0, nearest[0]?.values.length ?? 0);
+  const [left, right] = sideNames(node);
+  const row = (about) => el("tr", {},
+    el("td", { class: "number" }, String(about.row)),
+    el("td", { class: "number" }, figure(about.distance)),
+    el("td", {}, about.distance < 0 ? `◀ ${left}` : `▶ ${right}`),
+    about.values.map((value) => el("td", { class: "number" }, figure(value))),
+    about.class === null ? null : className("td", about.class));
+  return el("div", { class: "full nearest" },
+    el("h4", { id: "nearest-title" }, "Rows nearest to the cut"),
+    el("p", { class: "note" }, "The cases that could most easily have gone the other way. Rows are numbered from 0."),
+    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": "nearest-title" },
+      el("table", {},
+        el("thead", {}, el("tr", {},
+          el("th", { class: "number", scope: "col" }, "row"), el("th", { class: "number", scope: "col" }, "distance"), el("th", { scope: "col" }, "side"),
+          listedFeatures.map((about) => featureName("th", about.feature, { class: "number", scope: "col" }, 24)),
+          data.classes === null ? null : el("th", { scope: "col" }, "class"))),
+        el("tbody", {}, nearest.map(row)))));
+}
+
+function differenceFigure(node) {
+  const bars = nodes[node].differences.map(([feature, difference]) => ({ feature, difference }));
+  return chartFigure({
+    title: "What sets it apart",
+    note: "Mean of the cluster less the mean of all rows, in deviations of all rows.",
+    attributes: { class: "single" },
+    draw: (width) => {
+      const names = bars.map((bar) => fitted(data.names[bar.feature], Math.min(width * 0.42, 240)));
+      const [lowest, highest] = d3.extent([0, ...bars.map((bar) => bar.difference)]);
+      return plot(width, "Largest differences from all rows", {
+        height: 28 * bars.length + 50, marginLeft: Math.max(...names.map(widthOf)) + 18, marginRight: 56, marginBottom: 40,
+        x: { domain: [Math.min(lowest, -0.25) * 1.04, Math.max(highest, 0.25) * 1.04], label: "deviations", labelAnchor: "center", labelArrow: "none", tickFormat: figure, ticks: width < 420 ? 2 : 4, tickSize: 4 },
+        y: { type: "band", domain: d3.range(bars.length), label: null, tickSize: 0, tickFormat: (i) => names[i], padding: 0.32 },
+        marks: [
+          Plot.barX(bars, { x: "difference", y: (bar, i) => i, fill: "var(--accent)", fillOpacity: 0.75, title: (bar) => data.names[bar.feature] }),
+          Plot.ruleX([0], { stroke: "var(--text)" }),
+          Plot.text(bars, { frameAnchor: "right", y: (bar, i) => i, text: (bar) => d3.format("+.2f")(bar.difference).replace("-", "−"), textAnchor: "end", dx: 52, fill: "var(--text)" }),
+        ],
+      });
+    },
+  });
+}

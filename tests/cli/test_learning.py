@@ -1,0 +1,73 @@
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ravine import MDH, IncrementalMDH, NCutH
+from ravine.cli import _cluster, _data
+from ravine.cli._cluster import fit_scaled, learn
+from ravine.cli._data import Choice, open_data
+from ravine.cli._screen import Screen
+from ravine.datasets import make_blobs
+from ravine.io import DataError, TextFormat
+
+
+@pytest.fixture
+def rows():
+    X, _ = make_blobs(900, centers=[[0, 0], [12, 0], [0, 12]], random_state=3)
+    return X
+
+
+@pytest.fixture
+def data(rows, tmp_path):
+    pd.DataFrame(rows, columns=["a", "b"]).to_parquet(tmp_path / "t.parquet")
+    choice = Choice((), (), None, False, "error", TextFormat())
+    with open_data([str(tmp_path / "t.parquet")], choice, Screen(quiet=True)) as data:
+        yield data
+
+
+def test_few_rows_are_fitted_at_once(data, rows):
+    model = IncrementalMDH()
+    learn(model, data, scale=True)
+    assert model.tree_ == IncrementalMDH().fit(rows).tree_
+    assert_array_equal(model.feature_names_in_, ["a", "b"])
+
+
+def test_many_rows_are_learned_in_batches(data, rows, monkeypatch):
+    monkeypatch.setattr(_cluster, "AT_ONCE", 100)
+    model = IncrementalMDH()
+    learn(model, data, scale=True)
+    assert model.tree_ == IncrementalMDH().partial_fit(rows).tree_
+
+
+def test_rows_that_do_not_fit_in_memory_are_refused_plainly(data, monkeypatch):
+    monkeypatch.setattr(_data, "memory_of_the_machine", lambda: 20_000)
+    with pytest.raises(DataError, match=r"t\.parquet has more than 0\.0 GB.*--method imdh reads them in batches"):
+        learn(NCutH(), data, scale=True)
+    learn(IncrementalMDH(), data, scale=True)
+
+
+def test_memory_is_watched_where_the_number_of_rows_is_not_known(rows, tmp_path, monkeypatch):
+    pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
+    monkeypatch.setattr(_data, "memory_of_the_machine", lambda: 20_000)
+    choice = Choice((), (), None, False, "error", TextFormat())
+    with open_data([str(tmp_path / "t.csv")], choice, Screen(quiet=True)) as data, pytest.raises(DataError, match="GB"):
+        data.matrix("reading")
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_scaled_fits_have_cuts_in_the_units_of_the_data(rows, dtype):
+    unit = np.array([1e-3, 1e4])
+    stretched = (rows * unit).astype(dtype)
+    model, plain = MDH(), MDH().fit((rows - rows.mean(axis=0)) / rows.std(axis=0))
+    fit_scaled(model, stretched.copy(), True, Screen(quiet=True))
+    assert_array_equal(model.tree_.predict(stretched), plain.labels_)
+    assert_allclose(model.tree_.mean[0], (rows * unit).mean(axis=0), rtol=1e-5)
+
+
+def test_constant_columns_survive_scaling(rows):
+    model = NCutH()
+    X = np.column_stack([rows, np.full(len(rows), 7.0)])
+    fit_scaled(model, X.copy(), True, Screen(quiet=True))
+    assert len(np.unique(model.tree_.predict(X))) == 3
+    assert np.isfinite(model.tree_.normal).all()

@@ -1,0 +1,211 @@
+import os
+import shutil
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+
+from ravine import PDDP, report
+from ravine.datasets import make_blobs
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+HOSTILE = ["<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "long " * 30, "<b>bold</b>"]
+
+if not CHROMIUM and not os.environ.get("CI"):
+    pytest.skip("no Chromium: install it, or set CHROMIUM to its path", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    centers = [[0, 0, 0, 0], [9, 0, 0, 0], [0, 9, 0, 0], [9, 9, 0, 0], [0, 0, 20, 0]]
+    X, y = make_blobs(600, centers=centers, random_state=0)
+    model = PDDP().fit(X)
+    assert model.n_clusters_ == 5
+    labels = np.array(["ant", "bee", "cat", HOSTILE[0], "eel"])[y]
+    folder = tmp_path_factory.mktemp("report")
+    return report.write(model, X, folder / "report.html", labels=labels, feature_names=HOSTILE, title=HOSTILE[1])
+
+
+def opened(browser, path, **options):
+    """A page without a network, and all that went wrong in it."""
+    context = browser.new_context(offline=True, reduced_motion="reduce", **options)
+    page = context.new_page()
+    troubles = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("console", lambda message: troubles.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("request", lambda request: troubles.append(request.url) if not request.url.startswith("file:") else None)
+    page.on("dialog", lambda dialog: (troubles.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.goto(path.as_uri())
+    page.wait_for_selector("#panel .chart svg")
+    return page, troubles
+
+
+@pytest.fixture(scope="module")
+def desktop(browser, path):
+    page, troubles = opened(browser, path, viewport={"width": 1280, "height": 900}, color_scheme="light")
+    yield page, troubles
+    page.context.close()
+
+
+@pytest.fixture
+def page(desktop):
+    page, _ = desktop
+    set_clusters(page, 5)
+    page.locator('.node[data-node="0"]').click()
+    return page
+
+
+def set_clusters(page, k):
+    page.locator("#k").evaluate("(slider, k) => { slider.value = k; slider.dispatchEvent(new Event('input')); }", k)
+    expect(page.locator(".clusters tbody tr")).to_have_count(k)
+
+
+def test_nothing_goes_wrong_and_nothing_is_fetched(desktop):
+    page, troubles = desktop
+    assert page.locator("#finding").inner_text() == "5 clusters in 600 rows × 4 columns"
+    for node in range(9):
+        page.locator(f'.node[data-node="{node}"]').click()
+    for k in (1, 3, 5):
+        set_clusters(page, k)
+    page.wait_for_timeout(100)
+    assert troubles == []
+
+
+def test_hostile_names_are_text(page):
+    assert page.locator("h1").inner_text() == HOSTILE[1]
+    assert page.locator("img, b b").count() == 0
+    body = page.locator("body").inner_text()
+    assert HOSTILE[0] in body
+    assert page.locator(f'[title="{HOSTILE[2]}"]').count() > 0
+    assert HOSTILE[2] not in body
+
+
+def test_a_click_on_a_node_shows_it_in_the_panel(page):
+    before = page.locator("#panel").inner_text()
+    assert before.startswith("Node 0")
+    leaf = page.locator(".node.leaf").first
+    leaf.click()
+    panel = page.locator("#panel").inner_text()
+    assert panel.startswith("Cluster 0")
+    assert "What sets it apart" in panel
+    assert leaf.get_attribute("aria-pressed") == "true"
+    assert page.locator(".clusters tr.selected").count() == 1
+
+
+def test_nodes_are_reached_and_chosen_by_the_keyboard(page):
+    page.locator('.node[data-node="0"]').focus()
+    page.keyboard.press("ArrowDown")
+    child = page.evaluate("document.activeElement.dataset.node")
+    assert child == "1"
+    page.keyboard.press("ArrowRight")
+    sibling = page.evaluate("document.activeElement.dataset.node")
+    assert sibling not in ("0", "1")
+    page.keyboard.press("Enter")
+    assert page.locator(f'.node[data-node="{sibling}"]').get_attribute("aria-pressed") == "true"
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.dataset.node") == "0"
+    page.keyboard.press("Space")
+    assert page.locator("#panel-title").inner_text() == "Node 0"
+    assert page.locator('.node[tabindex="0"]').count() == 1
+
+
+def test_slider_rules_map_table_and_contingency(page):
+    for k in (1, 3, 5):
+        set_clusters(page, k)
+        assert page.locator(".node").count() == 2 * k - 1
+        assert page.locator(".node.leaf").count() == k
+        assert page.locator(".clusters tbody tr").count() == k
+        assert page.locator(".contingency tbody tr").count() == k
+        assert page.locator("#k").get_attribute("aria-valuetext") == f"{k} of 5 clusters"
+    page.locator("#k").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#k-value")).to_have_text("4 of 5")
+
+
+def test_a_node_that_the_slider_hides_gives_way_to_the_one_above(page):
+    set_clusters(page, 5)
+    page.locator(".node.leaf").first.click()
+    set_clusters(page, 1)
+    assert page.locator("#panel-title").inner_text() == "Cluster 0"
+    notice = page.locator("#panel .notice").inner_text()
+    assert notice == "With 1 cluster this node is one of them. From 2 clusters on it is cut as shown here."
+
+
+def test_rows_of_the_table_add_up_and_sort(page):
+    rows = [int(text) for text in page.locator(".clusters td.rows").all_inner_texts()]
+    assert sum(rows) == 600
+    page.locator('.clusters [data-key="rows"]').click()
+    sorted_rows = [int(text) for text in page.locator(".clusters td.rows").all_inner_texts()]
+    assert sorted_rows == sorted(rows, reverse=True)
+    assert page.locator('.clusters th[aria-sort="descending"]').inner_text() == "rows"
+    page.locator('.clusters [data-key="number"]').click()
+
+
+def test_points_take_the_marks_of_sides_or_of_classes(page):
+    assert "clusters" in page.locator(".swatches").inner_text()
+    page.get_by_role("button", name="by class").click()
+    assert {"ant", "bee", "cat", "eel", HOSTILE[0]} == set(page.locator(".swatches li").all_inner_texts())
+    shapes = page.locator(".swatches path").evaluate_all("paths => new Set(paths.map(p => p.getAttribute('d'))).size")
+    assert shapes == 5
+    page.get_by_role("button", name="by side").click()
+
+
+def test_theme_is_toggled(page):
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(background)
+    page.locator("#theme").click()
+    assert page.evaluate(background) != light
+    assert page.locator("#theme").inner_text() == "Light theme"
+    page.locator("#theme").click()
+    assert page.evaluate(background) == light
+
+
+def test_print_shows_every_part(page):
+    page.emulate_media(media="print")
+    for part in ("#map", "#panel", "#clusters", "#choice", "#contingency", "#scores", "#reproduce"):
+        assert page.locator(part).is_visible(), part
+    assert page.locator("#map").evaluate("box => getComputedStyle(box).overflowX") == "visible"
+    assert not page.locator("#theme").is_visible()
+    page.emulate_media(media="screen")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_page_fits_and_has_no_serious_fault_of_accessibility(browser, path, scheme, width):
+    page, troubles = opened(browser, path, viewport={"width": width, "height": 760}, color_scheme=scheme)
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    faults = [
+        (fault["id"], [node["html"][:200] for node in fault["nodes"][:3]])
+        for fault in Axe().run(page).response["violations"]
+        if fault["impact"] in ("serious", "critical")
+    ]
+    page.locator(".node.leaf").first.click()
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    page.context.close()
+    assert faults == []
+    assert troubles == []
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 400])
+def test_one_cluster_is_drawn(browser, tmp_path, n_rows):
+    X = np.random.default_rng(0).normal(size=(400, 1))
+    model = PDDP().fit(X)
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    troubles = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.goto(report.write(model, X[:n_rows], tmp_path / "report.html").as_uri())
+    assert page.locator("#panel-title").inner_text() == "Cluster 0"
+    assert page.locator("#classes-section").count() == 0
+    assert page.locator("#k").is_disabled()
+    context.close()
+    assert troubles == []

@@ -1,0 +1,745 @@
+import io
+import json
+import os
+import pickle
+import re
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from tests.cluster.test_common import ESTIMATORS
+
+from ravine import MDH, PDDP, IncrementalMDH, NCutH, __version__
+from ravine.datasets import make_blobs
+from ravine.persist import MAX_MEMBERS, load, read, save
+
+STREAMS = [
+    IncrementalMDH(sample_size=150),
+    IncrementalMDH(sample_size=150, forget=80.5),
+    IncrementalMDH(n_clusters=2, standardize=False, random_state=np.random.RandomState(3)),
+    IncrementalMDH(algorithm="paper", max_depth=4),
+    IncrementalMDH(algorithm="paper", max_depth=3, forget=200),
+]
+SPARSE = [sparse.csr_array, sparse.csr_matrix]
+DATA = Path(__file__).parent / "data"
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:no cut was confirmed"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+each = pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
+each_stream = pytest.mark.parametrize("model", STREAMS, ids=range(len(STREAMS)))
+each_kind = pytest.mark.parametrize("kind", [np.asarray, *SPARSE], ids=["dense", "array", "matrix"])
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(450, centers=[[0, 0, 0], [12, 0, 0], [0, 12, 5]], random_state=1)[0]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.ravine"
+
+
+def saved_and_loaded(model, path, **options):
+    save(model, path, **options)
+    return load(path)
+
+
+@each
+def test_loaded_model_equals_the_saved_one(model, blobs, path):
+    frame = pd.DataFrame(blobs, columns=["width", "größe", "$array"])
+    fitted = clone(model).fit(frame)
+    loaded = saved_and_loaded(fitted, path)
+    assert type(loaded) is type(fitted)
+    assert loaded.tree_ == fitted.tree_
+    assert_array_equal(loaded.labels_, fitted.labels_)
+    assert loaded.labels_.dtype == np.int64
+    assert_array_equal(loaded.predict(frame), fitted.labels_)
+    assert_array_equal(loaded.transform(frame), fitted.transform(frame))
+    assert_array_equal(loaded.feature_names_in_, fitted.feature_names_in_)
+    assert loaded.get_params() == fitted.get_params()
+    assert (repr(loaded), str(loaded)) == (repr(fitted), str(fitted))
+    assert loaded.cut_to(2).tree_ == fitted.cut_to(2).tree_
+
+
+@each
+def test_model_without_resume_does_all_but_learn_on(model, blobs, path):
+    fitted = clone(model).fit(blobs)
+    loaded = saved_and_loaded(fitted, path, resume=False)
+    assert not hasattr(loaded, "labels_")
+    assert_array_equal(loaded.predict(blobs), fitted.labels_)
+    assert_array_equal(loaded.transform(blobs), fitted.transform(blobs))
+    assert str(loaded) == str(fitted)
+    assert loaded.tree_.describe() == fitted.tree_.describe()
+    assert_array_equal(loaded.cut_to(2).predict(blobs), fitted.cut_to(2).labels_)
+    assert load_again(loaded, path).tree_ == fitted.tree_
+    assert_array_equal(loaded.fit(blobs).labels_, fitted.labels_)
+
+
+def load_again(model, path):
+    return saved_and_loaded(model, path.with_suffix(".again"))
+
+
+@each
+def test_coarser_models_are_saved(model, blobs, path):
+    fitted = clone(model).fit(blobs)
+    for coarser in (fitted.cut_to(2), fitted.prune(0)):
+        loaded = saved_and_loaded(coarser, path)
+        assert loaded.tree_ == coarser.tree_
+        assert_array_equal(loaded.labels_, coarser.labels_)
+
+
+def test_split_models_are_saved(blobs, path):
+    fitted = NCutH(n_clusters=3).fit(blobs)
+    split = fitted.split(int(fitted.tree_.leaves[0]), blobs)
+    assert_array_equal(saved_and_loaded(split, path).predict(blobs), split.labels_)
+
+
+@pytest.mark.parametrize("seen_between", [False, True])
+@each_kind
+@each_stream
+def test_interrupted_stream_equals_one_that_never_was(model, kind, seen_between, blobs, path, rng):
+    X, weights = kind(blobs[rng.permutation(len(blobs))]), rng.integers(1, 3, size=len(blobs)).astype(float)
+    whole, broken = clone(model), clone(model)
+    for start in range(0, len(blobs), 90):
+        part = slice(start, start + 90)
+        whole.partial_fit(X[part], sample_weight=weights[part])
+        broken = broken.partial_fit(X[part], sample_weight=weights[part])
+        if seen_between:
+            assert broken.n_clusters_ >= 1
+        broken = saved_and_loaded(broken, path)
+        assert (broken._tree is not None) == seen_between
+    assert_same(broken._stream.state(), whole._stream.state())
+    assert broken.tree_ == whole.tree_
+    assert broken.selection_ == whole.selection_
+
+
+def assert_same(ours, other):
+    """Equal to the last bit, and of the same types."""
+    assert type(ours) is type(other)
+    if isinstance(ours, dict):
+        assert ours.keys() == other.keys()
+        for key in ours:
+            assert_same(ours[key], other[key])
+    elif sparse.issparse(ours):
+        assert ours.dtype == other.dtype
+        assert_same(ours.toarray(), other.toarray())
+    elif isinstance(ours, np.ndarray):
+        assert ours.dtype == other.dtype
+        assert ours.tobytes() == other.tobytes()
+    else:
+        assert ours == other
+
+
+@each_kind
+def test_stream_goes_on_after_fit_and_in_single_precision(kind, blobs, path):
+    X = kind(blobs.astype(np.float32))
+    whole = IncrementalMDH(sample_size=100).fit(X)
+    loaded = saved_and_loaded(whole, path)
+    assert loaded.partial_fit(X[:50]).tree_ == whole.partial_fit(X[:50]).tree_
+    assert loaded._stream.sample()[0].dtype == np.float32
+
+
+def test_stream_saved_without_resume_refuses_to_learn(blobs, path):
+    loaded = saved_and_loaded(IncrementalMDH().partial_fit(blobs), path, resume=False)
+    for model in (loaded, loaded.cut_to(2), load_again(loaded, path)):
+        with pytest.raises(ValueError, match=r"was saved without its sample of rows.*resume=True"):
+            model.partial_fit(blobs)
+    assert_array_equal(loaded.fit(blobs).partial_fit(blobs).predict(blobs[:2]), loaded.predict(blobs[:2]))
+
+
+@each_kind
+def test_file_without_resume_holds_no_row(kind, rng, path):
+    X = rng.normal(size=(300, 4))
+    X[::2] += 9
+    model = IncrementalMDH().fit(kind(X))
+    holds = {}
+    for resume in (True, False):
+        save(model, path, resume=resume)
+        content = path.read_bytes()
+        holds[resume] = [value.tobytes() in content for value in X.ravel()]
+    assert all(holds[True])
+    assert not any(holds[False])
+
+
+def test_changed_parameters_of_a_stream_are_not_saved_silently(blobs, path):
+    model = IncrementalMDH().partial_fit(blobs).set_params(max_depth=3)
+    with pytest.raises(ValueError, match="changed after its first rows"):
+        save(model, path)
+    assert not path.exists()
+    assert_array_equal(saved_and_loaded(model, path, resume=False).predict(blobs), model.predict(blobs))
+
+
+@pytest.mark.parametrize("model", [PDDP(), IncrementalMDH()], ids=repr)
+def test_same_model_gives_the_same_bytes(model, blobs, tmp_path):
+    fitted = clone(model).fit(blobs)
+    save(fitted, tmp_path / "a")
+    save(clone(model).fit(blobs), tmp_path / "b")
+    save(load(tmp_path / "a"), tmp_path / "c")
+    a, b, c = ((tmp_path / name).read_bytes() for name in "abc")
+    assert a == b == c
+
+
+def test_numpy_reads_the_arrays(blobs, path):
+    model = PDDP().fit(blobs)
+    save(model, path)
+    with np.load(path, allow_pickle=False) as file:
+        assert_array_equal(file["state.tree.normal"], model.tree_.normal)
+        assert file["state.labels"].dtype == np.uint8
+        assert json.loads(file["header.json"])["estimator"] == "PDDP"
+    with zipfile.ZipFile(path) as archive:
+        assert all(info.compress_type == zipfile.ZIP_STORED for info in archive.infolist())
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"init": np.eye(3)},
+        {"init": np.asfortranarray(np.arange(1.0, 7.0, dtype=np.float32).reshape(2, 3))},
+        {"init": [[1, 0, 0.1], (0.0, np.float32(0.1), np.float64(1.0))]},
+        {"init": np.int8(2), "n_clusters": np.int64(3), "margin": np.True_},
+        {"scale": 1e-300 / 3, "significance": np.nextafter(0.05, 1)},
+        {"init": [[np.inf, -np.inf, np.nan]]},
+        {"init": np.eye(3).astype(">f8")},
+    ],
+    ids=["array", "fortran", "lists", "scalars", "floats", "infinity", "big endian"],
+)
+def test_parameters_come_back_as_they_were(parameters, blobs, path):
+    model = NCutH(n_clusters=3).fit(blobs).set_params(**parameters)
+    loaded = saved_and_loaded(model, path)
+    for name, value in model.get_params().items():
+        same = getattr(loaded, name)
+        assert type(same) is type(value)
+        assert_array_equal(same, value, strict=isinstance(value, np.ndarray) and value.dtype.isnative)
+        assert repr(same) == repr(value) or not getattr(value, "dtype", np.dtype(float)).isnative
+
+
+def test_random_state_goes_on_where_it_was(blobs, path):
+    generator = np.random.RandomState(5)
+    generator.normal()
+    loaded = saved_and_loaded(MDH(3, random_state=generator).fit(blobs), path)
+    assert loaded.random_state is not generator
+    assert_array_equal(loaded.random_state.normal(size=999), generator.normal(size=999))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"split_order": max}, "parameter 'split_order' cannot be saved.*not a builtin.*set_params"),
+        ({"random_state": np.random.default_rng(0)}, "The 'random_state' parameter of NCutH must be"),
+        ({"random_state": np.random.RandomState(np.random.PCG64(0))}, "MT19937, not with PCG64"),
+        ({"scale": lambda deviation, count: 1.0}, "'scale' cannot be saved.*not a function"),
+        ({"init": np.array([[None]])}, "'init' cannot be saved.*not of object"),
+        ({"init": np.longdouble(1)}, "'init' cannot be saved.*float128|longdouble"),
+        ({"max_depth": 10**30}, "'max_depth' cannot be saved.*64 bits"),
+        ({"init": [np.zeros(1)] * MAX_MEMBERS}, "more than a file keeps"),
+        ({"init": {1: 2}}, "strings as keys"),
+    ],
+)
+def test_parameters_that_a_file_cannot_keep_are_named(parameters, message, blobs, path):
+    model = NCutH(n_clusters=3).fit(blobs).set_params(**parameters)
+    with pytest.raises(ValueError, match=message):
+        save(model, path)
+    assert not path.exists()
+
+
+def test_dictionaries_of_the_user_are_not_taken_for_arrays(blobs, path, monkeypatch):
+    monkeypatch.setitem(NCutH._parameter_constraints, "init", "no_validation")
+    odd = {"$array": "state.labels", "$$csr": {}, "a/b": np.arange(2), "": {"0": np.arange(3), "$": (1,)}}
+    loaded = saved_and_loaded(NCutH(n_clusters=3).fit(blobs).set_params(init=odd), path)
+    assert repr(loaded.init) == repr(odd)
+
+
+def test_notes_come_back_as_they_were(blobs, path):
+    model = PDDP().fit(blobs)
+    notes = {"columns": ["größe", "\ud800"], "fill": {"a": 0.1 + 0.2, "$array": None}, "n": 10**40, "flag": True}
+    save(model, path, notes=notes)
+    saved = read(path)
+    assert saved.notes == notes
+    assert list(saved.notes) == list(notes)
+    assert saved.ravine_version == __version__
+    assert saved.model.tree_ == model.tree_
+    save(model, path)
+    assert read(path).notes is None
+
+
+@pytest.mark.parametrize("notes", [{"a": np.nan}, {"a": (1, 2)}, {1: 2}, {"a": np.arange(2)}, {"a": {2}}], ids=repr)
+def test_notes_that_are_not_json_are_refused(notes, blobs, path):
+    with pytest.raises(ValueError, match="notes"):
+        save(PDDP().fit(blobs), path, notes=notes)
+    assert not path.exists()
+
+
+@each
+def test_models_that_are_not_fitted_are_not_saved(model, path):
+    with pytest.raises(NotFittedError, match=f"this {type(model).__name__} is not fitted yet: call fit before"):
+        save(clone(model), path)
+
+
+def test_estimators_of_others_are_not_saved(blobs, path):
+    class Mine(PDDP):
+        pass
+
+    for model in (Mine().fit(blobs), make_pipeline(PDDP()).fit(blobs), "PDDP"):
+        with pytest.raises(ValueError, match="cannot be saved: ravine saves its own estimators, IncrementalMDH, MDH"):
+            save(model, path)
+
+
+def test_errors_of_the_system_are_its_own(blobs, tmp_path):
+    model = PDDP().fit(blobs)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "nothing")
+    with pytest.raises(IsADirectoryError):
+        load(tmp_path)
+    with pytest.raises(IsADirectoryError):
+        save(model, tmp_path)
+    with pytest.raises(FileNotFoundError):
+        save(model, tmp_path / "no" / "folder")
+
+
+def test_format_1_is_still_read():
+    model = load(DATA / "model_format_1.ravine")
+    X = make_blobs(60, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)[0]
+    assert list(model.feature_names_in_) == ["width", "height"]
+    labels = model.predict(pd.DataFrame(X, columns=model.feature_names_in_))
+    assert_array_equal(labels, model.labels_)
+    assert_array_equal(model.predict(pd.DataFrame([[0, 0], [9, 0], [0, 9]], columns=["width", "height"])), [0, 1, 2])
+
+
+def unpacked(content):
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {info.filename: archive.read(info) for info in archive.infolist()}
+
+
+def packed(members, compression=zipfile.ZIP_STORED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, content in members.items() if isinstance(members, dict) else members:
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def npy(array):
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.asarray(array))
+    return buffer.getvalue()
+
+
+class Contents(list):
+    def __repr__(self):  # not all the bytes when a property fails
+        return f"<{len(self)} files>"
+
+
+@pytest.fixture(scope="module")
+def contents(blobs, tmp_path_factory):
+    """Files of small models of all kinds."""
+    path = tmp_path_factory.mktemp("contents") / "model"
+    X = blobs[:60]
+    random_state, small = np.random.RandomState(0), {"max_depth": 2, "sample_size": 40, "n_jobs": None}
+    models = [
+        PDDP(n_clusters=3).fit(pd.DataFrame(X, columns=["a", "b", "c"])),
+        NCutH(n_clusters=3, init=np.eye(3), scale=np.float64(90), random_state=random_state).fit(X),
+        IncrementalMDH(**small).partial_fit(X),
+        IncrementalMDH(n_clusters=2, **small).fit(X),
+        IncrementalMDH(**small, forget=30).partial_fit(sparse.csr_array(X)),
+        IncrementalMDH(**{**small, "algorithm": "paper"}).partial_fit(X),
+        IncrementalMDH(**{**small, "algorithm": "paper"}).partial_fit(sparse.csr_array(X)),
+    ]
+    out = Contents()
+    for model in models:
+        save(model, path, notes={"columns": ["a"]})
+        out.append(path.read_bytes())
+    return out
+
+
+def refusal(content, path):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(str(path))) as error:
+        load(path)
+    return str(error.value)
+
+
+def changed_header(content, **fields):
+    members = unpacked(content)
+    return packed({**members, "header.json": json.dumps({**json.loads(members["header.json"]), **fields})})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: b"", "not a model saved by ravine"),
+        (lambda c: b"a,b\n1,2\n", "not a model saved by ravine"),
+        (lambda c: pickle.dumps([1]), "looks like a pickle: ravine does not load pickles"),
+        (lambda c: c[: len(c) // 2], "not whole"),
+        (lambda c: c[:-1], "not whole"),
+        (lambda c: c + b"more", "not whole"),
+        (lambda c: packed({"a.npy": npy([1])}), "header.json is not in it"),
+        (lambda c: packed(unpacked(c), zipfile.ZIP_DEFLATED), "compressed"),
+        (lambda c: packed({**unpacked(c), "header.json": b"{"}), "not JSON"),
+        (lambda c: packed({**unpacked(c), "header.json": b"\xff"}), "not JSON"),
+        (lambda c: packed({**unpacked(c), "header.json": b"[]"}), "header does not say so"),
+        (lambda c: packed({**unpacked(c), "header.json": b"[" * 10**5}), "nested too deeply"),
+        (lambda c: packed({**unpacked(c), "header.json": b"9" * 10**5}), "not JSON"),
+        (lambda c: packed({**unpacked(c), "header.json": b'{"format": NaN}'}), "not a finite number"),
+        (lambda c: packed({**unpacked(c), "header.json": b'{"format": 1e999}'}), "not a finite number"),
+        (lambda c: packed({**unpacked(c), "header.json": b'{"a": 1, "a": 2}'}), "stands twice"),
+        (lambda c: changed_header(c, format="other"), "header does not say so"),
+        (
+            lambda c: changed_header(c, format_version=2, ravine_version="9.1", more=1),
+            "was written by ravine 9.1 in format 2; this version reads format 1: update ravine",
+        ),
+        (lambda c: changed_header(c, format_version=0), "there is no format 0"),
+        (lambda c: changed_header(c, format_version=True), "'format_version' of the header is bool"),
+        (lambda c: changed_header(c, more=1), "the header needs the fields"),
+        (lambda c: changed_header(c, estimator="KMeans"), "holds a KMeans, and this version of ravine knows"),
+        (lambda c: changed_header(c, estimator="os.system"), "holds a os.system"),
+        (lambda c: changed_header(c, parameters={"n_clusters": -1}), "'n_clusters' parameter of PDDP must be"),
+        (lambda c: changed_header(c, parameters={"n_clusters": 10**30}), "more than 64 bits"),
+        (lambda c: changed_header(c, parameters={"bomb": 1}), "PDDP has no parameter 'bomb'"),
+        (lambda c: changed_header(c, parameters={"n_jobs": 0}), "n_jobs=0 has no meaning"),
+        (lambda c: changed_header(c, parameters={"n_clusters": {"$eval": "1"}}), "cannot be read"),
+        (lambda c: changed_header(c, parameters={"n_clusters": {"$scalar": ["|i1", 300]}}), "300 for a number"),
+        (lambda c: changed_header(c, parameters={"n_clusters": {"$csr": {"$tuple": []}}}), "do not fit together"),
+        (lambda c: changed_header(c, parameters={"random_state": {"$random_state": {}}}), "do not fit together"),
+        (lambda c: changed_header(c, n_features_in=2, feature_names=None), "'normal' has 3 columns, the rows 2"),
+        (lambda c: changed_header(c, n_features_in=2), "'feature_names' has another length"),
+        (lambda c: changed_header(c, feature_names=["a", "b", 3]), "'feature_names' has an entry"),
+        (lambda c: changed_header(c, feature_names=["a", "b", "a"]), "or stands twice"),
+        (lambda c: changed_header(c, state={}), "the state needs the fields"),
+        (lambda c: packed([*unpacked(c).items(), ("more.npy", npy([1]))]), "does not name: more"),
+        (lambda c: packed([*unpacked(c).items(), ("../up.npy", npy([1]))]), "not an array: '../up.npy'"),
+        (lambda c: packed([*unpacked(c).items(), ("code.py", b"1")]), "not an array: 'code.py'"),
+        (
+            lambda c: packed([*unpacked(c).items(), *((f"{i}.npy", b"") for i in range(MAX_MEMBERS))]),
+            "a model has at most 1000",
+        ),
+    ],
+)  # fmt: skip
+def test_files_that_are_no_models_say_so(change, message, contents, path):
+    assert message in refusal(change(contents[0]), path)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_members_of_one_name_are_refused(contents, path):
+    twice = packed([*unpacked(contents[0]).items(), ("state.labels.npy", npy([1]))])
+    assert "two members of the same name" in refusal(twice, path)
+
+
+def test_overlapping_members_are_refused(contents, path):
+    content = contents[0]
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        start, last = archive.start_dir, max(archive.infolist(), key=lambda info: info.header_offset)
+    entry = content.rindex(struct.pack("<I", last.header_offset), start)
+    moved = content[:entry] + struct.pack("<I", 0) + content[entry + 4 :]
+    assert "overlap" in refusal(moved, path) or "damaged" in refusal(moved, path)
+    gap = bytearray(content[:start] + b"hidden" + content[start:])
+    place = len(gap) - 6
+    gap[place : place + 4] = struct.pack("<I", start + 6)
+    assert "something between them" in refusal(bytes(gap), path)
+
+
+def test_tampering_is_found_by_the_checksum(contents, path):
+    content = bytearray(contents[0])
+    content[content.index(b"NUMPY") + 200] ^= 1
+    assert "damaged: Bad CRC-32" in refusal(bytes(content), path)
+
+
+def with_array(content, name, member):
+    members = unpacked(content)
+    assert name in members
+    return packed({**members, name: member})
+
+
+@pytest.mark.parametrize(
+    ("name", "member", "message"),
+    [
+        ("offset", b"", "not an array of NumPy"),
+        ("offset", npy(np.zeros(5))[:40], "header of array"),
+        ("offset", npy(np.zeros(5))[:-1], "has 39 bytes, which is not its shape (5,)"),
+        ("offset", npy(np.zeros(5)).replace(b"(5,), }", b"(10**9,), }"), "header of array"),
+        ("offset", npy(np.zeros(5)).replace(b"(5,), }" + 11 * b" ", b"(999999999999,), }"), "has 40 bytes"),
+        ("offset", npy(np.zeros(5, dtype=">f8")), "holds the type '>f8'"),
+        ("offset", npy(np.zeros(5, dtype=complex)), "holds the type '<c16'"),
+        ("offset", npy(np.zeros(5, dtype="U3")), "holds the type '<U3'"),
+        ("offset", npy(np.zeros((5, 5)).T[:, :]).replace(b"True", b"1   "), "header of array"),
+        ("offset", npy(np.full(5, np.nan)), "'offset' has an entry that is not finite"),
+        ("offset", npy(np.zeros(4)), "'offset' has 4 entries for 5 nodes"),
+        ("left", npy([1, 0, -1, -1, -1]), "field 'left'"),
+        ("left", npy([0, 2, -1, -1, -1]), "field 'left' of node 0 is 0"),
+        ("left", npy([1.0, np.nan, 3, -1, -1]), "'left' has an entry that is not finite"),
+        ("left", npy(np.zeros(5, dtype=bool)), "field 'left' is not an array of numbers"),
+        ("normal", npy(np.zeros((5, 2))), "field 'mean' has another number of columns"),
+        ("rank", npy([7, 0, 0, 0, 0]), "field 'rank'"),
+        ("count", npy([-1.0, 1, 1, 1, 1]), "field 'count' has a negative entry"),
+    ],
+)
+def test_arrays_that_make_no_tree_are_refused(name, member, message, contents, path):
+    assert message in refusal(with_array(contents[0], f"state.tree.{name}.npy", member), path)
+
+
+@pytest.mark.parametrize("labels", [[3] * 60, [-1] * 60, [0.5] * 60, [[0]] * 60, [True] * 60])
+def test_labels_that_are_no_clusters_are_refused(labels, contents, path):
+    assert "field 'labels'" in refusal(with_array(contents[0], "state.labels.npy", npy(labels)), path)
+
+
+CSR, DENSE = 4, 2
+
+
+@pytest.mark.parametrize(
+    ("which", "name", "change", "message"),
+    [
+        (DENSE, "sample.keys", lambda a: a[::-1], "'keys' is not in order"),
+        (DENSE, "sample.keys", lambda a: a * np.nan, "an entry that is no key"),
+        (DENSE, "sample.keys", lambda a: np.abs(a) * np.inf, "an entry that is no key"),
+        (DENSE, "sample.keys", lambda a: a[:-1], "'keys' is not a number for each row"),
+        (DENSE, "sample.weights", lambda a: a * 0, "'weights' has an entry that is not positive"),
+        (DENSE, "sample.weights", lambda a: a * 1e307, "sum that is not finite"),
+        (DENSE, "sample.weights", lambda a: a.astype(np.float32), "'weights' is not an array of float64"),
+        (DENSE, "sample.rows", lambda a: a * np.nan, "'rows' has an entry that is not finite"),
+        (DENSE, "sample.rows", lambda a: a * 1e160, "'rows' has an entry that is not finite, or far too large"),
+        (DENSE, "sample.rows", lambda a: a[:, :2], "'rows' is not a matrix of floats with 3 columns"),
+        (DENSE, "sample.rows", lambda a: a.astype(int), "'rows' is not a matrix of floats"),
+        (DENSE, "mean", lambda a: a + 1e200, "'mean' has an entry that is far too large"),
+        (DENSE, "mean", lambda a: a[:2], "'mean' is not an array of float64 of shape (3,)"),
+        (DENSE, "square", lambda a: -a, "'square' has an entry that is negative"),
+        (DENSE, "square", lambda a: a * 1e-320, "'square' has an entry that is negative, or far too small"),
+        (DENSE, "seen", lambda a: np.ones(1), "'seen' is not an array of float64 of shape (0,)"),
+        (DENSE, "online.normal", lambda a: a[:-1], "'normal' is not an array of float64 of shape (4, 3)"),
+        (DENSE, "online.mean", lambda a: a * np.inf, "'mean' has an entry that is not finite"),
+        (DENSE, "online.mean", lambda a: a + 1e200, "'mean' has an entry that is far too large"),
+        (DENSE, "online.scalars", lambda a: a - 1e9, "'scalars' has a negative weight"),
+        (CSR, "online.scalars", lambda a: a * 1e200, "'normal' has an entry that is far too large"),
+        (CSR, "seen", lambda a: a + 1e9, "'seen' has an entry that is not between 0"),
+        (CSR, "sample.rows.indices", lambda a: a + 1, "parts do not fit together"),
+        (CSR, "sample.rows.indices", lambda a: a - 1, "parts do not fit together"),
+        (CSR, "sample.rows.indices", lambda a: a.astype(float), "parts do not fit together"),
+        (CSR, "sample.rows.indptr", lambda a: a[::-1], "parts do not fit together"),
+        (CSR, "sample.rows.indptr", lambda a: np.r_[a[:-1], a[-1] + 1].astype(a.dtype), "parts do not fit together"),
+        (CSR, "sample.rows.indptr", lambda a: np.r_[a[:1], a[-1] + 1, a[2:]].astype(a.dtype), "do not fit together"),
+        (CSR, "sample.rows.data", lambda a: a[:-1], "parts do not fit together"),
+        (CSR, "sample.rows.data", lambda a: a * np.inf, "'rows' has an entry that is not finite"),
+    ],
+)
+def test_streams_that_cannot_have_been_are_refused(which, name, change, message, contents, path):
+    content, member = contents[which], f"state.stream.{name}.npy"
+    array = np.load(io.BytesIO(unpacked(content)[member]))
+    with np.errstate(all="ignore"):
+        changed = np.ascontiguousarray(change(array))
+    assert message in refusal(with_array(content, member, npy(changed)), path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("seed", -1), ("seed", 2**31), ("seed", True), ("is_sparse", 0), ("n_rows", 39), ("n_rows", 0), ("n_rows", 2.0),
+        ("count", 0.0), ("count", 60), ("count", None), ("sample", None), ("online", []), ("mean", [0.0, 0.0, 0.0]),
+    ],
+)  # fmt: skip
+def test_fields_of_a_stream_are_checked(field, value, contents, path):
+    state = json.loads(unpacked(contents[DENSE])["header.json"])["state"]
+    state["stream"][field] = value
+    message = refusal(changed_header(contents[DENSE], state=state), path)
+    assert "the state needs the fields" in message if field in ("sample", "online") else "field" in message
+
+
+def test_width_that_the_arrays_do_not_have_is_refused_before_memory_is_taken(contents, path):
+    for width in (2**40, 2**62):
+        assert "field 'normal'" in refusal(changed_header(contents[DENSE], n_features_in=width), path)
+
+
+def test_sizes_of_a_stream_are_those_of_its_parameters(contents, path):
+    for change in ({"max_depth": 20}, {"sample_size": 39}, {"algorithm": "paper"}, {"sample_size": 30}):
+        parameters = json.loads(unpacked(contents[DENSE])["header.json"])["parameters"]
+        message = refusal(changed_header(contents[DENSE], parameters={**parameters, **change}), path)
+        assert "field 'normal'" in message or "field 'keys' has 40" in message or "field 'sample'" in message
+
+
+class Bomb:
+    def __init__(self, target):
+        self.target = target
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.target),)
+
+
+def test_no_code_from_a_file_is_run(contents, path, tmp_path):
+    target = tmp_path / "exploded"
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        refusal(pickle.dumps(Bomb(target), protocol), path)
+        refusal(with_array(contents[0], "state.labels.npy", pickle.dumps(Bomb(target), protocol)), path)
+    array = np.empty(1, dtype=object)
+    array[0] = Bomb(target)
+    message = refusal(with_array(contents[0], "state.labels.npy", npy(array)), path)
+    assert "Python objects: ravine does not load pickles" in message
+    assert not target.exists()
+    pickle.loads(pickle.dumps(Bomb(target)))
+    assert target.exists()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("hostile") / "model"
+
+
+def is_to_be_grown(model):
+    """Rows of a sample may be absurd: that shows when the tree is grown from them, as it would without a file."""
+    return isinstance(model, IncrementalMDH) and model.algorithm == "polished" and model._tree is None
+
+
+def check_harmless(content, place, blobs):
+    """Refused by a ValueError that names the file, or a model that predicts."""
+    place.write_bytes(content)
+    try:
+        model = load(place)
+    except ValueError as error:
+        if not str(error).startswith(str(place)):
+            raise
+        return
+    columns = getattr(model, "feature_names_in_", None)
+    rows = blobs[:9] if columns is None else pd.DataFrame(blobs[:9], columns=columns)
+    try:
+        labels = model.predict(rows)
+    except ValueError:
+        if not is_to_be_grown(model):
+            raise
+        return
+    assert labels.shape == (9,)
+    assert ((labels >= 0) & (labels < model.n_clusters_)).all()
+
+
+fuzzed = settings(max_examples=100)
+which_file = st.integers(0, 6)
+ignore_warnings = pytest.mark.filterwarnings("ignore")
+
+
+@ignore_warnings
+@fuzzed
+@given(which_file, st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=4))
+def test_flipped_bytes_are_harmless(contents, place, blobs, which, flips):
+    content = bytearray(contents[which])
+    for at, value in flips:
+        content[int(at * len(content))] = value
+    check_harmless(bytes(content), place, blobs)
+
+
+@ignore_warnings
+@fuzzed
+@given(which_file, st.integers(-700, -1), st.integers(0, 255))
+def test_flipped_bytes_of_the_directory_are_harmless(contents, place, blobs, which, at, value):
+    content = bytearray(contents[which])
+    content[at] = value
+    check_harmless(bytes(content), place, blobs)
+
+
+@ignore_warnings
+@fuzzed
+@given(which_file, which_file, st.lists(st.floats(0, 1), min_size=3, max_size=3))
+def test_truncated_and_spliced_files_are_harmless(contents, place, blobs, which, other, places):
+    ours, theirs = contents[which], contents[other]
+    a, b, c = (int(share * len(content)) for share, content in zip(places, (ours, theirs, theirs), strict=True))
+    for content in (ours[:a], ours[a:], ours[:a] + theirs[b:], ours[:a] + theirs[min(b, c) : max(b, c)] + ours[a:]):
+        check_harmless(content, place, blobs)
+
+
+@ignore_warnings
+@fuzzed
+@given(which_file, which_file, st.data())
+def test_missing_and_exchanged_members_are_harmless(contents, place, blobs, which, other, data):
+    ours, theirs = unpacked(contents[which]), unpacked(contents[other])
+    name = data.draw(st.sampled_from(sorted(ours)))
+    check_harmless(packed({key: value for key, value in ours.items() if key != name}), place, blobs)
+    check_harmless(packed({**ours, name: theirs[data.draw(st.sampled_from(sorted(theirs)))]}), place, blobs)
+
+
+numbers = st.one_of(
+    st.integers(-3, 70), st.floats(), st.sampled_from([2**31, 2**63, -(2**63), 10**400, 1e308, -1e308, 5e-324, 1e-160])
+)
+words = st.sampled_from(["", "auto", "paper", "polished", "elbow", "asked", "inf", "<f8", "PDDP", "MDH", "array"])
+tags = st.sampled_from(["$array", "$csr", "$tuple", "$scalar", "$float", "$random_state", "$$x", "$", "tree", "seed"])
+values = st.recursive(
+    st.one_of(st.none(), st.booleans(), numbers, words),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(tags, inner, max_size=2)),
+    max_leaves=5,
+)
+
+
+def paths_of(node, path=()):
+    if path:
+        yield path
+    for key, item in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        yield from paths_of(item, (*path, key))
+
+
+def at(node, path):
+    for key in path:
+        node = node[key]
+    return node
+
+
+@ignore_warnings
+@fuzzed
+@given(which_file, st.data())
+def test_changed_headers_are_harmless(contents, place, blobs, which, data):
+    members = unpacked(contents[which])
+    header = json.loads(members["header.json"])
+    for _ in range(data.draw(st.integers(1, 3))):
+        paths = list(paths_of(header))
+        path = data.draw(st.sampled_from(paths))
+        how = data.draw(st.sampled_from(["replace", "delete", "copy", "rename"]))
+        parent, key = at(header, path[:-1]), path[-1]
+        if how == "replace":
+            parent[key] = data.draw(values)
+        elif how == "delete" or isinstance(parent, list):
+            del parent[key]
+        elif how == "copy":
+            parent[key] = json.loads(json.dumps(at(header, data.draw(st.sampled_from(paths)))))
+        else:
+            parent[data.draw(tags)] = parent.pop(key)
+    check_harmless(packed({**members, "header.json": json.dumps(header)}), place, blobs)
+
+
+@ignore_warnings
+@fuzzed
+@given(which_file, st.data())
+def test_changed_arrays_are_harmless(contents, place, blobs, which, data):
+    members = unpacked(contents[which])
+    for name in data.draw(st.lists(st.sampled_from(sorted(set(members) - {"header.json"})), min_size=1, max_size=2)):
+        members[name] = npy(data.draw(changed(np.load(io.BytesIO(members[name])))))
+    check_harmless(packed(members), place, blobs)
+
+
+@st.composite
+def changed(draw, array):
+    how = draw(st.sampled_from(["entry", "all", "dtype", "shape"]))
+    if how == "entry" and array.size:
+        real = st.one_of(st.floats(), st.sampled_from([1e200, 1e-200, -1e150, 1e9]))
+        array.flat[draw(st.integers(0, array.size - 1))] = draw(real if array.dtype.kind == "f" else st.integers(0, 70))
+        return array
+    if how == "dtype":
+        return array.astype(draw(st.sampled_from(["b1", "i1", "u2", "i4", "i8", "u8", "f2", "f4", "f8"])))
+    if how == "shape":
+        return draw(st.sampled_from([array[:-1], array[:0], array[..., np.newaxis], array.ravel(), array.T.copy()]))
+    return array * array.dtype.type(draw(st.sampled_from([0, 2, 3, 100])))
+
+
+@ignore_warnings
+@fuzzed
+@given(which_file, st.data(), st.integers(0, 255))
+def test_flipped_bytes_of_arrays_with_good_checksums_are_harmless(contents, place, blobs, which, data, value):
+    members = unpacked(contents[which])
+    name = data.draw(st.sampled_from(sorted(members)))
+    member = bytearray(members[name])
+    member[data.draw(st.integers(0, len(member) - 1))] = value
+    check_harmless(packed({**members, name: bytes(member)}), place, blobs)
