@@ -295,7 +295,7 @@ def test_elbow_antimode_and_bare_tree_are_told_apart():
     bare = summary_of(antimode.tree_, X)
     assert bare["choice"]["kind"] == "unknown"
     assert bare["method"] is None
-    assert bare["reproduce"] == ["from ravine import report", 'report.write(tree, X, "report.html")']
+    assert bare["reproduce"]["lines"] == ["from ravine import report", 'report.write(tree, X, "report.html")']
 
 
 def test_parameters_that_differ_are_named_and_have_no_address():
@@ -312,10 +312,18 @@ def test_parameters_that_differ_are_named_and_have_no_address():
     assert summary_of(MDH(n_clusters=1).fit(X), X)["method"]["parameters"] == [["n_clusters", "1"]]
 
 
+def test_preparation_and_command_are_shown_as_given(blobs):
+    X, _, model = blobs
+    found = summary_of(model, X, preparation="Columns were scaled.", command="ravine cluster t.csv")
+    assert found["preparation"] == "Columns were scaled."
+    assert found["reproduce"] == {"by": "by this command", "lines": ["ravine cluster t.csv"]}
+    assert summary_of(model, X)["reproduce"]["by"] == "in Python"
+
+
 def test_a_stream_is_reproduced_by_batches():
     X, _ = make_blobs(1000, centers=3, random_state=1)
     model = IncrementalMDH(n_clusters=3).partial_fit(X)
-    lines = summary_of(model, X)["reproduce"]
+    lines = summary_of(model, X)["reproduce"]["lines"]
     assert lines[1:4] == [
         "model = IncrementalMDH(n_clusters=3)",
         "for batch in batches:",

@@ -1,5 +1,7 @@
 """The commands and their options. What they do is imported when one is run, so that help comes at once."""
 
+import shlex
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -145,6 +147,7 @@ def cluster(
         model_path=model,
         report_path=report,
         n_jobs=jobs,
+        command=_command(),
         screen=_screen(quiet, json, out),
     )
 
@@ -208,7 +211,7 @@ def report(
     """Write a page that explains a model, with the rows of a table."""
     from ravine.cli._models import report
 
-    report(model, data, _text(delimiter, decimal, header, encoding), out, label, _screen(quiet, json))
+    report(model, data, _text(delimiter, decimal, header, encoding), out, label, _command(), _screen(quiet, json))
 
 
 @app.command()
@@ -262,6 +265,11 @@ def demo(
     from ravine.cli._demo import demo
 
     demo(folder, _screen(quiet, False))
+
+
+def _command() -> str:
+    """The command as it was typed."""
+    return shlex.join(["ravine", *sys.argv[1:]])
 
 
 def _split(names: list[str] | None) -> tuple[str, ...]:

@@ -14,8 +14,11 @@ from ravine.cli._screen import Meter, Screen
 from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH
 from ravine.matrix import Floats, column_moments
 from ravine.persist import save
+from ravine.report import write
 
 METHODS = {"imdh": IncrementalMDH, "ncuth": NCutH, "mdh": MDH, "pddp": PDDP}
+
+SCALED = "The columns were scaled to unit variance."
 
 AT_ONCE = 1 << 23
 """Numbers up to which the rows are held in memory although the method could do without."""
@@ -33,6 +36,7 @@ def cluster(
     model_path: Path | None,
     report_path: Path | None,
     n_jobs: int,
+    command: str,
     screen: Screen,
 ) -> None:
     """Learn, label, and write what was asked for."""
@@ -43,12 +47,11 @@ def cluster(
         with screen.warnings_in_a_line():
             learn(model, data, scale)
         rows = label_rows(model.tree_, data, out)
+    preparation = SCALED if scale and method != "imdh" else None
     if model_path is not None:
-        save(model, model_path, resume=False, notes={"columns": data.columns.to_dict()})
+        save(model, model_path, resume=False, notes={"columns": data.columns.to_dict(), "preparation": preparation})
     if report_path is not None:
-        from ravine import report
-
-        report.write(model, rows, report_path, title=data.name)
+        write(model, rows, report_path, title=data.name, preparation=preparation, command=command)
     files = {"labels": out, "model": model_path, "report": report_path}
     show_clusters(model, rows, method, time.perf_counter() - start, files, screen)
 

@@ -22,10 +22,9 @@ def demo(folder: Path, screen: Screen) -> None:
         table = np.column_stack([digits.data, digits.target])
         np.savetxt(place, table, fmt="%d", delimiter=",", header=",".join([*names, "digit"]), comments="")
     labels, model, report = folder / "labels.csv", folder / "model.ravine", folder / "report.html"
-    screen.say(
-        f"$ ravine cluster {data} --label digit --method ncuth --no-scale"
-        f" --out {labels} --model {model} --report {report}\n"
-    )
+    options = "--label digit --method ncuth --no-scale"
+    command = f"ravine cluster {data} {options} --out {labels} --model {model} --report {report}"
+    screen.say(f"$ {command}\n")
     cluster(
         [str(data)],
         Choice((), (), "digit", False, "error", TextFormat()),
@@ -37,6 +36,7 @@ def demo(folder: Path, screen: Screen) -> None:
         model_path=model,
         report_path=report,
         n_jobs=-1,
+        command=command,
         screen=screen,
     )
     screen.say(f"open {report} in a browser")

@@ -11,6 +11,7 @@ from ravine.cli._results import check_places, label_rows
 from ravine.cli._screen import Screen
 from ravine.io import Columns, DataError, MissingRule, TextFormat, UsageError, choose_columns, open_tables
 from ravine.persist import Saved, read, save
+from ravine.report import write
 from ravine.tree import HyperplaneTree
 
 
@@ -34,16 +35,22 @@ def predict(
 
 
 def report(
-    model_path: Path, where: Sequence[str], text: TextFormat, out: Path, label: str | None, screen: Screen
+    model_path: Path,
+    where: Sequence[str],
+    text: TextFormat,
+    out: Path,
+    label: str | None,
+    command: str,
+    screen: Screen,
 ) -> None:
     """Write the page of a model with the rows of some files."""
-    from ravine.report import write
-
     check_places(None, out)
     saved = read(model_path)
     with _open_data(saved, where, text, label, None, screen) as data:
         rows = label_rows(saved.model.tree_, data, None)
-        write(saved.model, rows, out, feature_names=_names(saved.model), title=data.name)
+        preparation = (saved.notes or {}).get("preparation")
+        said = preparation if isinstance(preparation, str) else None
+        write(saved.model, rows, out, title=data.name, preparation=said, command=command)
     screen.result({"n_rows": rows.n_rows, "files": {"report": str(out)}})
     screen.say(f"written: {out}")
 

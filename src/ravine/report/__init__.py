@@ -26,6 +26,8 @@ def write(
     labels: Any = None,
     feature_names: Sequence[str] | None = None,
     title: str | None = None,
+    preparation: str | None = None,
+    command: str | None = None,
 ) -> Path:
     """Write the report of a fitted model to a file.
 
@@ -42,6 +44,10 @@ def write(
     feature_names : sequence of str, optional
         Default: the names that the estimator saw in `fit`, or x0, x1, …
     title : str, optional
+    preparation : str, optional
+        What was done to the rows before the fit, to be said beside the method.
+    command : str, optional
+        What makes the report again, in place of lines of Python.
 
     Returns
     -------
@@ -58,7 +64,15 @@ def write(
     ...     report.write(model, iris.data, folder + "/iris.html", labels=iris.target_names[iris.target]).name
     'iris.html'
     """
-    page = html(model, X, labels=labels, feature_names=feature_names, title=title)
+    page = html(
+        model,
+        X,
+        labels=labels,
+        feature_names=feature_names,
+        title=title,
+        preparation=preparation,
+        command=command,
+    )
     with written_whole(path) as place:
         place.write_bytes(page.encode("utf-8"))
     return Path(path)
@@ -71,6 +85,8 @@ def html(
     labels: Any = None,
     feature_names: Sequence[str] | None = None,
     title: str | None = None,
+    preparation: str | None = None,
+    command: str | None = None,
 ) -> str:
     """The report of a fitted model as the text of an HTML page; parameters as for `write`."""
     if isinstance(X, Rows):
@@ -81,4 +97,5 @@ def html(
         gatherer = Gatherer(tree_of(model))
         gatherer.add(X, labels)
         rows = gatherer.rows()
-    return render(summarize(model, rows, feature_names=feature_names, title=title))
+    summary = summarize(model, rows, feature_names=feature_names, title=title, preparation=preparation, command=command)
+    return render(summary)

@@ -128,7 +128,7 @@ def evidence_chart(tree: HyperplaneTree, model: Any, choice: Choice) -> dict[str
     return {
         "level": None if choice.level is None else float(model.significance),
         "nodes": tested.tolist(),
-        "p": all_rounded(tree.p_value[tested], 3),
+        "p": all_rounded(tree.p_value[tested], 2),
         "levels": None if choice.level is None else all_rounded(choice.level[tested], 3),
         "confirmed": choice.confirmed[tested].tolist(),
     }

@@ -23,7 +23,13 @@ NO_SAY = ("n_jobs", "verbose")
 
 
 def summarize(
-    model: Any, rows: Rows, *, feature_names: Sequence[str] | None = None, title: str | None = None
+    model: Any,
+    rows: Rows,
+    *,
+    feature_names: Sequence[str] | None = None,
+    title: str | None = None,
+    preparation: str | None = None,
+    command: str | None = None,
 ) -> dict[str, Any]:
     """Everything that the page shows of a fitted model and its rows."""
     tree = tree_of(model)
@@ -38,6 +44,7 @@ def summarize(
         f"{counted(tree.n_features, 'column')}",
         "version": __version__,
         "method": _method(model),
+        "preparation": preparation,
         "choice": {
             "kind": choice.kind,
             "sentence": choice.sentence,
@@ -51,7 +58,10 @@ def summarize(
         "tree": {name: getattr(tree, name).tolist() for name in ("left", "right", "parent", "depth", "rank")},
         "nodes": nodes,
         "classes": _classes(tree, rows, ranges),
-        "reproduce": _reproduce(model, rows, feature_names is not None),
+        "reproduce": {
+            "by": "in Python" if command is None else "by this command",
+            "lines": _reproduce(model, rows, feature_names is not None) if command is None else [command],
+        },
     }
 
 

@@ -43,17 +43,18 @@ function plot(width, label, options) {
   return svg;
 }
 
-const symbols = ["circle", "triangle", "square", "diamond", "cross", "star", "wye", "hexagon", "triangle2", "plus"];
+const symbols = ["circle", "triangle", "square", "diamond", "cross", "star", "wye", "hexagon", "times", "plus"];
+const strokedSymbols = new Set(["times", "plus"]);
 const classStyle = (rank) =>
   rank < symbols.length ? { symbol: symbols[rank], colour: `var(--class-${rank})` } : { symbol: "circle", colour: "var(--class-other)" };
 
 // The same marks in a legend as in the chart.
 function swatch(symbol, colour, text) {
-  const isStroked = symbol === "plus";
+  const isStroked = strokedSymbols.has(symbol);
   const picture = d3.create("svg").attr("width", 12).attr("height", 12).attr("viewBox", "-6 -6 12 12").attr("aria-hidden", "true");
   const shapes = {
     circle: d3.symbolCircle, triangle: d3.symbolTriangle, square: d3.symbolSquare, diamond: d3.symbolDiamond,
-    cross: d3.symbolCross, star: d3.symbolStar, wye: d3.symbolWye, plus: d3.symbolPlus, triangle2: d3.symbolTriangle2,
+    cross: d3.symbolCross, star: d3.symbolStar, wye: d3.symbolWye, plus: d3.symbolPlus, times: d3.symbolTimes,
     hexagon: { draw: (context, size) => {
       const r = Math.sqrt(size / 2.6);
       d3.range(6).forEach((i) => context[i ? "lineTo" : "moveTo"](r * Math.sin((i * Math.PI) / 3), -r * Math.cos((i * Math.PI) / 3)));

@@ -39,7 +39,8 @@ function drawHeader() {
   byId("finding").textContent = data.finding;
   const { method } = data;
   if (method === null) byId("method").textContent = "A tree of hyperplanes.";
-  else byId("method").append(el("b", {}, method.name), method.parameters.length === 0 ? " with its default parameters." : " with ", ...parameterTexts(method.parameters));
+  else byId("method").append(el("b", {}, method.name), method.parameters.length === 0 ? " with its default parameters" : " with ", ...parameterTexts(method.parameters), ".");
+  if (data.preparation !== null) byId("method").append(` ${data.preparation}`);
   byId("chosen").textContent = data.choice.sentence;
   const slider = byId("k");
   slider.max = nClusters;
@@ -56,7 +57,8 @@ function drawFooter() {
   ];
   if (data.n_fitted !== data.n_rows) texts.push(`The tree was fitted on ${figure(data.n_fitted)} rows, or on rows of this weight; depths, p values and sums of squares are theirs.`);
   byId("sampled").textContent = texts.join(" ");
-  byId("reproduce").textContent = data.reproduce.join("\n");
+  byId("reproduce-by").textContent = `Make this report again ${data.reproduce.by}:`;
+  byId("reproduce").textContent = data.reproduce.lines.join("\n");
 }
 
 drawHeader();

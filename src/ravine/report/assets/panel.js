@@ -120,7 +120,7 @@ function scatterFigure(node) {
         Plot.frame({ stroke: "var(--line)" }),
         cut ? Plot.ruleX([0], { stroke: "var(--text)", strokeDasharray: "4 3", strokeWidth: 1.5 }) : null,
         ...groups.map((group) => Plot.dot(group.points, {
-          x: "x", y: "y", r: 3, symbol: group.symbol, ...(group.symbol === "plus" ? { stroke: group.colour, strokeWidth: 1.6 } : { fill: group.colour }), opacity: 0.78,
+          x: "x", y: "y", r: 3, symbol: group.symbol, ...(strokedSymbols.has(group.symbol) ? { stroke: group.colour, strokeWidth: 1.6 } : { fill: group.colour }), opacity: 0.78,
           title: (point) => `row ${point.row}${point.class === null ? "" : `, ${cropped(data.classes.names[point.class], 60)}`}`,
         })),
       ],
