@@ -8,6 +8,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from ravine import PDDP, report
 from ravine.datasets import make_blobs
+from ravine.report import Compared, write_comparison
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 HOSTILE = ["<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "long " * 30, "<b>bold</b>"]
@@ -193,6 +194,23 @@ def test_page_fits_and_has_no_serious_fault_of_accessibility(browser, path, sche
     page.context.close()
     assert faults == []
     assert troubles == []
+
+
+def test_comparison_shows_hostile_names_as_text_and_has_no_fault_of_accessibility(browser, tmp_path):
+    X, y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    found = [
+        Compared(name, labels, tree, 0.1, {"silhouette": 0.5, "ari": None})
+        for name, labels, tree in ((HOSTILE[0], PDDP().fit(X).labels_, PDDP().fit(X).tree_), ("noisy", y - 1, None))
+    ]
+    path = write_comparison(found, tmp_path / "compare.html", title=HOSTILE[1], feature_names=HOSTILE[:2])
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    assert page.locator("h1").inner_text() == HOSTILE[1]
+    assert page.locator("img, script").count() == 0
+    assert page.locator("tbody").first.inner_text().count("33% noise") == 1
+    assert [fault["id"] for fault in Axe().run(page).response["violations"]] == []
+    context.close()
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 400])

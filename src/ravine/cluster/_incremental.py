@@ -294,7 +294,9 @@ class IncrementalMDH(TreeClusterer):
         return self._elbow_path
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_stream") or getattr(self, "_tree", None) is not None  # saved without its stream
+        if getattr(self, "_tree", None) is not None:  # it may have been saved without its stream
+            return True
+        return hasattr(self, "_stream") and self._stream.n_rows > 0
 
     def __str__(self) -> str:
         if not self.__sklearn_is_fitted__():
