@@ -293,7 +293,7 @@ def test_estimators_of_others_are_not_saved(blobs, path):
         pass
 
     for model in (Mine().fit(blobs), make_pipeline(PDDP()).fit(blobs), "PDDP"):
-        with pytest.raises(ValueError, match="cannot be saved: ravine saves its own estimators, IncrementalMDH, MDH"):
+        with pytest.raises(ValueError, match="cannot be saved: ravine saves its own estimators, HSDC, IncrementalMDH"):
             save(model, path)
 
 

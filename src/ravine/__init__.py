@@ -4,15 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ravine import cluster, datasets, metrics, plot, report, tree
-    from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH
+    from ravine import cluster, datasets, metrics, plot, report, stream, tree
+    from ravine.cluster import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH
     from ravine.persist import load, save
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "HSDC",
     "MDH",
     "PDDP",
+    "SPDC",
     "IncrementalMDH",
     "NCutH",
     "__version__",
@@ -23,14 +25,15 @@ __all__ = [
     "plot",
     "report",
     "save",
+    "stream",
     "tree",
 ]
 
 _HOME = {
-    **dict.fromkeys(("IncrementalMDH", "MDH", "NCutH", "PDDP"), "ravine.cluster"),
+    **dict.fromkeys(("HSDC", "IncrementalMDH", "MDH", "NCutH", "PDDP", "SPDC"), "ravine.cluster"),
     **dict.fromkeys(("load", "save"), "ravine.persist"),
 }
-_MODULES = ("cluster", "datasets", "metrics", "plot", "report", "tree")
+_MODULES = ("cluster", "datasets", "metrics", "plot", "report", "stream", "tree")
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ravine import MDH, PDDP, IncrementalMDH, NCutH
+from ravine import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH
 from ravine.datasets import make_blobs
 
 ESTIMATORS = [
@@ -33,13 +33,17 @@ ESTIMATORS = [
     IncrementalMDH(n_clusters=3),
     IncrementalMDH(selection="evidence"),
 ]
+STREAMS = [HSDC(), HSDC(inherit=True), SPDC()]
+"""They take the rows in their order, one at a time, so that much of the contract is not theirs."""
+
 pytestmark = pytest.mark.filterwarnings("ignore:no cut was confirmed")
 each = pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
+each_and_streams = pytest.mark.parametrize("model", ESTIMATORS + STREAMS, ids=repr)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(ESTIMATORS + STREAMS)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -70,7 +74,7 @@ def test_predict_of_training_rows_equals_labels(model, blobs):
         assert_array_equal(np.unique(fitted.labels_), np.arange(fitted.n_clusters_))
 
 
-@each
+@each_and_streams
 def test_number_of_threads_changes_nothing(model, blobs, monkeypatch):
     from ravine import blocks
 
@@ -138,7 +142,7 @@ def test_entries_that_stand_twice_in_a_sparse_matrix_are_added_up(model, blobs):
     assert halves.nnz == 2 * whole.nnz
 
 
-@each
+@each_and_streams
 def test_float32_and_float64_agree(model, blobs):
     assert same_partition(clone(model).fit(blobs[0].astype(np.float32)).labels_, clone(model).fit(blobs[0]).labels_)
 
@@ -150,7 +154,7 @@ def test_integers_and_booleans_are_taken(model, blobs):
         assert clone(model).fit(np.tile([[True, False], [True, True]], (9, 1))).n_clusters_ in (1, 2)
 
 
-@each
+@each_and_streams
 def test_frames_give_names_and_the_same_labels(model, blobs):
     names = ["width", "height", "depth"]
     plain = clone(model).fit(blobs[0])
@@ -163,7 +167,7 @@ def test_frames_give_names_and_the_same_labels(model, blobs):
         fitted.predict(pd.DataFrame(blobs[0], columns=["a", "b", "c"]))
 
 
-@each
+@each_and_streams
 def test_transform_gives_signed_distances_with_names(model, blobs):
     fitted = clone(model).fit(blobs[0])
     distance = fitted.transform(blobs[0])
@@ -172,7 +176,7 @@ def test_transform_gives_signed_distances_with_names(model, blobs):
     assert_array_equal(distance, fitted.tree_.signed_distance(blobs[0]))
 
 
-@each
+@each_and_streams
 def test_estimator_works_in_a_pipeline(model, blobs):
     pipeline = make_pipeline(StandardScaler(), clone(model))
     assert adjusted_rand_score(pipeline.fit_predict(blobs[0]), blobs[1]) > 0.8
@@ -225,13 +229,13 @@ def test_a_callback_can_stop_the_growth(model, blobs):
     assert_array_equal(asked.predict(blobs[0]), asked.labels_)
 
 
-@each
+@each_and_streams
 def test_nothing_is_printed(model, blobs, capfd):
     clone(model).fit(blobs[0])
     assert capfd.readouterr() == ("", "")
 
 
-@each
+@each_and_streams
 @pytest.mark.parametrize(
     ("X", "message"),
     [
@@ -251,7 +255,7 @@ def test_bad_rows_say_what_to_change(model, X, message):
         clone(model).fit(X)
 
 
-@each
+@each_and_streams
 def test_wrong_width_at_predict_is_refused(model, blobs):
     with pytest.raises(ValueError, match=f"X has 2 features, but {type(model).__name__} is expecting 3 features"):
         clone(model).fit(blobs[0]).predict(blobs[0][:, :2])
@@ -266,7 +270,7 @@ def test_bad_weights_say_what_to_change(model, weights, message):
         clone(model).fit([[0.0], [1.0], [5.0]], sample_weight=weights)
 
 
-@each
+@each_and_streams
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     "X",

@@ -35,6 +35,28 @@ class Missing(StrEnum):
     mean = "mean"
 
 
+class StreamMethod(StrEnum):
+    """Methods that learn as the rows come."""
+
+    hsdc = "hsdc"
+    hsdci = "hsdci"
+    imdh = "imdh"
+
+
+class Per(StrEnum):
+    """What gets a line of the output."""
+
+    row = "row"
+    batch = "batch"
+
+
+class BadRows(StrEnum):
+    """What is done at a row that cannot be used."""
+
+    stop = "stop"
+    skip = "skip"
+
+
 TEXT, CHOICE, OUTPUT = "Text files", "Which columns and rows", "What is written"
 
 Data = Annotated[
@@ -253,6 +275,95 @@ def compare(
         report_path=report,
         n_jobs=jobs,
         screen=_screen(quiet, json),
+    )
+
+
+@app.command()
+def stream(
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="A file of CSV or JSON lines; - is standard input.")
+    ] = "-",
+    method: Annotated[
+        StreamMethod, typer.Option(help="hsdci lets new nodes inherit from old ones; imdh does not forget.")
+    ] = StreamMethod.hsdc,
+    batch: Annotated[
+        int, typer.Option(min=1, help="Rows that are labelled by what was learned before, then learned, at a time.")
+    ] = 100,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Use these columns only: a,b,c; by default those that are numbers in the first batch.",
+            rich_help_panel=CHOICE,
+        ),
+    ] = None,
+    drop: Drop = None,
+    bad_rows: Annotated[
+        BadRows,
+        typer.Option(
+            help="A row that lacks a field or has one too many, or a value that is no finite number: stop, or skip it.",
+            rich_help_panel=CHOICE,
+        ),
+    ] = BadRows.stop,
+    per: Annotated[Per, typer.Option(help="A line for each row, or one for each batch.", rich_help_panel=OUTPUT)] = (
+        Per.row
+    ),
+    out: Annotated[
+        str,
+        typer.Option(
+            help="JSON lines, appended to a file; - is standard output, where lines may come twice after a restart.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = "-",
+    events: Annotated[
+        Path | None,
+        typer.Option(
+            help="Drifts, splits and bad rows, as JSON lines appended to a file; by default on standard error.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder from which the command, given the same input, goes on after it was stopped or killed. What "
+            "it writes to files is then as if it had never been: each row once.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    every: Annotated[
+        int, typer.Option(min=1, help="Rows from one checkpoint to the next.", rich_help_panel=OUTPUT)
+    ] = 10_000,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for more at the end of the file, until SIGINT or SIGTERM.")
+    ] = False,
+    poll: Annotated[float, typer.Option(min=0.001, help="Seconds between two looks at a file that is followed.")] = 0.5,
+    seed: Seed = 0,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    header: Header = None,
+    encoding: Encoding = "utf-8",
+    jobs: Jobs = -1,
+    quiet: Quiet = False,
+) -> None:
+    """Label the rows of a stream as they come, and learn from them."""
+    from ravine.cli._rows import Choice
+    from ravine.cli._stream import Plan, stream
+
+    stream(
+        data,
+        Choice(_text(delimiter, decimal, header, encoding), _split(columns), _split(drop), bad_rows is BadRows.skip),
+        Plan(
+            method=method.value,
+            batch=batch,
+            per_batch=per is Per.batch,
+            seed=seed,
+            n_jobs=jobs,
+            out=None if out == "-" else Path(out),
+            events=events,
+            checkpoint=checkpoint,
+            every=every,
+            poll=poll if follow else None,
+        ),
+        _screen(quiet, False, "-"),
     )
 
 

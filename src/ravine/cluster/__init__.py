@@ -1,8 +1,10 @@
 """Estimators in the manner of scikit-learn, one module a method."""
 
+from ravine.cluster._hsdc import HSDC
 from ravine.cluster._incremental import IncrementalMDH
 from ravine.cluster._mdh import MDH
 from ravine.cluster._ncuth import NCutH
 from ravine.cluster._pddp import PDDP
+from ravine.cluster._spdc import SPDC
 
-__all__ = ["MDH", "PDDP", "IncrementalMDH", "NCutH"]
+__all__ = ["HSDC", "MDH", "PDDP", "SPDC", "IncrementalMDH", "NCutH"]

@@ -9,9 +9,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ravine.kernels import bfgs, density, ncut, online, penalty, rows
+    from ravine.kernels import bfgs, density, intervals, ncut, online, penalty, rows, stream
 
-__all__ = ["bfgs", "density", "ncut", "online", "penalty", "rows"]
+__all__ = ["bfgs", "density", "intervals", "ncut", "online", "penalty", "rows", "stream"]
 
 
 def __getattr__(name: str) -> ModuleType:

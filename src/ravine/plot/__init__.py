@@ -12,5 +12,6 @@ from ravine.plot._map import tree
 from ravine.plot._node import density, node
 from ravine.plot._panels import panels
 from ravine.plot._sequence import elbow, path
+from ravine.plot._stream import stream
 
-__all__ = ["density", "elbow", "node", "panels", "path", "tree"]
+__all__ = ["density", "elbow", "node", "panels", "path", "stream", "tree"]

@@ -43,22 +43,30 @@ def _typed(name: str, array: Any) -> NDArray[Any]:
 
 
 def _check_structure(out: dict[str, NDArray[Any]], n_nodes: int) -> None:
-    left, right = out["left"], out["right"]
-    stack, expected = [(0, -1, 0)], 0
+    depths = check_links(out["left"], out["right"], out["parent"])
+    for node, depth in enumerate(depths):
+        _require(out["depth"][node] == depth, "depth", f"of node {node} is {out['depth'][node]}, not {depth}")
+
+
+def check_links(left: NDArray[Any], right: NDArray[Any], parent_of: NDArray[Any]) -> list[int]:
+    """The depths of the nodes of a tree in preorder; ValueError names the field that makes it none."""
+    n_nodes = len(left)
+    depths: list[int] = []
+    stack = [(0, -1, 0)]
     # A preorder walk must meet the nodes as 0, 1, 2, …: cycles, orphans and shared children all break that.
     while stack:
         node, parent, depth = stack.pop()
-        name = "left" if parent < 0 or left[parent] == node else "right"
+        name, expected = "left" if parent < 0 or left[parent] == node else "right", len(depths)
         _require(node == expected, name, f"of node {parent} is {node} where {expected} comes next in preorder")
-        _require(out["parent"][node] == parent, "parent", f"of node {node} is {out['parent'][node]}, not {parent}")
-        _require(out["depth"][node] == depth, "depth", f"of node {node} is {out['depth'][node]}, not {depth}")
-        expected += 1
+        _require(parent_of[node] == parent, "parent", f"of node {node} is {parent_of[node]}, not {parent}")
+        depths.append(depth)
         if left[node] == right[node] == -1:
             continue
         for name, child in (("left", left[node]), ("right", right[node])):
             _require(node < child < n_nodes, name, f"of node {node} is {child}")
         stack += [(right[node], node, depth + 1), (left[node], node, depth + 1)]
-    _require(expected == n_nodes, "left", f"and right reach {expected} of {n_nodes} nodes")
+    _require(len(depths) == n_nodes, "left", f"and right reach {len(depths)} of {n_nodes} nodes")
+    return depths
 
 
 def _check_cuts(out: dict[str, NDArray[Any]]) -> None:

@@ -270,18 +270,25 @@ class HyperplaneTree:
         sides = here[goes_left], here[~goes_left]
         return [moments(X[rows], weights[rows]) if weights[rows].sum() > 0 else None for rows in sides]
 
-    def labels_in(self, coarser: "HyperplaneTree") -> Ints:
-        """The label in `coarser`, a tree made from this one by `cut_to` or `prune`, of each label of this one."""
-        out = np.empty(self.n_clusters, dtype=np.int64)
+    def nodes_in(self, coarser: "HyperplaneTree") -> Ints:
+        """The node of this tree that each node of `coarser`, made from it by `cut_to` or `prune`, was."""
+        out = np.empty(coarser.n_nodes, dtype=np.int64)
         pairs = [(0, 0)]
         while pairs:
             mine, theirs = pairs.pop()
-            if coarser.is_leaf[theirs]:
-                below = self.label[mine : self.end(mine)]
-                out[below[below >= 0]] = coarser.label[theirs]
-            else:
+            out[theirs] = mine
+            if not coarser.is_leaf[theirs]:
                 pairs.append((int(self.left[mine]), int(coarser.left[theirs])))
                 pairs.append((int(self.right[mine]), int(coarser.right[theirs])))
+        return out
+
+    def labels_in(self, coarser: "HyperplaneTree") -> Ints:
+        """The label in `coarser`, a tree made from this one by `cut_to` or `prune`, of each label of this one."""
+        out = np.empty(self.n_clusters, dtype=np.int64)
+        mine = self.nodes_in(coarser)
+        for leaf in coarser.leaves:
+            below = self.label[mine[leaf] : self.end(int(mine[leaf]))]
+            out[below[below >= 0]] = coarser.label[leaf]
         return out
 
     def end(self, node: int) -> int:
@@ -302,6 +309,12 @@ class HyperplaneTree:
         count, mean, sum_sq = np.zeros(self.n_nodes), self.mean.copy(), np.zeros(self.n_nodes)
         leaves = self.leaves
         count[leaves], mean[leaves], sum_sq[leaves] = group_moments(X, weights, self.label[leaf], mean[leaves], n_jobs)
+        columns = {**asdict_shallow(self), "count": count, "mean": mean, "sum_sq": sum_sq}
+        return HyperplaneTree(**columns).summed().without_empty_leaves()
+
+    def summed(self) -> "HyperplaneTree":
+        """The same tree with the counts, means and sums of squares of its cuts made from those of its leaves."""
+        count, mean, sum_sq = self.count.copy(), self.mean.copy(), self.sum_sq.copy()
         for node in self.cuts[::-1]:  # children come after their parents
             a, b = self.left[node], self.right[node]
             count[node] = count[a] + count[b]
@@ -310,8 +323,7 @@ class HyperplaneTree:
                 share = count[b] / count[node]
                 mean[node] = mean[a] + share * apart
                 sum_sq[node] = sum_sq[a] + sum_sq[b] + count[a] * share * (apart @ apart)
-        columns = {**asdict_shallow(self), "count": count, "mean": mean, "sum_sq": sum_sq}
-        return HyperplaneTree(**columns).without_empty_leaves()
+        return HyperplaneTree(**{**asdict_shallow(self), "count": count, "mean": mean, "sum_sq": sum_sq})
 
     def without_empty_leaves(self) -> "HyperplaneTree":
         """The tree without the cuts that have nothing on one side; what lies below them on the other moves up."""

@@ -1,0 +1,167 @@
+"""Where a stream has come to, kept in a folder: the model and the places in all files, which move together.
+
+A generation is a model in a file of its own and `checkpoint.json`, which names it. That file is written beside its
+place and renamed, so that at every moment one generation is whole.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from ravine.cli._layout import Layout
+from ravine.cli._lines import START, Mark, naming
+from ravine.files import written_whole
+from ravine.io import Columns, DataError, UsageError
+from ravine.persist import load, save
+
+FORMAT, VERSION = "ravine stream", 1
+
+FILE = "checkpoint.json"
+
+REMEDY = "begin anew in another folder"
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The state of a stream between two batches.
+
+    Attributes
+    ----------
+    options : dict
+        What must be the same when the stream goes on.
+    n_rows : int
+        Rows consumed, bad ones too.
+    n_bad : int
+        Bad rows among them.
+    layout : Layout or None
+        None before the first row.
+    place, out, events : Mark
+        Ends of what was read and written; None where it is no file to which one can come back.
+    model : str or None
+        File of the model, None before the first row is learned.
+    """
+
+    options: dict[str, Any]
+    n_rows: int = 0
+    n_bad: int = 0
+    layout: Layout | None = None
+    place: Mark = START
+    out: Mark | None = None
+    events: Mark | None = None
+    model: str | None = None
+
+    def check_options(self, options: Mapping[str, Any], folder: Path) -> None:
+        """UsageError names an option that was another one."""
+        for name, before in self.options.items():
+            if options[name] != before:
+                raise UsageError(
+                    f"--checkpoint {folder} was made with {_said(name, before)}, now there is "
+                    f"{_said(name, options[name])}: give the same options, or begin anew in another folder"
+                )
+
+
+def _said(name: str, value: Any) -> str:
+    match value:
+        case None | []:
+            return f"no --{name}"
+        case bool():
+            return f"--{name}" if value else f"--no-{name}"
+        case list():
+            return f"--{name} {','.join(value)}"
+    return f"--{name} {value}"
+
+
+def write_generation(folder: Path, generation: Generation, model: Any) -> None:
+    """Put a generation in the place of the one before; `model` is None or has learned some rows."""
+    content = asdict(generation)
+    record = {"format": FORMAT, "version": VERSION, "checksum": _checksum(content), "content": content}
+    with naming(folder):
+        if generation.model is not None:
+            assert generation.layout is not None
+            _save(model, folder / generation.model, generation.layout.used or ())
+        with written_whole(folder / FILE) as place:
+            place.write_text(json.dumps(record, indent=1), encoding="utf-8")
+            _sync(place)
+        _sync(folder)
+    clear(folder, generation)
+
+
+def _save(model: Any, path: Path, used: tuple[str, ...]) -> None:
+    """Save with the names of the columns, which the model does not have while it learns from plain arrays."""
+    model.feature_names_in_ = np.array(used, dtype=object)
+    try:
+        save(model, path, resume=True, notes={"columns": Columns(used, {}).to_dict()})
+    finally:
+        del model.feature_names_in_
+    _sync(path)
+    _sync(path.parent)
+
+
+def read_generation(folder: Path) -> tuple[Generation, Any] | None:
+    """The generation that is in the folder, with its model; None if there is none."""
+    path = folder / FILE
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    generation = _parsed(text, path)
+    if generation.model is None:
+        return generation, None
+    try:
+        model = load(folder / generation.model)
+    except FileNotFoundError:
+        raise DataError(f"{path}: the checkpoint is damaged, {generation.model} is not there: {REMEDY}") from None
+    except ValueError as error:
+        raise DataError(f"the checkpoint is damaged, {error}: {REMEDY}") from None
+    del model.feature_names_in_
+    return generation, model
+
+
+def _parsed(text: bytes, path: Path) -> Generation:
+    try:
+        record = json.loads(text)
+        is_ours = record["format"] == FORMAT
+        version = record["version"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        is_ours, version = False, VERSION
+    if is_ours and version != VERSION:
+        raise DataError(f"{path} is of version {version}, and this ravine reads version {VERSION}: {REMEDY}")
+    if not is_ours or record.get("checksum") != _checksum(record.get("content")):
+        raise DataError(f"{path}: the checkpoint is damaged: {REMEDY}")
+    content = record["content"]
+    for name in ("place", "out", "events"):
+        content[name] = content[name] and Mark(**content[name])
+    layout = content["layout"]
+    if layout is not None:
+        used = None if layout["used"] is None else tuple(layout["used"])
+        content["layout"] = Layout(**{**layout, "fields": tuple(layout["fields"]), "used": used})
+    return Generation(**content)
+
+
+def _checksum(content: Any) -> int:
+    return crc32(json.dumps(content, sort_keys=True).encode())
+
+
+def clear(folder: Path, generation: Generation) -> None:
+    """Remove what earlier generations, and runs that were killed, have left in the folder."""
+    for pattern in ("model-*.ravine", ".model-*.part", f".{FILE}.*.part"):
+        for path in folder.glob(pattern):
+            if path.name != generation.model:
+                path.unlink()
+
+
+def _sync(path: Path) -> None:
+    """Wait until the file, or the names in the folder, are safe on disk."""
+    if path.is_dir() and os.name != "posix":  # elsewhere a folder cannot be opened
+        return
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

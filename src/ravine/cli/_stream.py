@@ -1,0 +1,294 @@
+"""`ravine stream`: rows come one after the other, each is labelled by what was learned before it, then learned.
+
+With a checkpoint the command can be killed at any moment: started again on the same input, it goes on from the last
+checkpoint and takes back what was written after it, so that files and model are those of a run that was never stopped.
+"""
+
+import math
+import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+import ravine
+from ravine.cli._checkpoint import Generation, clear, read_generation, write_generation
+from ravine.cli._lines import Lines, Sink, Stop, Stopped
+from ravine.cli._rows import Batch, Choice, Rows
+from ravine.cli._screen import Meter, Screen
+from ravine.io import TextFormat, UsageError
+from ravine.io._table import COMPRESSIONS
+from ravine.tree._text import counted
+
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "hsdc": ("HSDC", {"inherit": False}),
+    "hsdci": ("HSDC", {"inherit": True}),
+    "imdh": ("IncrementalMDH", {}),
+}
+"""Names of the estimators, and their parameters."""
+
+EVENTS = ("drift_events_", "split_events_")
+"""Lists of a model in which its last events are."""
+
+STDIN = "standard input"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a stream is learned, and what is written of it.
+
+    Attributes
+    ----------
+    method : str
+    batch : int
+        Rows that are labelled, then learned, at a time.
+    per_batch : bool
+        One line for a batch instead of one for a row.
+    seed : int
+    n_jobs : int
+    out, events : Path or None
+        Files; None is standard output and standard error.
+    checkpoint : Path or None
+        Folder.
+    every : int
+        Rows from one checkpoint to the next.
+    poll : float or None
+        Seconds between two looks at a file that is followed; None for one that is not.
+    """
+
+    method: str
+    batch: int = 100
+    per_batch: bool = False
+    seed: int = 0
+    n_jobs: int = -1
+    out: Path | None = None
+    events: Path | None = None
+    checkpoint: Path | None = None
+    every: int = 10_000
+    poll: float | None = None
+
+    def fixed_options(self, choice: Choice) -> dict[str, Any]:
+        """What must be the same when the stream goes on."""
+        per = "batch" if self.per_batch else "row"
+        own = {"method": self.method, "batch": self.batch, "per": per, "seed": self.seed}
+        return {**own, "columns": list(choice.columns), "drop": list(choice.drop), **asdict(choice.text)}
+
+
+def stream(data: str, choice: Choice, plan: Plan, screen: Screen) -> None:
+    """Label and learn the rows of a file or of standard input, until they end or the user stops it."""
+    choice = replace(choice, text=_checked_text(data, choice.text))
+    _check_places(data, plan)
+    stop = Stop()
+    with stop.on_signals(), ExitStack() as stack:
+        file: BinaryIO = sys.stdin.buffer if data == "-" else stack.enter_context(open(data, "rb"))
+        name = STDIN if data == "-" else data
+        out = Sink(plan.out, sys.stdout.buffer if plan.out is None else None)
+        stack.callback(out.close)
+        events = Sink(plan.events, sys.stderr.buffer if plan.events is None and not screen.quiet else None)
+        stack.callback(events.close)
+        lines = Lines(file, name, stop, plan.poll)
+        try:
+            start, model = _begin(lines, out, events, plan, choice, seek=data != "-")
+        except Stopped:
+            return
+        rows = Rows(lines, name, choice, screen.warn, start.layout, start.n_rows)
+        run = _Run(rows, out, events, plan, start, model, screen)
+        on_terminal = plan.out is None and sys.stdout.isatty()
+        with nullcontext(Meter()) if on_terminal else screen.progress("learning", None) as meter:
+            run.run(stop, meter)
+        screen.say(f"{counted(run.n_rows, 'row')}, of them {counted(run.n_bad, 'bad row')} left out")
+
+
+def make_model(plan: Plan) -> Any:
+    """The estimator, which has not seen any row."""
+    name, options = METHODS[plan.method]
+    estimator = getattr(ravine, name)
+    known = estimator._get_param_names()
+    more = {"random_state": plan.seed, "n_jobs": plan.n_jobs}
+    return estimator(**options, **{key: value for key, value in more.items() if key in known})
+
+
+def _checked_text(data: str, text: TextFormat) -> TextFormat:
+    """How the text is written, where that does not depend on its first line."""
+    try:
+        has_lines = "a\n".encode(text.encoding).endswith(b"a\n")
+    except LookupError:
+        raise UsageError(f"there is no encoding {text.encoding!r}; latin-1 and cp1252 are some") from None
+    if not has_lines:
+        raise UsageError(f"--encoding {text.encoding}: a stream is read by lines, which this encoding hides: use utf-8")
+    if Path(data).suffix in COMPRESSIONS:
+        raise UsageError(f"{data}: a stream is read as plain text: unpack it and pipe it in")
+    if Path(data).suffix.lower() in (".tsv", ".tab") and text.delimiter is None:
+        return replace(text, delimiter="\t")
+    return text
+
+
+def _check_places(data: str, plan: Plan) -> None:
+    if plan.poll is not None and (data == "-" or (Path(data).exists() and not Path(data).is_file())):
+        raise UsageError("--follow needs a file; standard input is read to its end anyway")
+    places = [path.resolve() for path in (Path(data), plan.out, plan.events) if path is not None]
+    if len(set(places)) < len(places):
+        raise UsageError("DATA, --out and --events are not three different files")
+    if plan.checkpoint is not None:
+        if plan.checkpoint.exists() and not plan.checkpoint.is_dir():
+            raise UsageError(f"--checkpoint {plan.checkpoint}: this is a file, give a folder")
+        plan.checkpoint.mkdir(parents=True, exist_ok=True)
+
+
+def _begin(lines: Lines, out: Sink, events: Sink, plan: Plan, choice: Choice, seek: bool) -> tuple[Generation, Any]:
+    """Where the stream goes on, with all files brought there; at its start if there is no checkpoint."""
+    options = plan.fixed_options(choice)
+    found = None if plan.checkpoint is None else read_generation(plan.checkpoint)
+    if plan.checkpoint is None or found is None:
+        start = Generation(options, out=out.mark(), events=events.mark())
+        if plan.checkpoint is not None:  # also what is written before the first checkpoint can be taken back
+            write_generation(plan.checkpoint, start, None)
+        return start, None
+    start, model = found
+    start.check_options(options, plan.checkpoint)
+    if model is not None and "n_jobs" in model.get_params(deep=False):
+        model.set_params(n_jobs=plan.n_jobs)
+    out.check(start.out)
+    events.check(start.events)
+    lines.skip_to(start.place, seek)
+    out.cut_back(start.out)
+    events.cut_back(start.events)
+    clear(plan.checkpoint, start)
+    return start, model
+
+
+class _Run:
+    """Labels and learns batch after batch, and keeps the checkpoint."""
+
+    def __init__(
+        self, rows: Rows, out: Sink, events: Sink, plan: Plan, start: Generation, model: Any, screen: Screen
+    ) -> None:
+        self.n_rows = start.n_rows
+        self.n_bad = start.n_bad
+        self._rows = rows
+        self._out = out
+        self._events = events
+        self._plan = plan
+        self._start = start
+        self._place = start.place
+        self._n_kept = start.n_rows
+        self._model = model
+        self._n_told = {name: _total(model, name) for name in EVENTS}
+        self._screen = screen
+        self._warned: set[str] = set()
+
+    def run(self, stop: Stop, meter: Meter) -> None:
+        """All batches to the end of the stream, or until the user stops it."""
+        while not stop.asked:
+            batch = self._rows.next_batch(self._plan.batch)
+            is_short = batch.n_rows < self._plan.batch
+            if self._rows.stopped and self._plan.checkpoint is not None:
+                break  # the rows of a batch that is not full are read again in the next run
+            if batch.n_rows:
+                self._process(batch)
+                meter.count(batch.n_rows)
+            if self.n_rows - self._n_kept >= self._plan.every:
+                self._keep()
+            if is_short:
+                break
+        if self.n_rows > self._n_kept:
+            self._keep()
+
+    def _process(self, batch: Batch) -> None:
+        with self._warnings_once():
+            labels = self._labels(batch)
+            self._out.write(self._batch_lines(batch, labels) if self._plan.per_batch else _row_lines(batch, labels))
+            if batch.good:
+                if self._model is None:
+                    self._model = make_model(self._plan)
+                self._model.partial_fit(batch.X)
+        self._events.write(self._new_events(batch))
+        self.n_rows += batch.n_rows
+        self.n_bad += len(batch.bad)
+        self._place = batch.end
+
+    def _labels(self, batch: Batch) -> list[int] | None:
+        """Clusters of the good rows, by ids that last where the model has them; None while there is no model."""
+        if self._model is None or not batch.good:
+            return None
+        labels = self._model.predict(batch.X)
+        ids = getattr(self._model, "cluster_ids_", None)
+        return [int(label) for label in (labels if ids is None else np.asarray(ids)[labels])]
+
+    def _batch_lines(self, batch: Batch, labels: list[int] | None) -> Iterator[dict[str, Any]]:
+        counts = Counter(labels or ())
+        yield {
+            "rows": [batch.first, batch.first + batch.n_rows - 1],
+            "clusters": {str(cluster): counts[cluster] for cluster in sorted(counts)},
+            "n_clusters": None if self._model is None else int(self._model.n_clusters_),
+        }
+
+    def _new_events(self, batch: Batch) -> list[dict[str, Any]]:
+        """What has happened in the batch, in the order of the rows."""
+        out: list[dict[str, Any]] = [{"kind": "bad row", "row": row, "why": why} for row, why in batch.bad.items()]
+        n_learned = self.n_rows - self.n_bad
+        for name in EVENTS:
+            total = _total(self._model, name)
+            n_new = total - self._n_told[name]
+            for event in getattr(self._model, name, ())[-n_new:] if n_new else ():
+                # The model counts the rows that it has learned.
+                place = event["row"] - n_learned
+                row = batch.good[place] if place >= 0 else event["row"] + self.n_bad
+                out.append({**{key: _plain(value) for key, value in event.items()}, "row": int(row)})
+            self._n_told[name] = total
+        return sorted(out, key=lambda event: event["row"])
+
+    def _keep(self) -> None:
+        """Write a checkpoint, if one is wanted."""
+        if self._plan.checkpoint is None:
+            return
+        generation = replace(
+            self._start,
+            n_rows=self.n_rows,
+            n_bad=self.n_bad,
+            layout=self._rows.layout,
+            place=self._place,
+            out=self._out.mark(),
+            events=self._events.mark(),
+            model=None if self._model is None else f"model-{self.n_rows}.ravine",
+        )
+        write_generation(self._plan.checkpoint, generation, self._model)
+        self._n_kept = self.n_rows
+
+    @contextmanager
+    def _warnings_once(self) -> Iterator[None]:
+        """Show Python's warnings as lines; one that differs from an earlier one by numbers only is not shown."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        for text in (" ".join(str(warning.message).split()) for warning in caught):
+            kind = re.sub(r"\d+", "", text)
+            if kind not in self._warned:
+                self._warned.add(kind)
+                self._screen.warn(text)
+
+
+def _total(model: Any, name: str) -> int:
+    """Events so far; the model keeps the last of them."""
+    return int(getattr(model, f"n_{name}", 0))
+
+
+def _row_lines(batch: Batch, labels: list[int] | None) -> Iterator[dict[str, Any]]:
+    cluster = dict(zip(batch.good, labels or (), strict=labels is not None))
+    for row in range(batch.first, batch.first + batch.n_rows):
+        yield {"row": row, "cluster": cluster.get(row)}
+
+
+def _plain(value: Any) -> Any:
+    """As JSON can hold it."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

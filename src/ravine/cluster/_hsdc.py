@@ -1,0 +1,161 @@
+"""Streaming divisive clustering with drift detection (Hofmeyr, Pavlidis and Eckley 2016).
+
+Every row passes once through a tree of cuts. A leaf whose rows show a second mode along their running principal
+component is cut there; a cut whose valley fills up is removed with all that is below it, and its rows begin anew. The
+number of clusters, a window and a rate of forgetting are not asked for.
+"""
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from ravine.cluster._streaming import StreamClusterer
+from ravine.tree.stream import StreamSettings, StreamTree
+
+
+class HSDC(StreamClusterer):
+    """Clusters of a stream, when it drifts and where.
+
+    Rows are learned one at a time, however they are broken into batches; they are not kept. The cost of a row does not
+    grow with the stream.
+
+    Parameters
+    ----------
+    inherit : bool, default=False
+        Whether the leaves below a new cut begin with a direction that their parent has learned, as HSDC(I) of the paper
+        does: sooner in many dimensions.
+    n_intervals : int, default=100
+        Intervals by which the rows of a leaf along its direction are remembered.
+    significance : float, default=0.05
+        Level of the dip test, after each row, for a second mode; from 0.001 to 0.2.
+    smoothing : float, default=0.9
+        How slowly the rate of forgetting follows the angles between a leaf's successive directions (γ of eq. 3).
+    most_forgotten : float, default=0.5
+        Largest rate of forgetting (Λ of eq. 3), below 1.
+    min_rows : int, default=50
+        Rows of a leaf before its first test.
+    min_weight : float, default=20.0
+        Weight of its rows that are not forgotten, before its first test.
+    inner_share : float, default=0.3
+        Share of the stretch between the two modes of a cut in which rows speak against it (β of the paper).
+    run_lengths : tuple of two floats, default=(1e8, 250.0)
+        Rows between the modes of a cut until its alarm, on average: at least the first number while its valley stays as
+        it is, some of the second once rows lie there as densely as elsewhere between the modes.
+    on_event : callable ``(event) -> None``, optional
+        Called with every event when it happens. It is not saved with the model.
+    random_state : object, default=None
+        Nothing is random; it is there so that all methods can be called alike.
+    n_jobs : int or None, default=-1
+        Threads of `predict` and `transform`.
+
+    Attributes
+    ----------
+    tree_ : HyperplaneTree
+        The cuts now. Counts, means and sums of squares are of the rows that each leaf has seen since it began;
+        `p_value` is the chance of so few rows around a cut since it was made, if there were no valley.
+    labels_ : ndarray of shape (n_rows,)
+        Clusters of the rows of `fit`, or of the last batch, in the present tree.
+    cluster_ids_ : ndarray of shape (n_clusters_,)
+        A number for each label that stays with its cluster as long as the cluster lives.
+    n_clusters_ : int
+        Number of clusters now.
+    n_rows_seen_ : int
+        Rows learned so far.
+    n_split_events_, n_drift_events_ : int
+        Numbers of events in all; of each kind the last thousand are kept.
+    split_events_ : list of dict
+        For every new cut: `row`, the number of the row in the stream, from 0; `node`, the id of the cluster that was
+        cut; `clusters`, the ids of the two that came of it; `weight`, of the rows that showed it.
+    drift_events_ : list of dict
+        For every cut that fell: `row`; `node`, the id of what was cut; `clusters`, the ids that are gone; `statistic`
+        and `limit` of its CUSUM; `p0` and `p1`, the rates at which rows fell close to the cut and at which they would
+        without a valley; `region`, the distance of the modes; `kind`, which is "drift" if rows since the cut was made
+        had confirmed its valley, and "withdrawal" if it never had one.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had any.
+
+    References
+    ----------
+    D. Hofmeyr, N. Pavlidis and I. Eckley, Divisive clustering of high dimensional data streams, Statistics and
+    Computing, 2016.
+
+    Examples
+    --------
+    >>> from ravine import HSDC
+    >>> from ravine.datasets import make_blobs
+    >>> X, y = make_blobs(4000, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    >>> model = HSDC()
+    >>> for start in range(0, 4000, 100):
+    ...     model = model.partial_fit(X[start : start + 100])
+    >>> model.n_clusters_
+    3
+    >>> moved, _ = make_blobs(2000, centers=[[4.5, 0], [9, 0], [0, 9]], random_state=2)
+    >>> [event["kind"] for event in model.partial_fit(moved).drift_events_]
+    ['drift']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "inherit": ["boolean"],
+        "n_intervals": [Interval(Integral, 4, None, closed="left")],
+        "significance": [Interval(Real, 0.001, 0.2, closed="both")],
+        "smoothing": [Interval(Real, 0, 1, closed="both")],
+        "most_forgotten": [Interval(Real, 0, 1, closed="left")],
+        "min_rows": [Interval(Integral, 1, None, closed="left")],
+        "min_weight": [Interval(Real, 1, None, closed="left")],
+        "inner_share": [Interval(Real, 0, 1, closed="neither")],
+        "run_lengths": ["array-like"],
+        "on_event": [callable, None],
+        "random_state": "no_validation",
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        inherit: bool = False,
+        n_intervals: int = 100,
+        significance: float = 0.05,
+        smoothing: float = 0.9,
+        most_forgotten: float = 0.5,
+        min_rows: int = 50,
+        min_weight: float = 20.0,
+        inner_share: float = 0.3,
+        run_lengths: tuple[float, float] = (1e8, 250.0),
+        on_event: Callable[[dict[str, Any]], None] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.inherit = inherit
+        self.n_intervals = n_intervals
+        self.significance = significance
+        self.smoothing = smoothing
+        self.most_forgotten = most_forgotten
+        self.min_rows = min_rows
+        self.min_weight = min_weight
+        self.inner_share = inner_share
+        self.run_lengths = run_lengths
+        self.on_event = on_event
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _new_stream(self, n_features: int) -> StreamTree:
+        lengths = np.asarray(self.run_lengths, dtype=np.float64)
+        if lengths.shape != (2,) or not (np.isfinite(lengths).all() and (lengths > 1).all()):
+            raise ValueError(f"run_lengths={self.run_lengths!r} is not two numbers of rows, each above 1")
+        settings = StreamSettings(
+            inherit=bool(self.inherit),
+            n_intervals=int(self.n_intervals),
+            significance=float(self.significance),
+            smoothing=float(self.smoothing),
+            most_forgotten=float(self.most_forgotten),
+            min_rows=float(self.min_rows),
+            min_weight=float(self.min_weight),
+            inner_share=float(self.inner_share),
+            run_lengths=(float(lengths[0]), float(lengths[1])),
+        )
+        return StreamTree(n_features, settings)

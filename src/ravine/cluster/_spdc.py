@@ -1,0 +1,101 @@
+"""Streaming divisive clustering whose cuts never rest: the baseline of Hofmeyr, Pavlidis and Eckley (2016)."""
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from ravine.cluster._streaming import StreamClusterer
+from ravine.tree.stream import MovingTree, StreamSettings, StreamTree
+
+
+class SPDC(StreamClusterer):
+    """Density-based divisive clustering of a stream, every cut of which is moved by every row that passes it.
+
+    A direct online form of dePDDP, after the description of SPDC (Tasoulis et al. 2012) in the paper on `HSDC`. That is
+    the one to use: here cuts follow what the rows above them do, nothing is tested, and drift is not told.
+
+    Parameters
+    ----------
+    n_intervals : int, default=50
+        Intervals by which the rows of a node along its direction are remembered.
+    bandwidth : float, default=1.06
+        Factor of the bandwidth σ n^(-1/5) of the density along a direction.
+    min_rows : int, default=100
+        Rows of a node before it is cut.
+    on_event : callable ``(event) -> None``, optional
+        Called with every event when it happens. It is not saved with the model.
+    random_state : object, default=None
+        Nothing is random; it is there so that all methods can be called alike.
+    n_jobs : int or None, default=-1
+        Threads of `predict` and `transform`.
+
+    Attributes
+    ----------
+    tree_ : HyperplaneTree
+        The cuts now.
+    labels_ : ndarray of shape (n_rows,)
+        Clusters of the rows of `fit`, or of the last batch, in the present tree.
+    cluster_ids_ : ndarray of shape (n_clusters_,)
+        A number for each label that stays with its cluster as long as the cluster lives.
+    n_clusters_ : int
+        Number of clusters now.
+    n_rows_seen_ : int
+        Rows learned so far.
+    n_split_events_, n_drift_events_ : int
+        Numbers of events in all; of each kind the last thousand are kept.
+    split_events_, drift_events_ : list of dict
+        New cuts, and cuts that were withdrawn as their density had no antimode any more: `row`, `node`, `clusters` and
+        `kind` as in `HSDC`.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where `X` had any.
+
+    References
+    ----------
+    S. Tasoulis, D. Tasoulis and V. Plagianakos, Clustering of high dimensional data streams, 2012.
+
+    D. Hofmeyr, N. Pavlidis and I. Eckley, Divisive clustering of high dimensional data streams, Statistics and
+    Computing, 2016.
+
+    Examples
+    --------
+    >>> from ravine import SPDC
+    >>> from ravine.datasets import make_blobs
+    >>> X, y = make_blobs(2000, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    >>> SPDC().partial_fit(X).n_clusters_ >= 3
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_intervals": [Interval(Integral, 4, None, closed="left")],
+        "bandwidth": [Interval(Real, 0, None, closed="neither")],
+        "min_rows": [Interval(Integral, 1, None, closed="left")],
+        "on_event": [callable, None],
+        "random_state": "no_validation",
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_intervals: int = 50,
+        bandwidth: float = 1.06,
+        min_rows: int = 100,
+        on_event: Callable[[dict[str, Any]], None] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.n_intervals = n_intervals
+        self.bandwidth = bandwidth
+        self.min_rows = min_rows
+        self.on_event = on_event
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _new_stream(self, n_features: int) -> StreamTree:
+        settings = StreamSettings(n_intervals=int(self.n_intervals), min_rows=float(self.min_rows), most_forgotten=0.0)
+        return MovingTree(n_features, settings, float(self.bandwidth))

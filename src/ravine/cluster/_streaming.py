@@ -1,0 +1,151 @@
+"""What the methods that follow a stream have in common: rows learned as they come, a tree at any time, events."""
+
+from abc import ABC, abstractmethod
+from copy import deepcopy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.utils import Tags
+
+from ravine.cluster._base import TreeClusterer, saved_fields
+from ravine.matrix import Floats, Ints
+from ravine.tree import HyperplaneTree
+from ravine.tree.stream import FIELDS, OnEvent, StreamTree
+
+
+class StreamClusterer(TreeClusterer, ABC):
+    """Base of the estimators whose tree is a `StreamTree`."""
+
+    on_event: OnEvent | None
+
+    _stream: StreamTree
+    _tree: HyperplaneTree | None
+    _ids: Ints
+    _batch: Floats
+
+    @abstractmethod
+    def _new_stream(self, n_features: int) -> StreamTree:
+        """A tree that has seen no row."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Forget everything, and learn from these rows as from a stream.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            In the order of time.
+        y : Ignored
+        """
+        for name in ("_stream", "_tree", "_batch"):
+            self.__dict__.pop(name, None)
+        self._learn(X)
+        self.tree_  # noqa: B018 — made now, so that predict changes nothing
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Learn from the next rows of a stream; how it is broken into batches has no say.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : Ignored
+        """
+        return self._learn(X)
+
+    def _learn(self, X: ArrayLike) -> Self:
+        first = not hasattr(self, "_stream")
+        if first and getattr(self, "_tree", None) is not None and not hasattr(self, "_batch"):
+            raise ValueError(
+                "this model was saved without its stream and cannot go on learning: save it with resume=True, or start "
+                "anew with fit"
+            )
+        rows = self._validate(X, reset=first, order="C")
+        self._check_magnitude(rows)
+        if first:
+            self._stream = self._new_stream(rows.shape[1])
+        self._stream.learn(rows, self.on_event)
+        self._tree, self._batch = None, rows
+        return self
+
+    @property
+    def tree_(self) -> HyperplaneTree:
+        """The cuts now."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit or partial_fit")
+        if self._tree is None:
+            self._tree, self._ids = self._stream.snapshot()
+        return self._tree
+
+    @tree_.setter
+    def tree_(self, tree: HyperplaneTree) -> None:
+        self._tree = tree
+
+    @property
+    def cluster_ids_(self) -> Ints:
+        """A number for each label that stays with its cluster as long as the cluster lives."""
+        return self._ids[self.tree_.leaves]
+
+    @property
+    def labels_(self) -> Ints:  # type: ignore[override]
+        """Clusters of the rows of `fit`, or of the last batch, in the present tree."""
+        if not hasattr(self, "_batch"):
+            raise AttributeError("there are no rows to label: labels_ is there after fit or partial_fit")
+        return self.tree_.predict(self._batch, self.n_jobs)
+
+    @property
+    def n_rows_seen_(self) -> int:
+        """Rows learned so far."""
+        return self._stream.n_rows
+
+    @property
+    def split_events_(self) -> list[dict[str, Any]]:
+        """New cuts, the last thousand."""
+        return list(self._stream.splits)
+
+    @property
+    def drift_events_(self) -> list[dict[str, Any]]:
+        """Cuts that fell, the last thousand."""
+        return list(self._stream.falls)
+
+    @property
+    def n_split_events_(self) -> int:
+        """New cuts in all."""
+        return self._stream.n_splits
+
+    @property
+    def n_drift_events_(self) -> int:
+        """Cuts that fell in all."""
+        return self._stream.n_falls
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_stream") or getattr(self, "_tree", None) is not None
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+    def _state(self, resume: bool) -> dict[str, Any]:
+        tree, ids = self.tree_, self._ids
+        stream = self._stream.state() if resume and hasattr(self, "_stream") else None
+        return {"tree": tree.to_dict(), "ids": ids, "stream": stream}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        tree, ids, stream = saved_fields(state, "tree", "ids", "stream")
+        super()._restore({"tree": tree, "labels": None})
+        if not isinstance(ids, np.ndarray) or ids.dtype != np.int64 or ids.shape != (self.tree_.n_nodes,):
+            raise ValueError("field 'ids' is not an integer for each node")
+        self._ids = ids
+        if stream is not None:
+            saved_fields(stream, *FIELDS)
+            self._stream = self._new_stream(self.n_features_in_)
+            self._stream.restore(stream)
+
+    def _with_coarser_tree(self, tree: HyperplaneTree) -> Self:
+        model = deepcopy(self)  # they may go on learning, each for itself
+        model._tree, model._ids = tree, self._ids[self.tree_.nodes_in(tree)]
+        return model

@@ -1,0 +1,88 @@
+"""How a model did on a stream: scores of its segments over the rows, and the events that the model saw."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from ravine.plot._common import FAINT, LEFT, LINE, RIGHT, new_axes
+from ravine.tree._text import counted
+
+NAMES = {
+    "v_measure": "V-measure",
+    "nmi": "NMI",
+    "ari": "ARI",
+    "n_clusters": "number of clusters",
+    "rows_per_second": "rows per second",
+    "n_falls": "cuts fallen so far",
+    "n_splits": "splits so far",
+}
+"""Names of the columns that are not their names in words."""
+
+SCORES = ("purity", "v_measure", "nmi", "ari", "homogeneity", "completeness")
+"""Columns with 1 as the best value."""
+
+STYLES = ((LEFT, "-"), (RIGHT, "--"), (LINE, ":"), (FAINT, "-."))
+
+MARKS: dict[str, dict[str, Any]] = {
+    "drift": {"ymax": 1.0, "colors": FAINT, "linewidth": 1.0},
+    "withdrawal": {"ymax": 1.0, "colors": FAINT, "linewidth": 0.6, "linestyles": ":"},
+    "split": {"ymax": 0.04, "colors": LINE, "linewidth": 0.8},
+}
+"""Lines of the events, in shares of the axes' height; those of splits are short as there may be hundreds."""
+
+
+def stream(evaluation: Any, *, metrics: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
+    """Draw scores of a stream's segments over its rows.
+
+    A grey line marks each drift that the model saw, a dotted one each cut that it withdrew, a short line at the bottom
+    each new split.
+
+    Parameters
+    ----------
+    evaluation : ravine.stream.Evaluation
+    metrics : sequence of str, optional
+        Columns of ``evaluation.records`` to draw. Default: purity and V-measure, or the number of clusters where the
+        classes are not known.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    records = evaluation.records
+    if not records:
+        raise ValueError("no segment was scored: the stream is shorter than two segments and the rows between them")
+    if metrics is None:
+        metrics = [name for name in ("purity", "v_measure") if name in records[0]] or ["n_clusters"]
+    unknown = [name for name in metrics if name not in records[0]]
+    if unknown:
+        raise ValueError(f"the evaluation has no {unknown[0]!r}: choose from {', '.join(records[0])}")
+    ax = new_axes(7, 3.2) if ax is None else ax
+    rows = [record["row"] for record in records]
+    for place, name in enumerate(metrics):
+        colour, dashes = STYLES[place % len(STYLES)]
+        values = [record[name] for record in records]
+        ax.plot(rows, values, color=colour, linestyle=dashes, linewidth=1.3, label=_in_words(name))
+    are_scores = all(name in SCORES for name in metrics)
+    ax.set_ylim(0, 1.02 if are_scores else None)
+    _mark_events(ax, evaluation.events)
+    ax.set(xlabel="row", ylabel="score" if are_scores else ", ".join(map(_in_words, metrics)))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(metrics) + 2, frameon=False, borderaxespad=0)
+    return ax
+
+
+def _mark_events(ax: Axes, events: Sequence[dict[str, Any]]) -> None:
+    for kind, line in MARKS.items():
+        rows = [event["row"] for event in events if event["kind"] == kind]
+        if rows:
+            label = counted(len(rows), kind)
+            ax.vlines(rows, 0, transform=ax.get_xaxis_transform(), label=label, zorder=1, **line)
+
+
+def _in_words(name: str) -> str:
+    return NAMES.get(name, name)

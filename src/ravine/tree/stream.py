@@ -1,0 +1,546 @@
+"""A tree of cuts that follows a stream: leaves split where a second mode shows, cuts fall where rows fill their valley.
+
+Hofmeyr, Pavlidis and Eckley (2016). The compiled loop of `ravine.kernels.stream` learns rows; here the tree changes.
+"""
+
+import json
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from scipy.special import betainc, ndtr
+
+from ravine import kernels
+from ravine.matrix import LARGEST, Floats, Ints, Matrix
+from ravine.tree import _check
+from ravine.tree._tree import HyperplaneTree
+
+OnEvent = Callable[[dict[str, Any]], None]
+
+MOST_EVENTS = 1000
+"""Events of a kind that are remembered, the last ones: a stream may go on for ever."""
+
+ROOM = 64
+"""Nodes for which there is room at first; it doubles."""
+
+BISECTIONS, NARROWEST, FINE = 20, 1e-4, 256
+"""Steps of the search for a bandwidth, the smallest one as a share of the spread, and points between two components."""
+
+PATIENCE = 1.1
+"""A leaf that could not be cut is tested again when its weight has grown by this factor."""
+
+CONFIRMED = 1e-3
+"""Chance, at most, of so few rows in the inner region if there were no valley, for a cut to count as confirmed."""
+
+
+TOTALS = ("n_rows", "n_ids", "n_splits", "n_falls")
+LINKS = ("left", "right", "parent")
+COUNTS = ("identity", "order", "n_intervals")
+NUMBERS = ("mean", "direction", "second", "leaf", "cut", "about", "sample")
+"""What is counted; and arrays of the nodes: numbers of other nodes, other whole numbers, and the rest."""
+
+FIELDS = (*TOTALS, "splits", "falls", *LINKS, *COUNTS, *NUMBERS)
+"""Of a saved stream."""
+
+
+@dataclass(frozen=True)
+class StreamSettings:
+    """How a stream is followed.
+
+    Attributes
+    ----------
+    inherit : bool
+        Children begin with the second direction of their parent.
+    n_intervals : int
+        Intervals of the sample along a direction.
+    significance : float
+        Of the dip.
+    smoothing : float
+        γ of eq. 3.
+    most_forgotten : float
+        Λ of eq. 3, below 1.
+    min_rows, min_weight : float
+        Rows of a leaf, and weight of its sample, before its first test.
+    inner_share : float
+        Share β of the region between the modes that is the inner one.
+    run_lengths : tuple of two floats
+        Rows until a CUSUM raises the alarm, before and after a change.
+    """
+
+    inherit: bool = False
+    n_intervals: int = 100
+    significance: float = 0.05
+    smoothing: float = 0.9
+    most_forgotten: float = 0.5
+    min_rows: float = 50
+    min_weight: float = 20
+    inner_share: float = 0.3
+    run_lengths: tuple[float, float] = (1e8, 250.0)
+
+
+class StreamTree:
+    """The tree and all that its nodes remember.
+
+    Parameters
+    ----------
+    n_features : int
+    settings : StreamSettings
+    """
+
+    left: Ints
+    right: Ints
+    parent: Ints
+    identity: Ints
+    order: Ints
+    n_intervals: Ints
+    mean: Floats
+    direction: Floats
+    second: Floats
+    leaf: Floats
+    cut: Floats
+    about: Floats
+    sample: Floats
+
+    def __init__(self, n_features: int, settings: StreamSettings) -> None:
+        self.settings = settings
+        self.n_features = n_features
+        self.n_rows = 0
+        self.n_ids = 0
+        self.splits: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
+        self.falls: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
+        self.n_splits = self.n_falls = 0
+        self._free: list[int] = []
+        self._make_room(0)
+        self._start_leaf(self._take_node(), parent=-1)
+
+    def learn(self, X: Matrix, on_event: OnEvent | None = None) -> None:
+        """The next rows, in their order; `on_event` is called with what happens to the tree."""
+        stream, row, node = kernels.stream, 0, 0
+        settings, table = self._numbers(), threshold_table(self.settings.significance)
+        while row < len(X):
+            arrays = (self.left, self.right, self.parent, self.mean, self.direction, self.second, self.leaf, self.cut)
+            row, why, node = stream.learn(X, row, node, *arrays, self.sample, self.n_intervals, settings, table)
+            if why == stream.ALARM:
+                self._record(self._fall(node, self.n_rows + row), on_event)
+            elif why == stream.SPLIT:
+                self._record(self._split(node, self.n_rows + row - 1), on_event)
+                node = 0
+        self.n_rows += len(X)
+
+    def _numbers(self) -> tuple[float, ...]:
+        """The settings, as the compiled loop takes them."""
+        s = self.settings
+        forgetting = float(s.smoothing), float(s.most_forgotten)
+        return float(s.inherit), *forgetting, float(s.min_rows), float(s.min_weight), *map(float, s.run_lengths)
+
+    def _record(self, event: dict[str, Any] | None, on_event: OnEvent | None) -> None:
+        """Remember an event, if it is one, and tell of it."""
+        if event is None:
+            return
+        if event["kind"] == "split":
+            self.splits.append(event)
+            self.n_splits += 1
+        else:
+            self.falls.append(event)
+            self.n_falls += 1
+        if on_event is not None:
+            on_event(event)
+
+    # Nodes
+
+    def _make_room(self, n_nodes: int) -> None:
+        stream, d = kernels.stream, self.n_features
+        size = max(ROOM, 2 * n_nodes)
+        shapes: dict[str, tuple[tuple[int, ...], Any]] = {
+            "left": ((size,), np.int64),
+            "right": ((size,), np.int64),
+            "parent": ((size,), np.int64),
+            "identity": ((size,), np.int64),
+            "order": ((size,), np.int64),
+            "n_intervals": ((size,), np.int64),
+            "mean": ((size, d), np.float64),
+            "direction": ((size, d), np.float64),
+            "second": ((size, d), np.float64),
+            "leaf": ((size, stream.N_LEAF), np.float64),
+            "cut": ((size, stream.N_CUT), np.float64),
+            "about": ((size, 4), np.float64),
+            "sample": ((size, kernels.intervals.N_ROWS, self.settings.n_intervals + 1), np.float64),
+        }
+        for name, (shape, dtype) in shapes.items():
+            array = np.zeros(shape, dtype=dtype)
+            if n_nodes:
+                array[:n_nodes] = getattr(self, name)
+            setattr(self, name, array)
+        self._free += range(size - 1, n_nodes - 1, -1)
+
+    def _take_node(self) -> int:
+        if not self._free:
+            self._make_room(len(self.left))
+        return self._free.pop()
+
+    def _start_leaf(self, node: int, parent: int) -> None:
+        stream = kernels.stream
+        self.left[node] = self.right[node] = -1
+        self.parent[node] = parent
+        self.n_intervals[node] = 0
+        for array in (self.mean, self.direction, self.second, self.leaf, self.cut, self.about):
+            array[node] = 0.0
+        self.leaf[node, stream.FADE] = 1.0
+        self.leaf[node, stream.BOUND] = math.inf
+        self.identity[node] = self._new_id()
+
+    def _new_id(self) -> int:
+        self.n_ids += 1
+        return self.n_ids - 1
+
+    # A leaf splits
+
+    def _split(self, node: int, row: int) -> dict[str, Any] | None:
+        """Cut a leaf where its sample has a valley; None if it has none, and then it is tested again later."""
+        stream, s = kernels.stream, self.settings
+        parts = self.sample[node][:, : self.n_intervals[node]]
+        found = find_valley(parts, s.inner_share)
+        if found is None:
+            self.leaf[node, stream.WAIT] = PATIENCE * self.leaf[node, stream.TOTAL]
+            return None
+        length, weight = self.leaf[node, stream.LENGTH], self.leaf[node, stream.TOTAL]
+        n_seen, second = self.leaf[node, stream.N_SEEN], self.second[node].copy()
+        children = self._take_node(), self._take_node()
+        self.direction[node] /= length
+        self.left[node], self.right[node] = children
+        self.order[node] = row
+        self.about[node] = found.density, found.relative_depth, weight * found.inner_mass, weight * found.outer_mass
+        cut = self.cut[node]
+        cut[:] = 0.0
+        cut[stream.OFFSET] = found.place + self.direction[node] @ self.mean[node]
+        cut[[stream.OUTER_LOW, stream.OUTER_HIGH]] = found.left_mode - found.place, found.right_mode - found.place
+        cut[[stream.INNER_LOW, stream.INNER_HIGH]] = s.inner_share * cut[[stream.OUTER_LOW, stream.OUTER_HIGH]]
+        cut[[stream.N_INNER, stream.N_OUTER]] = self.about[node, 2:]
+        cut[stream.RATE] = s.inner_share
+        cut[stream.LIMIT] = math.inf
+        stream.renew_cusum(cut, *map(float, s.run_lengths))
+        for child in children:
+            self._start_leaf(child, parent=node)
+            if s.inherit and second.any():
+                self.direction[child] = second
+                self.leaf[child, stream.LENGTH] = np.linalg.norm(second)
+                self.leaf[child, stream.HEAD_START] = n_seen
+        return self._split_event(node, row, weight)
+
+    def _split_event(self, node: int, row: int, weight: float) -> dict[str, Any]:
+        clusters = [int(self.identity[child]) for child in (self.left[node], self.right[node])]
+        return {
+            "kind": "split",
+            "row": row,
+            "node": int(self.identity[node]),
+            "clusters": clusters,
+            "weight": float(weight),
+        }
+
+    # A cut falls
+
+    def _fall(self, node: int, row: int) -> dict[str, Any]:
+        """Remove a cut and all below it; the node is a leaf again, and knows nothing."""
+        stream, cut = kernels.stream, self.cut[node]
+        below = self._below(node)
+        event = {
+            "kind": "drift" if self.evidence(node) < CONFIRMED else "withdrawal",
+            "row": row,
+            "node": int(self.identity[node]),
+            "clusters": [int(self.identity[n]) for n in below if self.left[n] < 0],
+            "statistic": float(cut[stream.CUSUM]),
+            "limit": float(cut[stream.LIMIT]),
+            "p0": float(cut[stream.N_INNER] / cut[stream.N_OUTER]),
+            "p1": float(cut[stream.RATE]),
+            "region": float(cut[stream.OUTER_HIGH] - cut[stream.OUTER_LOW]),
+        }
+        self._free += [n for n in below if n != node]
+        self._start_leaf(node, parent=int(self.parent[node]))
+        return event
+
+    def _below(self, node: int) -> list[int]:
+        nodes, stack = [], [node]
+        while stack:
+            n = stack.pop()
+            nodes.append(n)
+            if self.left[n] >= 0:
+                stack += [int(self.right[n]), int(self.left[n])]
+        return nodes
+
+    def evidence(self, node: int) -> float:
+        """Chance of so few rows in the inner region of a cut, since it was made, if the density there were flat."""
+        stream, cut = kernels.stream, self.cut[node]
+        inner, outer = cut[[stream.N_INNER, stream.N_OUTER]] - self.about[node, 2:]
+        return float(betainc(outer - inner, inner + 1, 1 - cut[stream.RATE])) if outer > inner else 1.0
+
+    # The tree in a file
+
+    def state(self) -> dict[str, Any]:
+        """All that there is to remember but the settings; the nodes are numbered in preorder."""
+        order = np.array(self._below(0))
+        place = np.full(len(self.left) + 1, -1)
+        place[order] = np.arange(len(order))
+        links = {name: place[getattr(self, name)[order]] for name in LINKS}
+        arrays = {name: getattr(self, name)[order] for name in (*COUNTS, *NUMBERS)}
+        totals = {name: getattr(self, name) for name in TOTALS}
+        return {**totals, "splits": list(self.splits), "falls": list(self.falls), **links, **arrays}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back what `state` gave, before any row was learned; ValueError names the field that is wrong."""
+        left = state.get("left")
+        n_nodes = len(left) if isinstance(left, np.ndarray) and left.ndim == 1 else 0
+        if not n_nodes % 2:
+            raise ValueError("field 'left' does not give the nodes of a tree")
+        while len(self.left) < n_nodes:
+            self._make_room(len(self.left))
+        for name in (*LINKS, *COUNTS, *NUMBERS):
+            room = getattr(self, name)
+            shape = (n_nodes, *room.shape[1:])
+            array = state.get(name)
+            if not isinstance(array, np.ndarray) or array.dtype != room.dtype or array.shape != shape:
+                raise ValueError(f"field {name!r} is not an array of {room.dtype} of shape {shape}")
+            room[:n_nodes] = array
+        self._free = list(range(len(self.left) - 1, n_nodes - 1, -1))
+        self._take_back(state, n_nodes)
+
+    def _take_back(self, state: dict[str, Any], n_nodes: int) -> None:
+        """Check what would harm the compiled loop, or give a model that cannot be: links, samples, numbers."""
+        here = slice(n_nodes)
+        _check.check_links(self.left[here], self.right[here], self.parent[here])
+        for name in TOTALS:
+            if type(state.get(name)) is not int or not 0 <= state[name] < 1 << 62:
+                raise ValueError(f"field {name!r} is not a number of rows, clusters or events")
+            setattr(self, name, state[name])
+        for name in ("splits", "falls"):
+            events = state.get(name)
+            if not isinstance(events, list) or not all(isinstance(event, dict) and "kind" in event for event in events):
+                raise ValueError(f"field {name!r} is not a list of events")
+            getattr(self, name).extend(events)
+        for name in NUMBERS:
+            array = getattr(self, name)[here]
+            unbounded = name in ("leaf", "cut")  # a bound or a limit that is not known yet is infinite
+            if np.isnan(array).any() or not (unbounded or (np.abs(array) <= LARGEST).all()):
+                raise ValueError(f"field {name!r} has an entry that is not a number, or far too large")
+        if ((self.identity[here] < 0) | (self.identity[here] >= self.n_ids)).any():
+            raise ValueError("field 'identity' has an entry that is no cluster's")
+        for node in range(n_nodes):
+            self._check_sample(node)
+
+    def _check_sample(self, node: int) -> None:
+        n = self.n_intervals[node]
+        if not 0 <= n <= self.settings.n_intervals:
+            raise ValueError("field 'n_intervals' has an entry that is no number of intervals")
+        low, high, weight, atoms, _ = self.sample[node][:, :n]
+        in_order = (low <= high).all() and (high[:-1] < low[1:]).all()
+        if not (in_order and (weight > 0).all() and (atoms >= 1).all()):
+            raise ValueError("field 'sample' has intervals that are not in order, or weigh nothing")
+
+    # The tree for the rest of the world
+
+    def _cuts(self, nodes: Ints) -> tuple[Floats, Floats]:
+        """Unit normals and offsets of some nodes, of which only cuts have any."""
+        return self.direction[nodes], self.cut[nodes, kernels.stream.OFFSET]
+
+    def snapshot(self) -> tuple[HyperplaneTree, Ints]:
+        """The tree as it is now, and the identity of each of its nodes."""
+        stream, order = kernels.stream, np.array(self._below(0))
+        place = np.full(len(self.left) + 1, -1)
+        place[order] = np.arange(len(order))
+        is_cut = self.left[order] >= 0
+        count = np.where(is_cut, 0.0, self.leaf[order, stream.N_SEEN])
+        sum_sq = np.where(is_cut, 0.0, self.leaf[order, stream.SUM_SQ])
+        normal, offset = self._cuts(order)
+        tree = HyperplaneTree.from_nodes(
+            left=place[self.left[order]],
+            right=place[self.right[order]],
+            rank=self.order[order],
+            normal=np.where(is_cut[:, np.newaxis], normal, 0.0),
+            offset=np.where(is_cut, offset, 0.0),
+            count=count,
+            mean=self.mean[order],
+            sum_sq=sum_sq,
+            value=np.where(is_cut, self.about[order, 0], 0.0),
+            relative_depth=np.where(is_cut, self.about[order, 1], 0.0),
+            p_value=[self.evidence(node) if self.left[node] >= 0 else 1.0 for node in order],
+        )
+        return tree.summed(), self.identity[order]
+
+
+class MovingTree(StreamTree):
+    """A tree whose cuts never rest, as in SPDC (Tasoulis et al. 2012, as Hofmeyr, Pavlidis and Eckley describe it).
+
+    Every row moves the directions of all nodes on its way. Whenever the weight of a node has grown by a tenth, it is
+    cut at the lowest antimode of its density, or cut there anew; where there is none all below it is removed.
+
+    Parameters
+    ----------
+    n_features : int
+    settings : StreamSettings
+    bandwidth : float
+        Factor of the bandwidth σ n^(-1/5).
+    """
+
+    def __init__(self, n_features: int, settings: StreamSettings, bandwidth: float) -> None:
+        super().__init__(n_features, settings)
+        self.bandwidth = bandwidth
+
+    def learn(self, X: Matrix, on_event: OnEvent | None = None) -> None:
+        """The next rows, in their order; `on_event` is called with what happens to the tree."""
+        row = 0
+        while row < len(X):
+            arrays = (self.left, self.right, self.parent, self.mean, self.direction, self.second, self.leaf, self.cut)
+            rest = (self.sample, self.n_intervals, self._numbers())
+            row, why, node = kernels.stream.learn_everywhere(X, row, *arrays, *rest)
+            if why == kernels.stream.RENEWAL_DUE:
+                self._record(self._renew(node, self.n_rows + row - 1), on_event)
+        self.n_rows += len(X)
+
+    def _renew(self, node: int, row: int) -> dict[str, Any] | None:
+        """Cut a node where its density is lowest between two modes; where it has one mode, remove what was cut."""
+        stream, weight = kernels.stream, self.leaf[node, kernels.stream.TOTAL]
+        self.leaf[node, stream.WAIT] = PATIENCE * weight
+        low, high, mass = _pieces_of(self.sample[node][:, : self.n_intervals[node]])
+        spread = _spread(low, high, mass)
+        place = None
+        if spread > 0:
+            grid = np.linspace(low[0], high[-1], FINE)
+            density = density_of(low, high, mass, self.bandwidth * spread * weight**-0.2, grid)
+            minima = 1 + np.flatnonzero((density[1:-1] < density[:-2]) & (density[1:-1] <= density[2:]))
+            place = float(grid[minima[density[minima].argmin()]]) if len(minima) else None
+        is_cut = self.left[node] >= 0
+        if place is not None:
+            self.cut[node, stream.OFFSET] = place
+            if is_cut:
+                return None
+            self.left[node], self.right[node] = children = self._take_node(), self._take_node()
+            self.order[node] = row
+            for child in children:
+                self._start_leaf(child, parent=node)
+            return self._split_event(node, row, weight)
+        if not is_cut:
+            return None
+        below = self._below(node)
+        gone = [int(self.identity[n]) for n in below if self.left[n] < 0]
+        event = {"kind": "withdrawal", "row": row, "node": int(self.identity[node]), "clusters": gone}
+        self._free += below[1:]
+        self.left[node] = self.right[node] = -1
+        self.identity[node] = self._new_id()
+        return event
+
+    def evidence(self, node: int) -> float:
+        """There is no test."""
+        return 1.0
+
+    def _cuts(self, nodes: Ints) -> tuple[Floats, Floats]:
+        length = self.leaf[nodes, kernels.stream.LENGTH]
+        normal = self.direction[nodes] / np.where(length > 0, length, 1.0)[:, np.newaxis]
+        return normal, self.cut[nodes, kernels.stream.OFFSET] + (normal * self.mean[nodes]).sum(axis=1)
+
+
+@dataclass(frozen=True)
+class StreamValley:
+    """Where a sample is cut, the modes beside that, and how much of it lies between them and around the cut."""
+
+    place: float
+    left_mode: float
+    right_mode: float
+    density: float
+    relative_depth: float
+    inner_mass: float
+    outer_mass: float
+
+
+def find_valley(parts: Floats, inner_share: float) -> StreamValley | None:
+    """The lowest antimode between two components above the level of the dip, at the smallest bandwidth with just two.
+
+    None where no bandwidth has two.
+    """
+    low, high, weight = _pieces_of(parts)
+    room = 2 * parts.shape[1] + 2
+    floats, ints = [np.empty(room) for _ in range(3)], [np.empty(room, dtype=np.int64) for _ in range(4)]
+    _, level = kernels.intervals.dip(np.ascontiguousarray(parts), parts.shape[1], *floats, *ints)
+    middle = (low + high) / 2
+    grid = np.unique(np.concatenate([low, high, middle, (high[:-1] + low[1:]) / 2]))
+    spread = _spread(low, high, weight)
+    if not (level > 0 and spread > 0):
+        return None
+    narrow, wide = math.log(NARROWEST * spread), math.log(4 * spread)
+    for _ in range(BISECTIONS):
+        half = (narrow + wide) / 2
+        if len(_components(density_of(low, high, weight, math.exp(half), grid), level)) > 2:
+            narrow = half
+        else:
+            wide = half
+    bandwidth = math.exp(wide)
+    density = density_of(low, high, weight, bandwidth, grid)
+    components = _components(density, level)
+    if len(components) != 2:
+        return None
+    (a, b), (c, d) = components
+    left_mode, right_mode = (float(grid[i + int(density[i : j + 1].argmax())]) for i, j in components)
+    fine = np.linspace(grid[b], grid[c], FINE)
+    between = density_of(low, high, weight, bandwidth, fine)
+    place, lowest = float(fine[between.argmin()]), float(between.min())
+    peak = min(density[a : b + 1].max(), density[c : d + 1].max())
+    inner = place + inner_share * (np.array([left_mode, right_mode]) - place)
+    mass = mass_below(low, high, weight, bandwidth, np.array([left_mode, *inner, right_mode]))
+    depth = peak / max(lowest, np.finfo(float).tiny) - 1
+    return StreamValley(
+        place, left_mode, right_mode, lowest, min(depth, 1e12), float(mass[2] - mass[1]), float(mass[3] - mass[0])
+    )
+
+
+def _pieces_of(parts: Floats) -> tuple[Floats, Floats, Floats]:
+    """Ends of the intervals of a sample, and their shares of the weight."""
+    intervals = kernels.intervals
+    weight = parts[intervals.WEIGHT]
+    return parts[intervals.LOW], parts[intervals.HIGH], weight / weight.sum()
+
+
+def _spread(low: Floats, high: Floats, weight: Floats) -> float:
+    """Standard deviation of uniform pieces."""
+    middle = (low + high) / 2
+    return math.sqrt(weight @ ((middle - weight @ middle) ** 2 + (high - low) ** 2 / 12))
+
+
+def _components(density: Floats, level: float) -> list[tuple[int, int]]:
+    """First and last point of each run of points above the level."""
+    above = np.concatenate([[False], density >= level, [False]])
+    edges = np.flatnonzero(above[1:] != above[:-1])
+    return [(int(i), int(j) - 1) for i, j in edges.reshape(-1, 2)]
+
+
+def density_of(low: Floats, high: Floats, weight: Floats, bandwidth: float, x: Floats) -> Floats:
+    """Density of uniform pieces, and of points where a piece has no length, smoothed by a Gaussian."""
+    out = np.empty(len(x))
+    kernels.intervals.smooth(low, high, weight, bandwidth, x, out)
+    return out
+
+
+def mass_below(low: Floats, high: Floats, weight: Floats, bandwidth: float, x: Floats) -> Floats:
+    """Distribution function of the same density."""
+
+    def integral(z: Floats) -> Floats:  # of the Gaussian distribution function
+        return np.asarray(z * ndtr(z) + np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi))
+
+    from_low, length = (x[:, np.newaxis] - low) / bandwidth, (high - low) / bandwidth
+    point = length < 1e-9
+    safe = np.where(point, 1.0, length)
+    piece = (integral(from_low) - integral(from_low - length)) / safe
+    return np.asarray(np.where(point, ndtr(from_low), piece) @ weight)
+
+
+@cache
+def threshold_table(significance: float) -> tuple[float, float, Floats]:
+    """Start and step of the logarithms of the sizes, and the logarithms of the dips, for `kernels.stream.threshold`."""
+    record = json.loads((resources.files("ravine.tree") / "dip_quantiles.json").read_text(encoding="utf-8"))
+    sizes, levels = np.log(record["n_rows"]), np.log(record["significance"][::-1])
+    dips = np.log(np.array(record["dip"])[:, ::-1])
+    at_level = np.array([np.interp(math.log(significance), levels, row) for row in dips])
+    even = np.linspace(sizes[0], sizes[-1], len(sizes))
+    return float(even[0]), float(even[1] - even[0]), np.interp(even, sizes, at_level)

@@ -1,0 +1,236 @@
+import importlib
+import inspect
+import pickle
+import sys
+from itertools import islice
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from river import checks, compose, datasets, metrics, preprocessing, stream
+from river import evaluate as river_evaluate
+from river.checks import common
+from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import adjusted_rand_score
+
+from ravine import HSDC, PDDP, IncrementalMDH
+from ravine.datasets import make_blobs
+from ravine.river import RiverClusterer
+
+MODELS = [IncrementalMDH(algorithm="paper", max_depth=3), HSDC(), HSDC(inherit=True)]
+each = pytest.mark.parametrize("model", MODELS, ids=repr)
+
+GENERAL_CHECKS = list(checks.yield_checks(RiverClusterer(MODELS[0])))
+
+# River makes no data for clusterers, so that `yield_checks` leaves out its checks on data: they are run here.
+DATA_CHECKS = [
+    common.check_learn_one,
+    common.check_pickling,
+    common.check_shuffle_features_no_impact,
+    common.check_emerging_features,
+    common.check_disappearing_features,
+    common.check_radically_disappearing_features,
+    common.check_no_state_aliasing_with_input,
+    common.check_clone_is_independent,
+    common.check_learn_many_matches_learn_one,
+    common.check_bounded_memory_growth,
+]
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(400, centers=[[0, 0, 0], [12, 0, 0], [0, 12, 5]], random_state=1)
+
+
+def dicts(X):
+    return [x for x, _ in stream.iter_array(X, feature_names=["a", "b", "c"])]
+
+
+@each
+@pytest.mark.parametrize("check", GENERAL_CHECKS, ids=lambda check: check.__name__)
+def test_river_checks_hold(check, model):
+    check(RiverClusterer(clone(model)))
+
+
+@each
+@pytest.mark.parametrize("check", DATA_CHECKS, ids=lambda check: check.__name__)
+def test_river_checks_on_data_hold(check, model):
+    check(RiverClusterer(clone(model)), list(islice(datasets.Phishing(), 150)))
+
+
+def test_river_leaves_its_checks_on_data_to_this_file():
+    assert not any("dataset" in inspect.signature(check).parameters for check in GENERAL_CHECKS)
+    assert RiverClusterer(MODELS[0])._unit_test_skips() == set()
+
+
+@each
+def test_row_by_row_equals_the_model_on_arrays(model, blobs):
+    X, _ = blobs
+    adapter, rows = RiverClusterer(clone(model)), dicts(X)
+    for x in rows[:300]:
+        adapter.learn_one(x)
+    expected = clone(model).partial_fit(X[:300])
+    assert adapter.model_.tree_ == expected.tree_
+    ids = np.asarray(getattr(expected, "cluster_ids_", np.arange(expected.n_clusters_)))
+    assert [adapter.predict_one(x) for x in rows] == ids[expected.predict(X)].tolist()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@each
+def test_frames_equal_rows_and_give_series_of_their_library(library, model, blobs):
+    frames = pytest.importorskip(library)
+    X, _ = blobs
+    frame, one, many = frames.DataFrame(dicts(X)), RiverClusterer(clone(model)), RiverClusterer(clone(model))
+    assert many.predict_many(frame).to_list() == [0] * 400
+    for x in dicts(X):
+        one.learn_one(x)
+    for start, size in ((0, 1), (1, 250), (251, 0), (251, 149)):
+        many.learn_many(frame[start : start + size])
+    assert many.model_.tree_ == one.model_.tree_
+    found = many.predict_many(frame[["c", "a", "b"]])
+    assert isinstance(found, frames.Series)
+    assert found.to_list() == [one.predict_one(x) for x in dicts(X)]
+    assert len(many.predict_many(frame[:0])) == 0
+
+
+def test_series_has_the_index_of_its_frame(blobs):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(blobs[0], index=np.arange(400)[::-1])
+    adapter = RiverClusterer(clone(MODELS[0]))
+    adapter.learn_many(frame)
+    assert adapter.features_ == [0, 1, 2]
+    found = adapter.predict_many(frame[::2])
+    assert_array_equal(found.index, frame.index[::2])
+    assert_array_equal(found, adapter.model_.predict(blobs[0][::2]))
+
+
+class Sides(BaseEstimator):
+    """Two clusters, left and right of 0 in the first column, whose stable numbers are 7 and 3."""
+
+    def partial_fit(self, X):
+        self.rows_ = [*getattr(self, "rows_", []), *X.tolist()]
+        self.cluster_ids_ = [7, 3]
+        return self
+
+    def predict(self, X):
+        return (X[:, 0] > 0).astype(int)
+
+
+def test_clusters_have_their_stable_numbers():
+    pd = pytest.importorskip("pandas")
+    adapter = RiverClusterer(Sides())
+    assert adapter.predict_one({"a": 1.0}) == 0
+    adapter.learn_one({"a": 1.0})
+    found = adapter.predict_one({"a": 1.0})
+    assert found == 3
+    assert type(found) is int
+    assert adapter.predict_one({"a": -1.0}) == 7
+    assert adapter.predict_many(pd.DataFrame({"a": [2.0, -2.0]})).to_list() == [3, 7]
+
+
+def test_columns_are_the_features_of_the_first_row_in_order_and_what_is_missing_is_0():
+    pd = pytest.importorskip("pandas")
+    adapter = RiverClusterer(Sides())
+    adapter.learn_one({"b": 2, "a": True})
+    adapter.learn_one({"z": 9.0, "a": 3.0})
+    adapter.learn_many(pd.DataFrame({"z": ["word"], "b": [4.0]}))
+    adapter.learn_one({})
+    assert adapter.features_ == ["a", "b"]
+    assert adapter.model_.rows_ == [[1, 2], [3, 0], [0, 4], [0, 0]]
+
+
+def test_named_features_may_come_later_in_the_stream():
+    adapter = RiverClusterer(Sides(), features=("late", "a"))
+    adapter.learn_one({"a": 1.0})
+    adapter.learn_one({"a": 1.0, "late": 5.0})
+    assert adapter.model_.rows_ == [[0, 1], [5, 1]]
+    assert adapter.clone().features_ == ["late", "a"]
+
+
+def test_features_of_different_types_have_an_order():
+    adapter = RiverClusterer(Sides())
+    adapter.learn_one({"b": 1.0, 10: 2.0, 9: 3.0, "a": 4.0})
+    assert adapter.features_ == [9, 10, "a", "b"]
+
+
+def test_row_that_cannot_be_learned_says_so_and_changes_nothing(blobs):
+    adapter = RiverClusterer(clone(MODELS[0]))
+    with pytest.raises(ValueError, match="0 feature"):
+        adapter.learn_one({})
+    for x in dicts(blobs[0][:100]):
+        adapter.learn_one(x)
+    before = adapter.model_.tree_
+    for value, message in ((float("nan"), "NaN"), ("word", "could not convert")):
+        with pytest.raises(ValueError, match=message):
+            adapter.learn_one({"a": value, "b": 1.0, "c": 1.0})
+    assert adapter.model_.tree_ == before
+
+
+def test_clone_has_learned_nothing_and_the_given_model_neither(blobs):
+    model = clone(MODELS[0])
+    adapter = RiverClusterer(model)
+    for x in dicts(blobs[0]):
+        adapter.learn_one(x)
+    other = adapter.clone()
+    assert len({adapter.predict_one(x) for x in dicts(blobs[0])}) > 1
+    assert {other.predict_one(x) for x in dicts(blobs[0])} == {0}
+    assert other.features_ == []
+    assert not model.__sklearn_is_fitted__()
+
+
+def test_pickled_adapter_goes_on_learning(blobs):
+    rows = dicts(blobs[0])
+    adapter = RiverClusterer(clone(MODELS[0]))
+    for x in rows[:200]:
+        adapter.learn_one(x)
+    copy = pickle.loads(pickle.dumps(adapter))
+    for x in rows[200:]:
+        adapter.learn_one(x)
+        copy.learn_one(x)
+    assert copy.model_.tree_ == adapter.model_.tree_
+
+
+@each
+def test_pipeline_of_river_learns_and_predicts(model, blobs):
+    X, y = blobs
+    pipeline = preprocessing.StandardScaler() | RiverClusterer(clone(model))
+    assert isinstance(pipeline, compose.Pipeline)
+    found = []
+    for x in dicts(X):
+        found.append(pipeline.predict_one(x))
+        pipeline.learn_one(x)
+    assert found[0] == 0
+    assert adjusted_rand_score(y[200:], found[200:]) > 0.5
+
+
+def test_pipeline_of_river_takes_frames(blobs):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(dicts(blobs[0]))
+    pipeline = preprocessing.StandardScaler() | RiverClusterer(clone(MODELS[0]))
+    pipeline.learn_many(frame[:200])
+    pipeline.learn_many(frame[200:])
+    assert pipeline.predict_many(frame).nunique() > 1
+
+
+def test_metrics_of_river_evaluate_the_adapter(blobs):
+    X, y = blobs
+    dataset = zip(dicts(X), y.tolist(), strict=True)
+    score = river_evaluate.progressive_val_score(dataset, RiverClusterer(clone(MODELS[0])), metrics.VBeta())
+    assert 0.4 < score.get() <= 1
+
+
+def test_model_that_cannot_learn_from_a_stream_is_refused():
+    with pytest.raises(TypeError, match="PDDP has no partial_fit"):
+        RiverClusterer(PDDP())
+
+
+def test_model_that_has_learned_before_is_refused(blobs):
+    with pytest.raises(ValueError, match="has learned before"):
+        RiverClusterer(clone(MODELS[0]).partial_fit(blobs[0]))
+
+
+def test_missing_river_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "river", None)
+    monkeypatch.delitem(sys.modules, "ravine.river")
+    with pytest.raises(ImportError, match=r"pip install 'ravine\[river\]'"):
+        importlib.import_module("ravine.river")
