@@ -211,3 +211,101 @@ class OnlineTree:
         v = s["v"] - np.sqrt(len(x)) * rate * pull * new
         s["v"] = v / np.linalg.norm(v)
         return new @ s["v"] < s["b"]
+
+
+def atoms_of(intervals):
+    """Places and weights of the atoms that some intervals stand for."""
+    places = [np.linspace(i["low"], i["high"], i["atoms"]) for i in intervals]
+    weights = [np.full(i["atoms"], i["weight"] / i["atoms"]) for i in intervals]
+    return np.concatenate(places), np.concatenate(weights)
+
+
+def merged(a, b):
+    return {
+        "low": a["low"],
+        "high": b["high"],
+        "weight": a["weight"] + b["weight"],
+        "atoms": a["atoms"] + b["atoms"],
+    }
+
+
+def merger_cost(a, b):
+    """How far the lines through the corners after a merger are from the distribution before it, at the inner ends."""
+    places, weights = atoms_of([a, b])
+    new_places, new_weights = atoms_of([merged(a, b)])
+    above = np.cumsum(new_weights)
+    at_end = weights[places <= a["high"]].sum() - np.interp(a["high"], new_places, above)
+    before_start = weights[places < b["low"]].sum() - np.interp(b["low"], new_places, above - new_weights)
+    return max(abs(at_end), abs(before_start))
+
+
+def with_atom(intervals, x, weight):
+    for j, i in enumerate(intervals):
+        if i["low"] <= x <= i["high"]:
+            return [*intervals[:j], {**i, "weight": i["weight"] + weight, "atoms": i["atoms"] + 1}, *intervals[j + 1 :]]
+    return sorted([*intervals, {"low": x, "high": x, "weight": weight, "atoms": 1}], key=lambda i: i["low"])
+
+
+def excess_mass(places, below, above, levels, n_intervals):
+    """For each level, the largest sum of mass - level · length over so many disjoint intervals between atoms."""
+    best = np.zeros((len(places) + 1, len(levels)))  # with the first 0, 1, … places
+    for _ in range(n_intervals):
+        opened, with_one_more = np.full(len(levels), -np.inf), np.zeros_like(best)
+        for i, x in enumerate(places):
+            opened = np.maximum(opened, best[i] - below[i] + levels * x)
+            with_one_more[i + 1] = np.maximum(with_one_more[i], opened + above[i] - levels * x)
+        best = with_one_more
+    return best[-1]
+
+
+def excess_mass_difference(values, weights, levels):
+    """What a second interval adds to the excess mass at each level."""
+    places, which = np.unique(values, return_inverse=True)
+    weights = np.bincount(which, weights) / weights.sum()
+    above = np.cumsum(weights)
+    below = above - weights
+    one, two = (excess_mass(places, below, above, np.asarray(levels), c) for c in (1, 2))
+    return two - one
+
+
+def dip(values, weights):
+    """Half of the excess mass statistic; the slopes between corners of the distribution are the levels to try."""
+    places, which = np.unique(values, return_inverse=True)
+    above = np.cumsum(np.bincount(which, weights)) / weights.sum()
+    below = np.append(0, above[:-1])
+    i, j = np.triu_indices(len(places), 1)
+    slopes = [(b[j] - a[i]) / (places[j] - places[i]) for a in (below, above) for b in (below, above)]
+    return excess_mass_difference(values, weights, np.append(0, slopes)).max() / 2
+
+
+class StreamLeaf:
+    """Mean, direction, second direction and forgetting of §4.1 and eq. 3 of Hofmeyr, Pavlidis and Eckley (2016).
+
+    `u`, `n_updates` and `p` are the inherited direction, its updates before that, and the direction of the parent.
+    """
+
+    def __init__(self, n_features, smoothing, most_forgotten, u=None, n_updates=0, p=None):
+        self.smoothing, self.most_forgotten, self.n_updates = smoothing, most_forgotten, n_updates
+        self.u, self.p = (np.zeros(n_features) if a is None else a.copy() for a in (u, p))
+        self.z, self.rows, self.projections, self.weights = np.zeros(n_features), [], [], []
+        self.forget = 0.0
+
+    def learn(self, x):
+        self.rows.append(x)
+        t = len(self.rows)
+        x_c = x - np.mean(self.rows, axis=0)
+        x_0 = x_c - (x_c @ self.p) * self.p
+        if not self.u.any():
+            self.u = x_0
+        else:
+            n = t + self.n_updates
+            before = self.u / np.linalg.norm(self.u)
+            self.u = (n - 1) / n * self.u + (x_0 @ before) / n * x_0
+            angle = np.arccos(np.clip(self.u @ before / np.linalg.norm(self.u), -1, 1))
+            self.forget = min(self.most_forgotten, self.smoothing * self.forget + (1 - self.smoothing) * angle)
+            rest = x_c - (x_c @ self.u) / (self.u @ self.u) * self.u
+            self.z = (
+                (t - 1) / t * self.z + (rest @ self.z) / np.linalg.norm(self.z) / t * rest if self.z.any() else rest
+            )
+        self.projections.append(x_c @ self.u / np.linalg.norm(self.u) if self.u.any() else 0.0)
+        self.weights = [*((1 - self.forget) * np.array(self.weights)), 1.0]

@@ -1,15 +1,31 @@
 import re
 from pathlib import Path
 
+import matplotlib
+
+matplotlib.use("Agg")
+
 ROOT = Path(__file__).parents[1]
 
 
-def test_python_in_the_readme_runs(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+def run_python_of(page):
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     assert blocks
     for code in blocks:
-        exec(compile(code, "README.md", "exec"), {})
+        exec(compile(code, page.name, "exec"), {})
+
+
+def test_python_in_the_readme_runs(capsys):
+    run_python_of(ROOT / "README.md")
     assert "HyperplaneTree: 15 clusters" in capsys.readouterr().out
+
+
+def test_python_on_the_page_about_streams_finds_the_drift(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_python_of(ROOT / "docs" / "streams.md")
+    (told,) = capsys.readouterr().out.splitlines()
+    assert 6_000 < int(told.split()[0]) < 7_000
+    assert (tmp_path / "drift.png").stat().st_size > 10_000
 
 
 def test_links_of_the_documentation_lead_somewhere():

@@ -2,7 +2,7 @@
 
     python tools/dip_quantiles.py src/ravine/tree/dip_quantiles.json
 
-About ten minutes on one core. Sizes between those of the table are interpolated on logarithmic scales.
+A few minutes on one core. Sizes between those of the table are interpolated on logarithmic scales.
 """
 
 import json

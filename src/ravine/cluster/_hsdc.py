@@ -38,9 +38,10 @@ class HSDC(StreamClusterer):
     min_rows : int, default=50
         Rows of a leaf before its first test.
     min_weight : float, default=20.0
-        Weight of its rows that are not forgotten, before its first test.
-    inner_share : float, default=0.3
-        Share of the stretch between the two modes of a cut in which rows speak against it (β of the paper).
+        Weight of its rows that are not forgotten, before its first test; at least 10, with less the dip of a few heavy
+        rows means nothing.
+    inner_share : float, default=0.4
+        Share of the way from a cut to its nearest mode within which rows speak against it (β of the paper).
     run_lengths : tuple of two floats, default=(1e8, 250.0)
         Rows between the modes of a cut until its alarm, on average: at least the first number while its valley stays as
         it is, some of the second once rows lie there as densely as elsewhere between the modes.
@@ -106,7 +107,7 @@ class HSDC(StreamClusterer):
         "smoothing": [Interval(Real, 0, 1, closed="both")],
         "most_forgotten": [Interval(Real, 0, 1, closed="left")],
         "min_rows": [Interval(Integral, 1, None, closed="left")],
-        "min_weight": [Interval(Real, 1, None, closed="left")],
+        "min_weight": [Interval(Real, 10, None, closed="left")],
         "inner_share": [Interval(Real, 0, 1, closed="neither")],
         "run_lengths": ["array-like"],
         "on_event": [callable, None],
@@ -124,7 +125,7 @@ class HSDC(StreamClusterer):
         most_forgotten: float = 0.5,
         min_rows: int = 50,
         min_weight: float = 20.0,
-        inner_share: float = 0.3,
+        inner_share: float = 0.4,
         run_lengths: tuple[float, float] = (1e8, 250.0),
         on_event: Callable[[dict[str, Any]], None] | None = None,
         random_state: int | np.random.RandomState | None = None,

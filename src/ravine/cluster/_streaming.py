@@ -87,7 +87,8 @@ class StreamClusterer(TreeClusterer, ABC):
     @property
     def cluster_ids_(self) -> Ints:
         """A number for each label that stays with its cluster as long as the cluster lives."""
-        return self._ids[self.tree_.leaves]
+        leaves = self.tree_.leaves  # the tree first: the ids are renewed with it
+        return self._ids[leaves]
 
     @property
     def labels_(self) -> Ints:  # type: ignore[override]

@@ -31,6 +31,9 @@ ROOM = 64
 BISECTIONS, NARROWEST, FINE = 20, 1e-4, 256
 """Steps of the search for a bandwidth, the smallest one as a share of the spread, and points between two components."""
 
+EMPTIEST = 1e-12
+"""Least density of a valley as a share of the lower mode: an emptier one looks just as empty."""
+
 PATIENCE = 1.1
 """A leaf that could not be cut is tested again when its weight has grown by this factor."""
 
@@ -67,7 +70,7 @@ class StreamSettings:
     min_rows, min_weight : float
         Rows of a leaf, and weight of its sample, before its first test.
     inner_share : float
-        Share β of the region between the modes that is the inner one.
+        Share β of the way from a cut to the nearest mode that is the inner region.
     run_lengths : tuple of two floats
         Rows until a CUSUM raises the alarm, before and after a change.
     """
@@ -79,7 +82,7 @@ class StreamSettings:
     most_forgotten: float = 0.5
     min_rows: float = 50
     min_weight: float = 20
-    inner_share: float = 0.3
+    inner_share: float = 0.4
     run_lengths: tuple[float, float] = (1e8, 250.0)
 
 
@@ -219,9 +222,9 @@ class StreamTree:
         cut[:] = 0.0
         cut[stream.OFFSET] = found.place + self.direction[node] @ self.mean[node]
         cut[[stream.OUTER_LOW, stream.OUTER_HIGH]] = found.left_mode - found.place, found.right_mode - found.place
-        cut[[stream.INNER_LOW, stream.INNER_HIGH]] = s.inner_share * cut[[stream.OUTER_LOW, stream.OUTER_HIGH]]
+        cut[[stream.INNER_LOW, stream.INNER_HIGH]] = -found.reach, found.reach
         cut[[stream.N_INNER, stream.N_OUTER]] = self.about[node, 2:]
-        cut[stream.RATE] = s.inner_share
+        cut[stream.RATE] = 2 * found.reach / (found.right_mode - found.left_mode)
         cut[stream.LIMIT] = math.inf
         stream.renew_cusum(cut, *map(float, s.run_lengths))
         for child in children:
@@ -444,11 +447,15 @@ class MovingTree(StreamTree):
 
 @dataclass(frozen=True)
 class StreamValley:
-    """Where a sample is cut, the modes beside that, and how much of it lies between them and around the cut."""
+    """Where a sample is cut, the highest modes beside that, and how much of it lies between them and around the cut.
+
+    `reach` is how far the inner region goes, which is a share of the way to the nearest mode.
+    """
 
     place: float
     left_mode: float
     right_mode: float
+    reach: float
     density: float
     relative_depth: float
     inner_mass: float
@@ -487,12 +494,25 @@ def find_valley(parts: Floats, inner_share: float) -> StreamValley | None:
     between = density_of(low, high, weight, bandwidth, fine)
     place, lowest = float(fine[between.argmin()]), float(between.min())
     peak = min(density[a : b + 1].max(), density[c : d + 1].max())
-    inner = place + inner_share * (np.array([left_mode, right_mode]) - place)
-    mass = mass_below(low, high, weight, bandwidth, np.array([left_mode, *inner, right_mode]))
-    depth = peak / max(lowest, np.finfo(float).tiny) - 1
+    reach = inner_share * np.abs(grid[_modes(density, level)] - place).min()
+    mass = mass_below(low, high, weight, bandwidth, np.array([left_mode, place - reach, place + reach, right_mode]))
+    depth = float(peak) / max(lowest, EMPTIEST * float(peak)) - 1
     return StreamValley(
-        place, left_mode, right_mode, lowest, min(depth, 1e12), float(mass[2] - mass[1]), float(mass[3] - mass[0])
+        place,
+        left_mode,
+        right_mode,
+        float(reach),
+        lowest,
+        depth,
+        float(mass[2] - mass[1]),
+        float(mass[3] - mass[0]),
     )
+
+
+def _modes(density: Floats, level: float) -> Ints:
+    """Points that are no lower than the level and their neighbours."""
+    around = np.concatenate([[-np.inf], density, [-np.inf]])
+    return np.flatnonzero((density >= level) & (density >= around[:-2]) & (density >= around[2:]))
 
 
 def _pieces_of(parts: Floats) -> tuple[Floats, Floats, Floats]:
