@@ -1,7 +1,7 @@
 """A stream that is killed again and again ends with the files of one that never was.
 
-This file is also the program that is killed: `python test_stream_kill.py HOW FOLDER` imports everything once and forks
-a process for each start, which costs milliseconds instead of seconds.
+This file is also the program that is killed: `python test_stream_kill.py HOW METHOD FOLDER` imports everything once and
+forks a process for each start, which costs milliseconds instead of seconds.
 """
 
 import os
@@ -24,6 +24,8 @@ from ravine.io import TextFormat
 
 N_KILLS = 50
 
+METHOD = sys.argv[2] if __name__ == "__main__" else ""
+
 
 def write_rows(path, n_rows):
     X, _ = make_blobs(n_rows, centers=[[0, 0], [12, 0], [0, 12]], random_state=3)
@@ -36,7 +38,7 @@ def write_rows(path, n_rows):
 def run(folder, every):
     """One start of the command; the files are beside the folder of the checkpoint."""
     out, events = folder / "out", folder / "events"
-    plan = Plan("imdh", 50, n_jobs=1, out=out, events=events, checkpoint=folder / "kept", every=every)
+    plan = Plan(METHOD, 50, n_jobs=1, out=out, events=events, checkpoint=folder / "kept", every=every)
     stream(str(folder.parent / "t.csv"), Choice(TextFormat(), skip_bad=True), plan, Screen(quiet=True))
 
 
@@ -125,24 +127,24 @@ def die_at_step(number):
         setattr(owner, name, deadly(getattr(owner, name)))
 
 
-def program(how, folder):
-    done = subprocess.run([sys.executable, __file__, how, folder], capture_output=True, text=True, timeout=300)
+def program(how, method, folder):
+    done = subprocess.run([sys.executable, __file__, how, method, folder], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return [int(number) for number in done.stdout.split()]
 
 
 def test_files_and_model_are_the_same_after_fifty_kills_at_random_moments(tmp_path):
-    n_killed, n_ended = program("random", tmp_path)
+    n_killed, n_ended = program("random", "hsdc", tmp_path)
     assert n_killed >= N_KILLS
     assert n_ended >= 1
 
 
 def test_files_and_model_are_the_same_after_a_kill_at_any_step(tmp_path):
-    (n_steps,) = program("steps", tmp_path)
+    (n_steps,) = program("steps", "imdh", tmp_path)
     assert n_steps > 30
 
 
 if __name__ == "__main__":
-    how, folder = sys.argv[1:]
+    how, _, folder = sys.argv[1:]
     found = kill_at_random(Path(folder)) if how == "random" else (kill_at_every_step(Path(folder)),)
     print(*found)
