@@ -23,7 +23,7 @@ class SPDC(StreamClusterer):
         Intervals by which the rows of a node along its direction are remembered.
     bandwidth : float, default=1.06
         Factor of the bandwidth σ n^(-1/5) of the density along a direction.
-    min_rows : int, default=100
+    min_rows : int, default=50
         Rows of a node before it is cut.
     on_event : callable ``(event) -> None``, optional
         Called with every event when it happens. It is not saved with the model.
@@ -84,7 +84,7 @@ class SPDC(StreamClusterer):
         *,
         n_intervals: int = 50,
         bandwidth: float = 1.06,
-        min_rows: int = 100,
+        min_rows: int = 50,
         on_event: Callable[[dict[str, Any]], None] | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = -1,

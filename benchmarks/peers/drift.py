@@ -1,0 +1,150 @@
+"""How often HSDC reports a drift where there is none, and how often and how soon where there is one.
+
+    python -m benchmarks.peers.drift --runs 4 --moves 15 --out results
+
+Stationary: a million rows of five unit Gaussians with centres in all directions, the nearest two 4 to 12 deviations
+apart, and of the static stream of the paper (20 classes, d = 50). Moved: 20,000 rows of five Gaussians are learned,
+then one of them is moved along the normal of a cut until its centre lies on it, and 1,000 more rows are learned. Cut
+and Gaussian are drawn from those for which the new centre still reaches the cut. Writes drift_stationary.csv,
+drift_moved.csv and drift.json; the streams of a run depend on its cell, its number and `--seed` alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+
+from benchmarks import runner
+from ravine import HSDC
+from ravine.datasets import make_gaussian_stream
+from ravine.tree import HyperplaneTree
+
+CLASSES, CHUNK = 5, 50_000
+LEARNED, AFTER = 20_000, 1_000
+BLOBS = [(d, distance) for d in (2, 10, 50) for distance in (4, 6, 8, 12)]
+MOVES = [(d, distance) for d in (2, 10, 50) for distance in (8, 12, 20)]
+
+
+def centres_of(d: int, distance: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Normal centres, scaled so that the nearest two are this far apart."""
+    centres = rng.normal(size=(CLASSES, d))
+    scaled: NDArray[np.float64] = centres * distance / pdist(centres).min()
+    return scaled
+
+
+def draw(centres: NDArray[np.float64], n_rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Rows of unit Gaussians of equal shares."""
+    rows: NDArray[np.float64] = centres[rng.integers(CLASSES, size=n_rows)]
+    rows += rng.normal(size=rows.shape)
+    return rows
+
+
+def random(seed: int, *cell: object) -> np.random.Generator:
+    return np.random.default_rng([crc32(repr(cell).encode()), seed])
+
+
+def stationary(name: str, chunks: Iterator[NDArray[np.float64]], run: int) -> dict[str, Any]:
+    """Events of a stream that does not change."""
+    log: list[dict[str, Any]] = []
+    model = HSDC(on_event=log.append)
+    for X in chunks:
+        model.partial_fit(X)
+    count = Counter(event["kind"] for event in log)
+    return {
+        "cell": name,
+        "run": run,
+        "n_clusters": model.n_clusters_,
+        "drifts": count["drift"],
+        "withdrawals": count["withdrawal"],
+    }
+
+
+def stationary_runs(n_runs: int, n_rows: int, seed: int) -> Iterator[dict[str, Any]]:
+    for run in range(n_runs):
+        for d, distance in BLOBS:
+            rng = random(seed + run, "blobs", d, distance)
+            centres = centres_of(d, distance, rng)
+            chunks = (draw(centres, CHUNK, rng) for _ in range(n_rows // CHUNK))
+            yield stationary(f"d = {d}, {distance} σ", chunks, run)
+        X, _ = make_gaussian_stream(n_rows, n_classes=20, n_features=50, random_state=seed + run)
+        yield stationary("the paper's, C = 20, d = 50", iter(np.array_split(X, n_rows // CHUNK)), run)
+
+
+def path(tree: HyperplaneTree, x: NDArray[np.float64]) -> list[int]:
+    """Cuts that a row passes."""
+    node, cuts = 0, []
+    while tree.left[node] >= 0:
+        cuts.append(node)
+        node = int(tree.left[node] if x @ tree.normal[node] < tree.offset[node] else tree.right[node])
+    return cuts
+
+
+def move(d: int, distance: float, run: int, seed: int) -> dict[str, Any]:
+    """Whether the cut onto which a Gaussian has moved is reported, and after how many rows."""
+    rng = random(seed + run, "moved", d, distance)
+    centres = centres_of(d, distance, rng)
+    model = HSDC().partial_fit(draw(centres, LEARNED, rng))
+    tree = model.tree_
+    choices = []
+    for i, centre in enumerate(centres):
+        for node in path(tree, centre):
+            moved = centre - (centre @ tree.normal[node] - tree.offset[node]) * tree.normal[node]
+            if node in path(tree, moved):
+                choices.append((node, i, moved))
+    result = {"d": d, "distance": distance, "run": run, "n_clusters": model.n_clusters_}
+    if not choices:
+        return result | {"outcome": "nothing to move"}
+    node, i, centres[i] = choices[rng.integers(len(choices))]
+    ids = model._ids.copy()  # by which events name the nodes of the tree; only those of the leaves are public
+    cut, above = ids[node], {ids[n] for n in path(tree, centres[i]) if n < node}
+    p_value = float(tree.p_value[node])
+    model.partial_fit(draw(centres, AFTER, rng))
+    events = [event for event in model.drift_events_ if event["row"] >= LEARNED]
+    at_cut = next((event for event in events if event["node"] == cut), None)
+    if at_cut is not None:
+        return result | {"p_value": p_value, "outcome": at_cut["kind"], "delay": at_cut["row"] - LEARNED}
+    higher = any(event["node"] in above for event in events)
+    return result | {"p_value": p_value, "outcome": "a cut above fell" if higher else "nothing"}
+
+
+def main() -> None:
+    cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    cli.add_argument("--runs", type=int, default=4, help="stationary streams of each of 13 kinds (4)")
+    cli.add_argument("--moves", type=int, default=15, help="moved Gaussians of each of 9 kinds (15)")
+    cli.add_argument("--rows", type=float, default=1e6, help="rows of a stationary stream, a multiple of 50,000 (1e6)")
+    cli.add_argument("--seed", type=int, default=0, help="seed of the first run (0)")
+    cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
+    args = cli.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    entry = runner.about(sys.argv[1:])
+
+    moved = pd.DataFrame([move(*cell, run, args.seed) for cell in MOVES for run in range(args.moves)])
+    moved.to_csv(args.out / "drift_moved.csv", index=False, lineterminator="\n")
+    if len(moved):
+        print(moved.groupby(["d", "distance"])["outcome"].value_counts().unstack(fill_value=0))
+        delay = moved.loc[moved["outcome"] == "drift", "delay"]
+        print(
+            f"drift at the cut in {len(delay)} of {len(moved)}; delay {delay.describe().round(1).to_dict()}", flush=True
+        )
+
+    still = pd.DataFrame(stationary_runs(args.runs, int(args.rows), args.seed))
+    still.to_csv(args.out / "drift_stationary.csv", index=False, lineterminator="\n")
+    if len(still):
+        print(still.groupby("cell", sort=False)[["n_clusters", "drifts", "withdrawals"]].agg(list).to_string())
+        print(f"with a drift: {int((still['drifts'] > 0).sum())} of {len(still)}")
+    (args.out / "drift.json").write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

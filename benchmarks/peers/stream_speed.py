@@ -1,0 +1,115 @@
+"""Rows a second of HSDC and HSDC(I), as a ratio to River's CluStream, and what a long stream does to speed and memory.
+
+    python -m benchmarks.peers.stream_speed --out results
+    python -m benchmarks.peers.stream_speed --long 1e6    # a shorter stream
+
+Ten Gaussian classes of 20 and of 50 columns, learned in batches of 1,000 rows, the best of three. CluStream is timed on
+300 rows after its first 200, and ours also on these alone, when most cuts are yet to be made. The long stream has 20
+columns and is made in chunks; the time of making them is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+from river import cluster, stream
+
+from benchmarks import runner
+from benchmarks.peers.incremental import CHUNK, mixture
+from ravine import HSDC
+
+BATCH, MILLION, MIB = 1_000, 1_000_000, 2**20
+WARM, TIMED = 200, 300
+
+
+def learn(model: HSDC, X: NDArray[np.float64]) -> float:
+    """Seconds of learning the rows in batches."""
+    start = time.perf_counter()
+    for first in range(0, len(X), BATCH):
+        model.partial_fit(X[first : first + BATCH])
+    return time.perf_counter() - start
+
+
+def clustream_seconds(X: NDArray[np.float64]) -> float:
+    """Seconds of CluStream for the timed rows, when it has all its microclusters."""
+    model: Any = cluster.CluStream(n_macro_clusters=10, seed=0)
+    rows = [x for x, _ in stream.iter_array(X[: WARM + TIMED])]
+    for x in rows[:WARM]:
+        model.learn_one(x)
+    start = time.perf_counter()
+    for x in rows[WARM:]:
+        model.learn_one(x)
+    return time.perf_counter() - start
+
+
+def same_rows_seconds(X: NDArray[np.float64], *, inherit: bool) -> float:
+    """Seconds of HSDC for the rows on which CluStream is timed."""
+    model = HSDC(inherit=inherit).partial_fit(X[:WARM])
+    return learn(model, X[WARM : WARM + TIMED])
+
+
+def speed(d: int, n_rows: int) -> dict[str, Any]:
+    """Rows a second of all three, the best of three runs each."""
+    X = mixture(n_rows, d, seed=1)
+    learn(HSDC(inherit=True), X[: 5 * BATCH])  # compiles
+    peer = TIMED / min(clustream_seconds(X) for _ in range(3))
+    result: dict[str, Any] = {"columns": d, "rows": n_rows, "CluStream, rows/s": round(peer, 1)}
+    for name, inherit in {"HSDC": False, "HSDC(I)": True}.items():
+        ours = n_rows / min(learn(HSDC(inherit=inherit), X) for _ in range(3))
+        same = TIMED / min(same_rows_seconds(X, inherit=inherit) for _ in range(3))
+        result |= {f"{name}, rows/s": round(ours), f"{name} / CluStream": round(ours / peer)}
+        result |= {f"{name}, CluStream's rows only, rows/s": round(same)}
+        result |= {f"{name} / CluStream, its rows only": round(same / peer)}
+    return result
+
+
+def long_run(n_rows: int) -> dict[str, Any]:
+    """Speed and resident memory of one process, after a million rows and at the end."""
+    model, process = HSDC(), psutil.Process()
+    seconds, resident = [], []
+    for million in range(n_rows // MILLION):
+        seconds.append(0.0)
+        for part in range(MILLION // CHUNK):
+            seconds[-1] += learn(model, mixture(CHUNK, 20, seed=million * MILLION // CHUNK + part + 1))
+        resident.append(process.memory_info().rss / MIB)
+    return {
+        "rows": n_rows,
+        "learning, s": round(sum(seconds), 1),
+        "second million, rows/s": round(MILLION / seconds[min(1, len(seconds) - 1)]),
+        "last million, rows/s": round(MILLION / seconds[-1]),
+        "slowest million, rows/s": round(MILLION / max(seconds[1:] or seconds)),
+        "after the first million, MiB": round(resident[0], 1),
+        "at the end, MiB": round(resident[-1], 1),
+        "clusters": model.n_clusters_,
+        "cuts that fell": len(model.drift_events_),
+    }
+
+
+def main() -> None:
+    cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    cli.add_argument("--rows", type=float, default=2e5, help="rows of the short streams (2e5)")
+    cli.add_argument("--long", type=float, default=5e7, help="rows of the long stream, in millions; 0 for none (5e7)")
+    cli.add_argument("--out", type=Path, metavar="DIR", help="write stream_speed.json here")
+    args = cli.parse_args()
+    result = runner.about(sys.argv[1:])
+    if args.long:
+        result["long"] = long_run(int(args.long))  # first, while the process is small
+        print(json.dumps(result["long"], indent=1), flush=True)
+    result["speed"] = [speed(d, int(args.rows)) for d in (20, 50)]
+    text = json.dumps(result, indent=1)
+    print(text)
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
+        (args.out / "stream_speed.json").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
