@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ravine.cli._screen import Screen
 from ravine.io import (
@@ -22,6 +23,8 @@ from ravine.io import (
     read_blocks,
 )
 from ravine.matrix import Floats
+
+pa.enable_signal_handlers(False)  # an interruption is the command's to handle
 
 
 @dataclass(frozen=True)

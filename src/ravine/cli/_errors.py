@@ -2,15 +2,13 @@
 
 import errno
 
-BAD_DATA, BAD_USAGE, INTERRUPTED = 1, 2, 130
+BAD_DATA, BAD_USAGE = 1, 2
 
 NEEDED = ("typer", "rich", "pyarrow")
 
 
 def explain(error: BaseException) -> tuple[str, int]:
     """The line that a user sees and the exit code; what is no user's fault is raised again."""
-    if isinstance(error, KeyboardInterrupt):
-        return "interrupted", INTERRUPTED
     if isinstance(error, ModuleNotFoundError) and error.name in NEEDED:
         return f"error: the command line needs {', '.join(NEEDED)}: pip install 'ravine[cli]'", BAD_USAGE
     if type(error).__module__.startswith("typer."):
