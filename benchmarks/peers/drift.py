@@ -106,7 +106,7 @@ def move(d: int, distance: float, run: int, seed: int) -> dict[str, Any]:
     if not choices:
         return result | {"outcome": "nothing to move"}
     node, i, centres[i] = choices[rng.integers(len(choices))]
-    ids = model._ids.copy()  # by which events name the nodes of the tree; only those of the leaves are public
+    ids = model.node_ids_
     cut, above = ids[node], {ids[n] for n in path(tree, centres[i]) if n < node}
     p_value = float(tree.p_value[node])
     model.partial_fit(draw(centres, AFTER, rng))

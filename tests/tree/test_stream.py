@@ -13,6 +13,8 @@ from scipy.stats import binom, norm
 from tests.strategies import seeds
 
 from ravine import kernels
+from ravine.cuts import intervals
+from ravine.cuts.intervals import density_of, find_valley, mass_below
 from ravine.kernels.intervals import HIGH, LOW, WEIGHT
 from ravine.kernels.stream import (
     CUSUM,
@@ -26,7 +28,7 @@ from ravine.kernels.stream import (
     WAIT,
 )
 from ravine.tree import stream
-from ravine.tree.stream import StreamSettings, StreamTree, density_of, find_valley, mass_below
+from ravine.tree.stream import StreamSettings, StreamTree
 
 
 def sample_of(values, limit=100):
@@ -90,7 +92,7 @@ def test_bandwidth_is_the_smallest_with_two_components(seed, limit, distance):
     sample = sample_of(two_gaussians(np.random.default_rng(seed), 400, distance=distance), limit)
     bandwidths = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream, "density_of", lambda *args: bandwidths.append(args[3]) or density_of(*args))
+        patch.setattr(intervals, "density_of", lambda *args: bandwidths.append(args[3]) or density_of(*args))
         assert find_valley(sample, 0.3) is not None
     low, high, weight = sample[LOW], sample[HIGH], sample[WEIGHT] / sample[WEIGHT].sum()
     grid = np.unique(np.concatenate([low, high, (low + high) / 2, (high[:-1] + low[1:]) / 2]))
@@ -102,7 +104,7 @@ def test_bandwidth_is_the_smallest_with_two_components(seed, limit, distance):
         is_above = density_of(low, high, weight, bandwidth, grid) >= level
         return np.sum(np.diff(is_above, prepend=False) & is_above)
 
-    last_step = np.log(4 / stream.NARROWEST) / 2**stream.BISECTIONS
+    last_step = np.log(4 / intervals.NARROWEST) / 2**intervals.BISECTIONS
     chosen = bandwidths[-1]
     assert n_components(chosen) == 2
     assert n_components(chosen * np.exp(-1.01 * last_step)) > 2 or chosen < 1.001 * min(bandwidths)

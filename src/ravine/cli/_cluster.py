@@ -81,7 +81,7 @@ def _learn_in_batches(model: IncrementalMDH, data: Data) -> None:
         if n_held > AT_ONCE:
             break
     if n_held <= AT_ONCE:
-        fit_scaled(model, stacked(held), False, data.screen)
+        fit(model, stacked(held), data.screen)
         return
     for X in chain(held, (block.X for block in blocks)):
         if len(X):

@@ -21,12 +21,10 @@ def explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, MemoryError):
         return "error: out of memory: --method imdh reads the rows in batches", BAD_DATA
     if isinstance(error, ValueError):
-        return f"error: {' '.join(str(error).split())}", BAD_USAGE if _is_usage(error) else BAD_DATA
+        from ravine.io import UsageError
+
+        return f"error: {' '.join(str(error).split())}", BAD_USAGE if isinstance(error, UsageError) else BAD_DATA
     raise error
-
-
-def _is_usage(error: ValueError) -> bool:
-    return type(error).__name__ == "UsageError"
 
 
 def _of_system(error: OSError) -> str:

@@ -13,6 +13,7 @@ from ravine.io import Columns, DataError, MissingRule, TextFormat, UsageError, c
 from ravine.persist import Saved, read, save
 from ravine.report import write
 from ravine.tree import HyperplaneTree
+from ravine.tree._text import names_of
 
 
 def predict(
@@ -76,7 +77,7 @@ def inspect(model_path: Path, screen: Screen) -> None:
 
 
 def _show(tree: HyperplaneTree, model: Any, screen: Screen) -> None:
-    names = _names(model)
+    names = names_of(model.tree_, getattr(model, "feature_names_in_", None))
     leaves = tree.leaves
     total = tree.count[0]
     screen.result(
@@ -141,11 +142,6 @@ def _coarser(tree: HyperplaneTree, n_clusters: int | None) -> HyperplaneTree:
             f"--clusters {n_clusters}: the model has {tree.n_clusters}, fewer can be taken from it, not more"
         )
     return tree.cut_to(n_clusters)
-
-
-def _names(model: Any) -> list[str]:
-    names = getattr(model, "feature_names_in_", None)
-    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
 
 
 def _is_plain(value: Any) -> bool:

@@ -1,5 +1,6 @@
 """What the commands find, written to files and told to the user."""
 
+import errno
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ def check_places(out: str | None, *paths: Path | None) -> None:
     for path in (None if out in (None, "-") else Path(str(out)), *paths):
         if path is not None:
             if path.is_dir():
-                raise IsADirectoryError(21, "this is a folder", str(path))
+                raise IsADirectoryError(errno.EISDIR, "this is a folder", str(path))
             try:
                 tempfile.TemporaryFile(dir=path.parent).close()
             except OSError as error:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from functools import cache, partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,6 +41,9 @@ class TreeClusterer(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, CallbackSupportMixin, BaseEstimator
 ):
     """Base of the estimators whose model is a HyperplaneTree in `tree_`."""
+
+    _shrink: ClassVar[float] = 1.0
+    """By this the level of the test is divided with each look ahead."""
 
     tree_: HyperplaneTree
     labels_: Ints
@@ -176,14 +179,11 @@ class TreeClusterer(
         )
         return {"find_cut": find_cut, "min_cluster_size": min_cluster_size, **self._belief()}
 
-    def _belief(self, shrink: float = 1.0) -> dict[str, Any]:
-        """What `grow` takes to keep the cuts that have evidence, or have one below them that has.
-
-        With every look ahead the level is divided by `shrink`.
-        """
+    def _belief(self) -> dict[str, Any]:
+        """What `grow` takes to keep the cuts that have evidence, or have one below them that has."""
 
         def believe(cut: Cut, n_unbelieved: int) -> bool:
-            return cut.p_value <= self.significance / shrink**n_unbelieved
+            return cut.p_value <= self.significance / self._shrink**n_unbelieved
 
         return {"believe": believe, "look_ahead": LOOK_AHEAD}
 

@@ -61,6 +61,8 @@ class HSDC(StreamClusterer):
         Clusters of the rows of `fit`, or of the last batch, in the present tree.
     cluster_ids_ : ndarray of shape (n_clusters_,)
         A number for each label that stays with its cluster as long as the cluster lives.
+    node_ids_ : ndarray of shape (n_nodes,)
+        The same for all nodes of ``tree_``, by which events name them.
     n_clusters_ : int
         Number of clusters now.
     n_rows_seen_ : int

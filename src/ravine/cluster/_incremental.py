@@ -42,12 +42,6 @@ TRIAL_ROWS, GIVE_UP = 750, 0.2
 BANDWIDTH, TOLERANCE = 0.9, 3e-5
 """Of both."""
 
-SHRINK = 4.0
-"""By this the level is divided with each look ahead.
-
-Each tests twice as many nodes, so that all of them together are wrong less than twice as often as one test.
-"""
-
 PAIR_CELLS = 1 << 13
 """Two children with at least so many numbers are searched at the same time."""
 
@@ -159,6 +153,9 @@ class IncrementalMDH(TreeClusterer):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
+
+    # Each look ahead tests twice as many nodes: all of them together are wrong less than twice as often as one test.
+    _shrink: ClassVar[float] = 4.0
 
     _stream: "_Stream"
     _tree: HyperplaneTree | None
@@ -461,7 +458,7 @@ class IncrementalMDH(TreeClusterer):
             )
             whole = direction_of(self._cut)
             find_cut = partial(confirmed_cut, test=test, direction=whole, significance=self.significance)
-            tree = self._grown(Z, find_cut, weights, min_cluster_size=size, **self._belief(SHRINK), **options)
+            tree = self._grown(Z, find_cut, weights, min_cluster_size=size, **self._belief(), **options)
             if tree.n_clusters > 1 or self.selection == "evidence":
                 self._selection = "evidence"
                 return tree

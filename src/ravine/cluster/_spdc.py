@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ravine.cluster._streaming import StreamClusterer
-from ravine.tree.stream import MovingTree, StreamSettings, StreamTree
+from ravine.tree.moving import MovingTree
+from ravine.tree.stream import StreamSettings, StreamTree
 
 
 class SPDC(StreamClusterer):
@@ -40,6 +41,8 @@ class SPDC(StreamClusterer):
         Clusters of the rows of `fit`, or of the last batch, in the present tree.
     cluster_ids_ : ndarray of shape (n_clusters_,)
         A number for each label that stays with its cluster as long as the cluster lives.
+    node_ids_ : ndarray of shape (n_nodes,)
+        The same for all nodes of ``tree_``, by which events name them.
     n_clusters_ : int
         Number of clusters now.
     n_rows_seen_ : int

@@ -87,8 +87,13 @@ class StreamClusterer(TreeClusterer, ABC):
     @property
     def cluster_ids_(self) -> Ints:
         """A number for each label that stays with its cluster as long as the cluster lives."""
-        leaves = self.tree_.leaves  # the tree first: the ids are renewed with it
-        return self._ids[leaves]
+        return self.node_ids_[self.tree_.leaves]
+
+    @property
+    def node_ids_(self) -> Ints:
+        """The number by which events name each node of ``tree_``."""
+        self.tree_  # noqa: B018 — the ids are renewed with it
+        return self._ids
 
     @property
     def labels_(self) -> Ints:  # type: ignore[override]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ravine.cluster._incremental import SHRINK, IncrementalMDH
 from ravine.matrix import Bools, Floats
 from ravine.report._text import all_rounded, p_text, rounded
 from ravine.tree import HyperplaneTree
@@ -36,7 +35,7 @@ def choice_of(model: Any, tree: HyperplaneTree) -> Choice:
     confirmed = np.zeros(tree.n_nodes, dtype=bool)
     level = None
     if kind == "evidence":
-        level, confirmed = _levels(tree, model.significance, SHRINK if isinstance(model, IncrementalMDH) else 1.0)
+        level, confirmed = _levels(tree, model.significance, model._shrink)
     return Choice(kind, _sentence(kind, model, tree, confirmed), level, confirmed)
 
 

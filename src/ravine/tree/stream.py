@@ -13,9 +13,10 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
-from scipy.special import betainc, ndtr
+from scipy.special import betainc
 
 from ravine import kernels
+from ravine.cuts.intervals import find_valley
 from ravine.matrix import LARGEST, Floats, Ints, Matrix
 from ravine.tree import _check
 from ravine.tree._tree import HyperplaneTree
@@ -28,18 +29,14 @@ MOST_EVENTS = 1000
 ROOM = 64
 """Nodes for which there is room at first; it doubles."""
 
-BISECTIONS, NARROWEST, FINE = 20, 1e-4, 256
-"""Steps of the search for a bandwidth, the smallest one as a share of the spread, and points between two components."""
-
-EMPTIEST = 1e-12
-"""Least density of a valley as a share of the lower mode: an emptier one looks just as empty."""
-
 PATIENCE = 1.1
 """A leaf that could not be cut is tested again when its weight has grown by this factor."""
 
+DENSITY, DEPTH, PRIOR_INNER, PRIOR_OUTER = range(4)
+"""Columns of `about`: density and relative depth at a cut, and weight in its two regions of the rows that chose it."""
+
 CONFIRMED = 1e-3
 """Chance, at most, of so few rows in the inner region if there were no valley, for a cut to count as confirmed."""
-
 
 TOTALS = ("n_rows", "n_ids", "n_splits", "n_falls")
 LINKS = ("left", "right", "parent")
@@ -126,8 +123,7 @@ class StreamTree:
         stream, row, node = kernels.stream, 0, 0
         settings, table = self._numbers(), threshold_table(self.settings.significance)
         while row < len(X):
-            arrays = (self.left, self.right, self.parent, self.mean, self.direction, self.second, self.leaf, self.cut)
-            row, why, node = stream.learn(X, row, node, *arrays, self.sample, self.n_intervals, settings, table)
+            row, why, node = stream.learn(X, row, node, *self._arrays(), settings, table)
             if why == stream.ALARM:
                 self._record(self._fall(node, self.n_rows + row), on_event)
             elif why == stream.SPLIT:
@@ -140,6 +136,11 @@ class StreamTree:
         s = self.settings
         forgetting = float(s.smoothing), float(s.most_forgotten)
         return float(s.inherit), *forgetting, float(s.min_rows), float(s.min_weight), *map(float, s.run_lengths)
+
+    def _arrays(self) -> tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats, Floats, Floats, Ints]:
+        """What the nodes remember, as the compiled loop takes it."""
+        links, vectors = (self.left, self.right, self.parent), (self.mean, self.direction, self.second)
+        return *links, *vectors, self.leaf, self.cut, self.sample, self.n_intervals
 
     def _record(self, event: dict[str, Any] | None, on_event: OnEvent | None) -> None:
         """Remember an event, if it is one, and tell of it."""
@@ -217,13 +218,14 @@ class StreamTree:
         self.direction[node] /= length
         self.left[node], self.right[node] = children
         self.order[node] = row
-        self.about[node] = found.density, found.relative_depth, weight * found.inner_mass, weight * found.outer_mass
+        inner, outer = weight * found.inner_mass, weight * found.outer_mass
+        self.about[node, [DENSITY, DEPTH, PRIOR_INNER, PRIOR_OUTER]] = found.density, found.relative_depth, inner, outer
         cut = self.cut[node]
         cut[:] = 0.0
         cut[stream.OFFSET] = found.place + self.direction[node] @ self.mean[node]
         cut[[stream.OUTER_LOW, stream.OUTER_HIGH]] = found.left_mode - found.place, found.right_mode - found.place
         cut[[stream.INNER_LOW, stream.INNER_HIGH]] = -found.reach, found.reach
-        cut[[stream.N_INNER, stream.N_OUTER]] = self.about[node, 2:]
+        cut[[stream.N_INNER, stream.N_OUTER]] = inner, outer
         cut[stream.RATE] = 2 * found.reach / (found.right_mode - found.left_mode)
         cut[stream.LIMIT] = math.inf
         stream.renew_cusum(cut, *map(float, s.run_lengths))
@@ -275,19 +277,24 @@ class StreamTree:
                 stack += [int(self.right[n]), int(self.left[n])]
         return nodes
 
+    def _preorder(self) -> tuple[Ints, Ints]:
+        """The nodes from the root down, left before right, and the place of each among them; -1 stays -1."""
+        order = np.array(self._below(0))
+        place = np.full(len(self.left) + 1, -1)
+        place[order] = np.arange(len(order))
+        return order, place
+
     def evidence(self, node: int) -> float:
         """Chance of so few rows in the inner region of a cut, since it was made, if the density there were flat."""
         stream, cut = kernels.stream, self.cut[node]
-        inner, outer = cut[[stream.N_INNER, stream.N_OUTER]] - self.about[node, 2:]
+        inner, outer = cut[[stream.N_INNER, stream.N_OUTER]] - self.about[node, [PRIOR_INNER, PRIOR_OUTER]]
         return float(betainc(outer - inner, inner + 1, 1 - cut[stream.RATE])) if outer > inner else 1.0
 
     # The tree in a file
 
     def state(self) -> dict[str, Any]:
         """All that there is to remember but the settings; the nodes are numbered in preorder."""
-        order = np.array(self._below(0))
-        place = np.full(len(self.left) + 1, -1)
-        place[order] = np.arange(len(order))
+        order, place = self._preorder()
         links = {name: place[getattr(self, name)[order]] for name in LINKS}
         arrays = {name: getattr(self, name)[order] for name in (*COUNTS, *NUMBERS)}
         totals = {name: getattr(self, name) for name in TOTALS}
@@ -351,9 +358,7 @@ class StreamTree:
 
     def snapshot(self) -> tuple[HyperplaneTree, Ints]:
         """The tree as it is now, and the identity of each of its nodes."""
-        stream, order = kernels.stream, np.array(self._below(0))
-        place = np.full(len(self.left) + 1, -1)
-        place[order] = np.arange(len(order))
+        stream, (order, place) = kernels.stream, self._preorder()
         is_cut = self.left[order] >= 0
         count = np.where(is_cut, 0.0, self.leaf[order, stream.N_SEEN])
         sum_sq = np.where(is_cut, 0.0, self.leaf[order, stream.SUM_SQ])
@@ -367,192 +372,11 @@ class StreamTree:
             count=count,
             mean=self.mean[order],
             sum_sq=sum_sq,
-            value=np.where(is_cut, self.about[order, 0], 0.0),
-            relative_depth=np.where(is_cut, self.about[order, 1], 0.0),
+            value=np.where(is_cut, self.about[order, DENSITY], 0.0),
+            relative_depth=np.where(is_cut, self.about[order, DEPTH], 0.0),
             p_value=[self.evidence(node) if self.left[node] >= 0 else 1.0 for node in order],
         )
         return tree.summed(), self.identity[order]
-
-
-class MovingTree(StreamTree):
-    """A tree whose cuts never rest, as in SPDC (Tasoulis et al. 2012, as Hofmeyr, Pavlidis and Eckley describe it).
-
-    Every row moves the directions of all nodes on its way. Whenever the weight of a node has grown by a tenth, it is
-    cut at the lowest antimode of its density, or cut there anew; where there is none all below it is removed.
-
-    Parameters
-    ----------
-    n_features : int
-    settings : StreamSettings
-    bandwidth : float
-        Factor of the bandwidth σ n^(-1/5).
-    """
-
-    def __init__(self, n_features: int, settings: StreamSettings, bandwidth: float) -> None:
-        super().__init__(n_features, settings)
-        self.bandwidth = bandwidth
-
-    def learn(self, X: Matrix, on_event: OnEvent | None = None) -> None:
-        """The next rows, in their order; `on_event` is called with what happens to the tree."""
-        row = 0
-        while row < len(X):
-            arrays = (self.left, self.right, self.parent, self.mean, self.direction, self.second, self.leaf, self.cut)
-            rest = (self.sample, self.n_intervals, self._numbers())
-            row, why, node = kernels.stream.learn_everywhere(X, row, *arrays, *rest)
-            if why == kernels.stream.RENEWAL_DUE:
-                self._record(self._renew(node, self.n_rows + row - 1), on_event)
-        self.n_rows += len(X)
-
-    def _renew(self, node: int, row: int) -> dict[str, Any] | None:
-        """Cut a node where its density is lowest between two modes; where it has one mode, remove what was cut."""
-        stream, weight = kernels.stream, self.leaf[node, kernels.stream.TOTAL]
-        self.leaf[node, stream.WAIT] = PATIENCE * weight
-        low, high, mass = _pieces_of(self.sample[node][:, : self.n_intervals[node]])
-        spread = _spread(low, high, mass)
-        place = None
-        if spread > 0:
-            grid = np.linspace(low[0], high[-1], FINE)
-            density = density_of(low, high, mass, self.bandwidth * spread * weight**-0.2, grid)
-            minima = 1 + np.flatnonzero((density[1:-1] < density[:-2]) & (density[1:-1] <= density[2:]))
-            place = float(grid[minima[density[minima].argmin()]]) if len(minima) else None
-        is_cut = self.left[node] >= 0
-        if place is not None:
-            self.cut[node, stream.OFFSET] = place
-            if is_cut:
-                return None
-            self.left[node], self.right[node] = children = self._take_node(), self._take_node()
-            self.order[node] = row
-            for child in children:
-                self._start_leaf(child, parent=node)
-            return self._split_event(node, row, weight)
-        if not is_cut:
-            return None
-        below = self._below(node)
-        gone = [int(self.identity[n]) for n in below if self.left[n] < 0]
-        event = {"kind": "withdrawal", "row": row, "node": int(self.identity[node]), "clusters": gone}
-        self._free += below[1:]
-        self.left[node] = self.right[node] = -1
-        self.identity[node] = self._new_id()
-        return event
-
-    def evidence(self, node: int) -> float:
-        """There is no test."""
-        return 1.0
-
-    def _cuts(self, nodes: Ints) -> tuple[Floats, Floats]:
-        length = self.leaf[nodes, kernels.stream.LENGTH]
-        normal = self.direction[nodes] / np.where(length > 0, length, 1.0)[:, np.newaxis]
-        return normal, self.cut[nodes, kernels.stream.OFFSET] + (normal * self.mean[nodes]).sum(axis=1)
-
-
-@dataclass(frozen=True)
-class StreamValley:
-    """Where a sample is cut, the highest modes beside that, and how much of it lies between them and around the cut.
-
-    `reach` is how far the inner region goes, which is a share of the way to the nearest mode.
-    """
-
-    place: float
-    left_mode: float
-    right_mode: float
-    reach: float
-    density: float
-    relative_depth: float
-    inner_mass: float
-    outer_mass: float
-
-
-def find_valley(parts: Floats, inner_share: float) -> StreamValley | None:
-    """The lowest antimode between two components above the level of the dip, at the smallest bandwidth with just two.
-
-    None where no bandwidth has two.
-    """
-    low, high, weight = _pieces_of(parts)
-    room = 2 * parts.shape[1] + 2
-    floats, ints = [np.empty(room) for _ in range(3)], [np.empty(room, dtype=np.int64) for _ in range(4)]
-    _, level = kernels.intervals.dip(np.ascontiguousarray(parts), parts.shape[1], *floats, *ints)
-    middle = (low + high) / 2
-    grid = np.unique(np.concatenate([low, high, middle, (high[:-1] + low[1:]) / 2]))
-    spread = _spread(low, high, weight)
-    if not (level > 0 and spread > 0):
-        return None
-    narrow, wide = math.log(NARROWEST * spread), math.log(4 * spread)
-    for _ in range(BISECTIONS):
-        half = (narrow + wide) / 2
-        if len(_components(density_of(low, high, weight, math.exp(half), grid), level)) > 2:
-            narrow = half
-        else:
-            wide = half
-    bandwidth = math.exp(wide)
-    density = density_of(low, high, weight, bandwidth, grid)
-    components = _components(density, level)
-    if len(components) != 2:
-        return None
-    (a, b), (c, d) = components
-    left_mode, right_mode = (float(grid[i + int(density[i : j + 1].argmax())]) for i, j in components)
-    fine = np.linspace(grid[b], grid[c], FINE)
-    between = density_of(low, high, weight, bandwidth, fine)
-    place, lowest = float(fine[between.argmin()]), float(between.min())
-    peak = min(density[a : b + 1].max(), density[c : d + 1].max())
-    reach = inner_share * np.abs(grid[_modes(density, level)] - place).min()
-    mass = mass_below(low, high, weight, bandwidth, np.array([left_mode, place - reach, place + reach, right_mode]))
-    depth = float(peak) / max(lowest, EMPTIEST * float(peak)) - 1
-    return StreamValley(
-        place,
-        left_mode,
-        right_mode,
-        float(reach),
-        lowest,
-        depth,
-        float(mass[2] - mass[1]),
-        float(mass[3] - mass[0]),
-    )
-
-
-def _modes(density: Floats, level: float) -> Ints:
-    """Points that are no lower than the level and their neighbours."""
-    around = np.concatenate([[-np.inf], density, [-np.inf]])
-    return np.flatnonzero((density >= level) & (density >= around[:-2]) & (density >= around[2:]))
-
-
-def _pieces_of(parts: Floats) -> tuple[Floats, Floats, Floats]:
-    """Ends of the intervals of a sample, and their shares of the weight."""
-    intervals = kernels.intervals
-    weight = parts[intervals.WEIGHT]
-    return parts[intervals.LOW], parts[intervals.HIGH], weight / weight.sum()
-
-
-def _spread(low: Floats, high: Floats, weight: Floats) -> float:
-    """Standard deviation of uniform pieces."""
-    middle = (low + high) / 2
-    return math.sqrt(weight @ ((middle - weight @ middle) ** 2 + (high - low) ** 2 / 12))
-
-
-def _components(density: Floats, level: float) -> list[tuple[int, int]]:
-    """First and last point of each run of points above the level."""
-    above = np.concatenate([[False], density >= level, [False]])
-    edges = np.flatnonzero(above[1:] != above[:-1])
-    return [(int(i), int(j) - 1) for i, j in edges.reshape(-1, 2)]
-
-
-def density_of(low: Floats, high: Floats, weight: Floats, bandwidth: float, x: Floats) -> Floats:
-    """Density of uniform pieces, and of points where a piece has no length, smoothed by a Gaussian."""
-    out = np.empty(len(x))
-    kernels.intervals.smooth(low, high, weight, bandwidth, x, out)
-    return out
-
-
-def mass_below(low: Floats, high: Floats, weight: Floats, bandwidth: float, x: Floats) -> Floats:
-    """Distribution function of the same density."""
-
-    def integral(z: Floats) -> Floats:  # of the Gaussian distribution function
-        return np.asarray(z * ndtr(z) + np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi))
-
-    from_low, length = (x[:, np.newaxis] - low) / bandwidth, (high - low) / bandwidth
-    point = length < 1e-9
-    safe = np.where(point, 1.0, length)
-    piece = (integral(from_low) - integral(from_low - length)) / safe
-    return np.asarray(np.where(point, ndtr(from_low), piece) @ weight)
 
 
 @cache
