@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ravine import cluster, datasets, metrics, plot, report, stream, tree
-    from ravine.cluster import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH
+    from ravine.cluster import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SumOfNorms
     from ravine.persist import load, save
 
 __version__ = "0.1.0.dev0"
@@ -17,6 +17,7 @@ __all__ = [
     "SPDC",
     "IncrementalMDH",
     "NCutH",
+    "SumOfNorms",
     "__version__",
     "cluster",
     "datasets",
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 _HOME = {
-    **dict.fromkeys(("HSDC", "IncrementalMDH", "MDH", "NCutH", "PDDP", "SPDC"), "ravine.cluster"),
+    **dict.fromkeys(("HSDC", "IncrementalMDH", "MDH", "NCutH", "PDDP", "SPDC", "SumOfNorms"), "ravine.cluster"),
     **dict.fromkeys(("load", "save"), "ravine.persist"),
 }
 _MODULES = ("cluster", "datasets", "metrics", "plot", "report", "stream", "tree")

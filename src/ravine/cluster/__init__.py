@@ -6,5 +6,6 @@ from ravine.cluster._mdh import MDH
 from ravine.cluster._ncuth import NCutH
 from ravine.cluster._pddp import PDDP
 from ravine.cluster._spdc import SPDC
+from ravine.cluster._sum_of_norms import SumOfNorms
 
-__all__ = ["HSDC", "MDH", "PDDP", "SPDC", "IncrementalMDH", "NCutH"]
+__all__ = ["HSDC", "MDH", "PDDP", "SPDC", "IncrementalMDH", "NCutH", "SumOfNorms"]

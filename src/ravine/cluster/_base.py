@@ -1,8 +1,8 @@
-"""What every estimator that grows a HyperplaneTree has in common: checks on the data, prediction, distances."""
+"""What the estimators have in common: checks on the data and progress; and what those that grow a tree have."""
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from functools import cache, partial
 from typing import Any, ClassVar, Self
@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, _is_fitted, check_is_
 from threadpoolctl import ThreadpoolController
 
 from ravine.blocks import count_threads, map_blocks
+from ravine.cluster._saved import saved_fields, saved_ints
 from ravine.cuts import Cut
 from ravine.matrix import LARGEST, SMALLEST, Floats, Ints, Matrix
 from ravine.tree import HyperplaneTree
@@ -37,9 +38,58 @@ def _thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-class TreeClusterer(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, CallbackSupportMixin, BaseEstimator
-):
+class Clusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
+    """Base of all estimators: what they ask of their rows, and how they tell of their progress."""
+
+    n_features_in_: int
+    random_state: int | np.random.RandomState | None
+    n_jobs: int | None
+    _accept_sparse: ClassVar[str | bool] = "csr"
+    _dtypes: ClassVar[list[Any]] = [np.float64, np.float32]
+
+    @contextmanager
+    def _progress(self, X: Matrix, task_name: str, n_tasks: int | None) -> Iterator[Callable[..., bool]]:
+        """A function to be called after each task, which tells callbacks of it; true if one of them wants to stop."""
+        progress = self._init_callback_context(max_subtasks=n_tasks)
+        progress.call_on_fit_task_begin(estimator=self, X=X)
+
+        def on_task(*_: object) -> bool:
+            task = progress.subcontext(task_name=task_name)
+            task.call_on_fit_task_begin(estimator=self)
+            return bool(task.call_on_fit_task_end(estimator=self))
+
+        yield on_task
+        progress.call_on_fit_task_end(estimator=self, X=X)
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _validate(self, X: ArrayLike, reset: bool, order: str | None) -> Matrix:
+        rows = validate_data(self, X, accept_sparse=self._accept_sparse, dtype=self._dtypes, order=order, reset=reset)
+        if sparse.issparse(rows) and not rows.has_canonical_format:
+            rows = rows.copy()  # the user's own stays as it is
+            rows.sum_duplicates()
+        return rows
+
+    def _check_magnitude(self, X: Any) -> None:
+        stored = X.data[:, np.newaxis] if sparse.issparse(X) else X
+        parts = map_blocks(lambda b: (stored[b].max(), -stored[b].min()), stored.shape, self.n_jobs)
+        largest = float(np.max(parts, initial=0.0))
+        if largest > LARGEST or 0 < largest < SMALLEST:
+            what = "overflow" if largest > 1 else "vanish"
+            raise ValueError(
+                f"the largest absolute value in X is {largest:.3g}, and its square would {what} in float64: "
+                "change the unit of X, for instance X / abs(X).max(), or use StandardScaler"
+            )
+
+    def _check_weights(self, sample_weight: ArrayLike | None, X: Matrix, allow_all_zero: bool = False) -> Floats:
+        # float64 also beside float32 rows: counts of many rows need the digits.
+        return _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=allow_all_zero
+        )
+
+
+class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer):
     """Base of the estimators whose model is a HyperplaneTree in `tree_`."""
 
     _shrink: ClassVar[float] = 1.0
@@ -47,12 +97,9 @@ class TreeClusterer(
 
     tree_: HyperplaneTree
     labels_: Ints
-    n_features_in_: int
     n_clusters: int | None
     min_cluster_size: int | str
     significance: float
-    random_state: int | np.random.RandomState | None
-    n_jobs: int | None
 
     def predict(self, X: ArrayLike) -> Ints:
         """Cluster of each row.
@@ -116,11 +163,7 @@ class TreeClusterer(
         if self.tree_.n_features != self.n_features_in_:
             raise ValueError(f"field 'normal' has {self.tree_.n_features} columns, the rows {self.n_features_in_}")
         if labels is not None:
-            if not isinstance(labels, np.ndarray) or labels.dtype.kind not in "iu" or labels.ndim != 1:
-                raise ValueError("field 'labels' is not a list of integers")
-            if not ((labels >= 0) & (labels < self.n_clusters_)).all():
-                raise ValueError(f"field 'labels' has an entry outside 0 to {self.n_clusters_ - 1}")
-            self.labels_ = labels.astype(np.int64)
+            self.labels_ = saved_ints(labels, "labels", None, 0, self.n_clusters_ - 1)
 
     @property
     def n_clusters_(self) -> int:
@@ -133,24 +176,12 @@ class TreeClusterer(
 
     def _grow(self, X: Matrix, find_cut: FindCut, sample_weight: Floats, **options: Any) -> None:
         """Grow the tree, tell callbacks of every cut, and store what was found."""
-        with self._progress(X) as on_split:
+        with self._progress_of_cuts(X) as on_split:
             self.tree_ = self._grown(X, find_cut, sample_weight, on_split=on_split, **options)
             self.labels_ = self.tree_.predict(X, self.n_jobs)
 
-    @contextmanager
-    def _progress(self, X: Matrix) -> Iterator[Callable[[int], bool]]:
-        """A function to be called after each cut, which tells callbacks of it; true if one of them wants to stop."""
-        asked = self.n_clusters
-        progress = self._init_callback_context(max_subtasks=None if asked is None else asked - 1)
-        progress.call_on_fit_task_begin(estimator=self, X=X)
-
-        def on_split(n_leaves: int) -> bool:
-            task = progress.subcontext(task_name="cut")
-            task.call_on_fit_task_begin(estimator=self)
-            return bool(task.call_on_fit_task_end(estimator=self))
-
-        yield on_split
-        progress.call_on_fit_task_end(estimator=self, X=X)
+    def _progress_of_cuts(self, X: Matrix) -> AbstractContextManager[Callable[..., bool]]:
+        return self._progress(X, "cut", None if self.n_clusters is None else self.n_clusters - 1)
 
     def _grown(self, X: Matrix, find_cut: FindCut, sample_weight: Floats, **options: Any) -> HyperplaneTree:
         """A tree grown on the rows that have weight."""
@@ -187,9 +218,6 @@ class TreeClusterer(
 
         return {"believe": believe, "look_ahead": LOOK_AHEAD}
 
-    def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
     def _least_size(self, weights: Floats, tested: bool) -> float:
         if self.min_cluster_size != "auto":
             return float(self.min_cluster_size)
@@ -215,31 +243,6 @@ class TreeClusterer(
             self._check_magnitude(rows)
         return rows
 
-    def _validate(self, X: ArrayLike, reset: bool, order: str | None) -> Matrix:
-        dtypes = [np.float64, np.float32]
-        rows = validate_data(self, X, accept_sparse="csr", dtype=dtypes, order=order, reset=reset)
-        if sparse.issparse(rows) and not rows.has_canonical_format:
-            rows = rows.copy()  # the user's own stays as it is
-            rows.sum_duplicates()
-        return rows
-
-    def _check_magnitude(self, X: Any) -> None:
-        stored = X.data[:, np.newaxis] if sparse.issparse(X) else X
-        parts = map_blocks(lambda b: (stored[b].max(), -stored[b].min()), stored.shape, self.n_jobs)
-        largest = float(np.max(parts, initial=0.0))
-        if largest > LARGEST or 0 < largest < SMALLEST:
-            what = "overflow" if largest > 1 else "vanish"
-            raise ValueError(
-                f"the largest absolute value in X is {largest:.3g}, and its square would {what} in float64: "
-                "change the unit of X, for instance X / abs(X).max(), or use StandardScaler"
-            )
-
-    def _check_weights(self, sample_weight: ArrayLike | None, X: Matrix, allow_all_zero: bool = False) -> Floats:
-        # float64 also beside float32 rows: counts of many rows need the digits.
-        return _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=allow_all_zero
-        )
-
     def _html_repr(self) -> str:
         """The diagram of scikit-learn for a notebook; below it, once there is one, the tree."""
         diagram: str = super()._html_repr()
@@ -252,11 +255,3 @@ class TreeClusterer(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
-
-
-def saved_fields(state: Any, *names: str) -> list[Any]:
-    """The fields of a saved state, which must be these and no others."""
-    if not isinstance(state, dict) or state.keys() != set(names):
-        found = sorted(state) if isinstance(state, dict) else type(state).__name__
-        raise ValueError(f"the state needs the fields {sorted(names)}; it has {found}")
-    return [state[name] for name in names]

@@ -21,7 +21,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine import kernels
 from ravine.blocks import BLOCK_CELLS, count_threads
-from ravine.cluster._base import TreeClusterer, saved_fields
+from ravine.cluster._base import TreeClusterer
+from ravine.cluster._saved import saved_fields
 from ravine.cuts import Cut
 from ravine.cuts.mdh import minimum_density_cut
 from ravine.cuts.principal import flattest_direction, principal_directions
@@ -213,7 +214,7 @@ class IncrementalMDH(TreeClusterer):
         rows = self._check_rows(X, reset=True)
         weights = self._check_weights(sample_weight, rows)
         self._stream = self._new_stream(rows)
-        with self._progress(rows) as on_split:
+        with self._progress_of_cuts(rows) as on_split:
             if self.algorithm == "paper":
                 passes = 2 if self.n_passes == "auto" else self.n_passes
                 self._stream.read_in_order(rows, weights, passes, self.n_jobs)

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import Tags
 
-from ravine.cluster._base import TreeClusterer, saved_fields
+from ravine.cluster._base import TreeClusterer
+from ravine.cluster._saved import saved_fields
 from ravine.matrix import Floats, Ints
 from ravine.tree import HyperplaneTree
 from ravine.tree.stream import FIELDS, OnEvent, StreamTree

@@ -9,9 +9,21 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ravine.kernels import bfgs, density, intervals, ncut, online, penalty, rows, stream
+    from ravine.kernels import bfgs, density, fusion, intervals, ncut, online, pairs, penalty, rows, stream
 
-__all__ = ["bfgs", "density", "intervals", "ncut", "online", "penalty", "rows", "stream"]
+__all__ = [
+    "bfgs",
+    "density",
+    "fusion",
+    "intervals",
+    "multigrid",
+    "ncut",
+    "online",
+    "pairs",
+    "penalty",
+    "rows",
+    "stream",
+]
 
 
 def __getattr__(name: str) -> ModuleType:

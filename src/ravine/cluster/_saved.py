@@ -1,0 +1,37 @@
+"""Checks on what an estimator takes back from a file: whatever it holds, ValueError names the field that is wrong."""
+
+from typing import Any
+
+import numpy as np
+
+from ravine.matrix import Floats, Ints
+
+
+def saved_fields(state: Any, *names: str) -> list[Any]:
+    """The fields of a saved state, which must be these and no others."""
+    if not isinstance(state, dict) or state.keys() != set(names):
+        found = sorted(state) if isinstance(state, dict) else type(state).__name__
+        raise ValueError(f"the state needs the fields {sorted(names)}; it has {found}")
+    return [state[name] for name in names]
+
+
+def saved_floats(array: Any, name: str, shape: tuple[int | None, ...], least: float = -np.inf) -> Floats:
+    """A finite array of float64 of this shape, None for any length, with no entry below `least`."""
+    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.ndim != len(shape):
+        raise ValueError(f"field {name!r} is not an array of float64 with {len(shape)} dimensions")
+    if any(asked is not None and length != asked for length, asked in zip(array.shape, shape, strict=True)):
+        raise ValueError(f"field {name!r} has the shape {array.shape}, not {shape}")
+    if not np.isfinite(array).all() or (array < least).any():
+        raise ValueError(f"field {name!r} has an entry that is not finite, or below {least:g}")
+    return array
+
+
+def saved_ints(array: Any, name: str, length: int | None, least: int, largest: int) -> Ints:
+    """A list of integers from `least` to `largest`, of any length or of this one."""
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or array.ndim != 1:
+        raise ValueError(f"field {name!r} is not a list of integers")
+    if length is not None and len(array) != length:
+        raise ValueError(f"field {name!r} has {len(array)} entries, not {length}")
+    if not ((array >= least) & (array <= largest)).all():
+        raise ValueError(f"field {name!r} has an entry outside {least} to {largest}")
+    return array.astype(np.int64)

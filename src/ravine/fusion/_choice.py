@@ -1,0 +1,112 @@
+"""Which λ of a path to believe: that at which the clusters that matter stay the same for longest.
+
+A cluster matters where it has so many rows at least. While such clusters take up single rows and small groups, nothing
+has changed; it has when two of them fuse, or when small groups together become one that matters.
+docs/decisions/sum-of-norms.md has what decided this.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ravine.fusion._path import FusionTree
+from ravine.matrix import Bools, Floats, Ints
+
+COVERED = 0.5
+"""Share of the rows that the clusters that matter must have together."""
+
+
+MORE = 0.2
+"""By this share of the logarithm of their number a stretch with more clusters counts for longer."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A λ, and the clusters there.
+
+    Attributes
+    ----------
+    lam : float
+        Last value of the path before the clusters that matter change.
+    labels : ndarray of shape (n_points,)
+        Cluster of each point. A small group belongs to the cluster that it fuses with further along the path.
+    strength : float
+        Logarithm of the factor of λ over which the clusters stay, times 1 - Σ p² for their shares p of the rows,
+        divided by the logarithm of their number: below 0.4 for most data without clusters.
+    """
+
+    lam: float
+    labels: Ints
+    strength: float
+
+
+def least_size(total: float) -> float:
+    """Rows that a cluster must have to matter, of so many."""
+    return max(5.0, min(0.02 * total, float(np.sqrt(total))))
+
+
+def choose(
+    tree: FusionTree, rows: Floats, mass: Floats, min_size: float, n_clusters: int | None = None
+) -> Choice | None:
+    """The longest stretch of the path, in log λ, with two clusters that matter or more, or with just so many.
+
+    None where there is no such stretch.
+    """
+    matters, size = _matters(tree, mass, min_size)
+    before, after = matters[tree.children], matters[tree.n_points :]
+    changes = np.cumsum(after & (before[:, 0] == before[:, 1]))
+    number = matters[: tree.n_points].sum() + np.cumsum(after.astype(int) - before.sum(axis=1))
+    held = np.where(matters, size, 0.0)
+    covered = held[: tree.n_points].sum() + np.cumsum(held[tree.n_points :] - held[tree.children].sum(axis=1))
+    n_fusions = np.searchsorted(tree.merge_lambdas, tree.lambdas, side="right")
+    last = n_fusions[n_fusions > 0] - 1  # before the first fusion there is nothing to choose
+    lambdas = tree.lambdas[len(n_fusions) - len(last) :]
+    wanted = number[last] > 1 if n_clusters is None else number[last] == n_clusters
+    state = np.where(wanted & (covered[last] >= COVERED * mass.sum()), changes[last], -1)
+    starts = np.flatnonzero(np.diff(state, prepend=-2))
+    starts, ends = starts[state[starts] >= 0], (np.append(starts[1:], len(state)) - 1)[state[starts] >= 0]
+    if not len(starts):
+        return None
+    length = np.log(lambdas[np.minimum(ends + 1, len(lambdas) - 1)] / lambdas[starts])
+    score = length * (1.0 + MORE * np.log(number[last[starts]]))
+    best = int(np.flatnonzero(score >= score.max() * (1.0 - 1e-9))[-1])
+    labels = _with_small_groups(tree, rows, matters, int(last[ends[best]]) + 1)
+    share = np.bincount(labels, mass) / mass.sum()
+    evenness = (1.0 - share @ share) / np.log(len(share)) if len(share) > 1 else 0.0
+    return Choice(float(lambdas[ends[best]]), labels, float(length[best] * evenness))
+
+
+def _matters(tree: FusionTree, mass: Floats, min_size: float) -> tuple[Bools, Floats]:
+    """Whether each node has rows enough, and how many it has."""
+    size = mass.tolist()
+    for left, right in tree.children.tolist():
+        size.append(size[left] + size[right])
+    return np.array(size) >= min_size, np.array(size)
+
+
+def _with_small_groups(tree: FusionTree, rows: Floats, matters: Bools, n_fusions: int) -> Ints:
+    """Cluster of each point after some fusions; a small group has that of the cluster that it fuses with later.
+
+    Where several have fused by then, it has that of the one nearest to it. Small groups that fuse with each other
+    first, and matter together, are a cluster too.
+    """
+    group, top = tree.groups_after(n_fusions)
+    place = np.concatenate([rows, tree.centroids])[top]
+    label = np.where(matters[top], np.cumsum(matters[top]) - 1, -1)
+    clusters = {int(node): [g] if matters[node] else [] for g, node in enumerate(top)}
+    waiting = {int(node): [] if matters[node] else [g] for g, node in enumerate(top)}
+    for node, pair in enumerate(tree.children[n_fusions:].tolist(), tree.n_points + n_fusions):
+        joined = clusters.pop(pair[0]) + clusters.pop(pair[1])
+        longer, shorter = sorted((waiting.pop(pair[0]), waiting.pop(pair[1])), key=len, reverse=True)
+        longer.extend(shorter)
+        if matters[node] and not joined:
+            label[longer] = label.max() + 1
+            joined, longer = longer[:1], []
+        elif joined:
+            for g in longer:
+                label[g] = label[joined[int(((place[joined] - place[g]) ** 2).sum(axis=1).argmin())]]
+            longer = []
+        clusters[node], waiting[node] = joined, longer
+    alone = label < 0  # the path has ended before they fused
+    label[alone] = label.max() + 1 + np.arange(alone.sum())
+    return label[group]

@@ -1,0 +1,208 @@
+"""The sum-of-norms problem on a sparse graph, by the method of multipliers with Newton's steps (`kernels.fusion`)."""
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import splu
+
+from ravine import kernels
+from ravine.fusion._neighbours import Edges
+from ravine.fusion._problem import FIRST, INSIDE, SHORT, Problem, Solution, group_sum, mass_of
+from ravine.matrix import Floats, Ints
+
+STEP = 0.3
+"""First ℓ of the multipliers, in mean lengths of an edge."""
+
+MAX_NEWTON, MAX_HALVINGS = 30, 30
+"""Newton steps for one set of multipliers, and halvings of one of them."""
+
+MAX_STEPS = 300
+"""Steps of conjugate gradients for one of Newton's."""
+
+RESIDUAL, SLOPE, SOLVED = 0.1, 1e-4, 0.1
+"""Share of the gradient that conjugate gradients may leave; share of the promised decrease that a step must bring; the
+multipliers are renewed once the gradient has this share of the gap."""
+
+NO_MASS, MARGIN = 1e-12, 3.0
+"""Mass of a point, in its degree, where only the flow between points counts; and factor for the end of the path."""
+
+FEW_COLUMNS = 3
+"""Up to so many columns the linear systems of flows are solved by elimination, beyond by conjugate gradients."""
+
+FLOW_RESIDUAL, FLOW_STEPS = 1e-3, 3000
+"""What conjugate gradients may leave of a flow, and their steps."""
+
+MAX_FLOWS, SLOW = 20, 0.8
+"""Flows for a bound, each of which must bring what is missing down to this share."""
+
+FINE, COARSE = 0.01, 30.0
+"""ℓ on the whole graph, in mean lengths of an edge between rows: for flows that are found by elimination, and for the
+first round where flows are not enough; inside large groups forces go a long way."""
+
+
+class GraphProblem(Problem):
+    """Points that some edges draw together.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_points, n_features)
+    mass : ndarray of shape (n_points,)
+    edges : Edges
+    """
+
+    def __init__(self, rows: Floats, mass: Floats, edges: Edges) -> None:
+        super().__init__(rows, mass)
+        self.edges = edges
+        self.multipliers = np.zeros((len(edges.weight), rows.shape[1]))
+        self.ell = 0.0
+        self._lam = 0.0
+
+    def solve(self, lam: float, tol: float, max_iter: int) -> Solution:
+        """Move the centroids until the gap is at most `tol`, a share of the objective, from where they are."""
+        self._carry(lam)
+        typical = max(self._mean_length(self.centroids), 1e-3 * self._mean_length(self.rows))
+        return self._improve(tol, max_iter, STEP * typical)
+
+    def prove(self, lam: float, centroids: Floats, objective: float, tol: float, max_iter: int) -> Solution:
+        """A bound for centroids of which many may coincide, and their objective: finds the forces within groups too."""
+        self._lam = lam
+        apart = centroids[self.edges.a] - centroids[self.edges.b]
+        length = np.linalg.norm(apart, axis=1)[:, np.newaxis]
+        between_groups = np.divide(apart, length, out=np.zeros_like(apart), where=length > 0)
+        self.centroids, self.multipliers = centroids, between_groups.copy()
+        excess = objective - self._bound_by_flow(objective, tol)
+        solution = Solution.of(objective, excess, 1)
+        if excess > tol * objective:
+            self.multipliers = between_groups
+            solution = self._improve(tol, max_iter, COARSE * self._mean_length(self.rows), objective)
+            self.centroids = centroids
+        return solution
+
+    def _bound_by_flow(self, objective: float, tol: float) -> float:
+        """A lower bound of the objective: forces within groups as in a network of resistors, those of edges that would
+        carry more than they can lowered step by step.
+
+        Well inside a stretch of the path few edges do, and some linear systems are enough.
+        """
+        a, b, w = self.edges
+        m, X, U, z = self.mass, self.rows, self.centroids, self.multipliers
+        S, c, g, step = np.empty_like(z), np.empty(len(w)), np.empty_like(X), np.empty_like(X)
+        few_columns = X.shape[1] <= FEW_COLUMNS
+        self.ell = (FINE if few_columns else 1.0) * self._mean_length(X)
+        least, before = -np.inf, np.inf
+        for _ in range(MAX_FLOWS):
+            _, slack, residual, own = kernels.fusion.evaluate(a, b, w, self._lam, self.ell, m, X, U, z, S, c, g)
+            least = max(least, own - slack - residual)
+            if objective - least <= tol * objective or residual > SLOW * before:
+                break
+            before = residual
+            if few_columns:
+                step = -_solve_laplacian(a, b, c, m, g)
+            else:
+                kernels.fusion.newton_step(a, b, np.zeros_like(S), c, m, g, FLOW_RESIDUAL, FLOW_STEPS, step)
+            U = U + step
+        kernels.fusion.renew_multipliers(a, b, self.ell, U, z)
+        return least
+
+    def _improve(self, tol: float, max_iter: int, ell: float, known: float = np.inf) -> Solution:
+        """Go on from multipliers and centroids as they are, with the length ℓ in the first two rounds.
+
+        Until the lower bound is close to the objective, or to one that is known to be reached elsewhere.
+        """
+        a, b, w = self.edges
+        m, X, U, z = self.mass, self.rows, self.centroids, self.multipliers
+        S, c, g, step = np.empty_like(z), np.empty(len(w)), np.empty_like(X), np.empty_like(X)
+        n_rounds, least = 0, -np.inf
+        while True:
+            lagrangian, slack, residual, objective = kernels.fusion.evaluate(
+                a, b, w, self._lam, ell, m, X, U, z, S, c, g
+            )
+            for _ in range(MAX_NEWTON):
+                least = max(least, objective - slack - residual)
+                upper = min(objective, known)
+                if upper - least <= tol * upper or residual <= SOLVED * (slack + residual):
+                    break
+                slope, _ = kernels.fusion.newton_step(a, b, S, c, m, g, RESIDUAL, MAX_STEPS, step)
+                size, before = 1.0, lagrangian
+                for _ in range(MAX_HALVINGS):
+                    trial = U + size * step
+                    lagrangian, slack, residual, objective = kernels.fusion.evaluate(
+                        a, b, w, self._lam, ell, m, X, trial, z, S, c, g
+                    )
+                    if lagrangian <= before + SLOPE * size * slope + 1e-14 * abs(before):
+                        break
+                    size *= 0.5
+                U = trial
+            least = max(least, objective - slack - residual)
+            upper = min(objective, known)
+            kernels.fusion.renew_multipliers(a, b, ell, U, z)
+            n_rounds += 1
+            if upper - least <= tol * upper or n_rounds >= max_iter:
+                self.centroids, self.ell = U, ell
+                return Solution.of(upper + self.constant, upper - least, n_rounds)
+            if n_rounds % 2 == 0:
+                ell *= 0.5
+
+    def fused(self, tolerance: float = INSIDE, short: float = SHORT) -> Ints:
+        """Group of each point: points are joined by edges whose dual variable is shorter than 1 - tolerance."""
+        n_points = len(self.mass)
+        inside = np.linalg.norm(self.multipliers, axis=1) < 1.0 - tolerance
+        inside &= self._lengths(self.centroids) <= short * self.ell
+        joined = sparse.coo_array(
+            (np.ones(inside.sum()), (self.edges.a[inside], self.edges.b[inside])), (n_points, n_points)
+        )
+        return connected_components(joined, directed=False)[1].astype(np.int64)
+
+    def lambda_range(self) -> tuple[float, float]:
+        """Values of λ at which the first points fuse, all but a few, and at which all have, or soon after.
+
+        An edge cannot fuse before λ times the pull on its ends makes up its length. All have fused once there is a flow
+        that takes each row to the mean, with λ w at most on each edge; that of least weighted squares has a potential.
+        """
+        a, b, weight = self.edges
+        degree = mass_of(a, weight, len(self.mass)) + mass_of(b, weight, len(self.mass))
+        pull = degree / self.mass
+        length = self._lengths(self.rows)
+        first = float(np.quantile((length / (pull[a] + pull[b]))[length > 0], FIRST))
+        mean = np.average(self.rows, axis=0, weights=self.mass)
+        excess = self.mass[:, np.newaxis] * (self.rows - mean)
+        if self.rows.shape[1] <= FEW_COLUMNS:
+            potential = _solve_laplacian(a, b, weight, NO_MASS * degree, excess)
+        else:
+            potential, flat = np.empty_like(excess), np.zeros_like(self.multipliers)
+            kernels.fusion.newton_step(
+                a, b, flat, weight, NO_MASS * degree, excess, FLOW_RESIDUAL, FLOW_STEPS, potential
+            )
+        return first, MARGIN * float(self._lengths(potential).max())
+
+    def _contract_edges(self, group: Ints, n_groups: int) -> None:
+        a, b = group[self.edges.a], group[self.edges.b]
+        between = a != b
+        a, b, weight, z = a[between], b[between], self.edges.weight[between], self.multipliers[between]
+        z[a > b] *= -1.0
+        pair, edge = np.unique(np.minimum(a, b) * n_groups + np.maximum(a, b), return_inverse=True)
+        total = mass_of(edge, weight, len(pair))
+        self.multipliers = group_sum(weight[:, np.newaxis] * z, edge, len(pair)) / total[:, np.newaxis]
+        self.edges = Edges(pair // n_groups, pair % n_groups, total)
+
+    def _carry(self, lam: float) -> None:
+        """The forces inside groups stay as they are when λ changes, those between them grow with it."""
+        inside = np.linalg.norm(self.multipliers, axis=1) < 1.0 - INSIDE
+        self.multipliers[inside] *= min(self._lam / lam, 1.0)
+        self._lam = lam
+
+    def _lengths(self, points: Floats) -> Floats:
+        return np.linalg.norm(points[self.edges.a] - points[self.edges.b], axis=1)
+
+    def _mean_length(self, points: Floats) -> float:
+        return float(np.average(self._lengths(points), weights=self.edges.weight))
+
+
+def _solve_laplacian(a: Ints, b: Ints, conductance: Floats, mass: Floats, right: Floats) -> Floats:
+    """(M + L)⁻¹ times the columns of `right`, by elimination: graphs of rows in few columns hardly fill up."""
+    n_points = len(mass)
+    joined = sparse.coo_array((conductance, (a, b)), (n_points, n_points)).tocsc()
+    joined = joined + joined.T
+    matrix = sparse.diags_array(mass + joined.sum(axis=0)) - joined
+    factor = splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    return factor.solve(right)

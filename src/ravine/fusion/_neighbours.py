@@ -1,0 +1,71 @@
+"""The graph of nearest neighbours, connected, with Gaussian weights."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.neighbors import NearestNeighbors
+
+from ravine.matrix import Bools, Floats, Ints
+
+LEAST_WEIGHT = 1e-6
+"""Of any edge: far components still fuse, at a λ that numbers can hold."""
+
+FEW = 1000
+"""Components with at most so many rows look for their nearest neighbour outside among all rows."""
+
+
+class Edges(NamedTuple):
+    """Edges (a, b), a < b, sorted, and their weights."""
+
+    a: Ints
+    b: Ints
+    weight: Floats
+
+
+def neighbour_graph(rows: Floats, n_neighbors: int, n_jobs: int | None = None) -> tuple[Ints, Ints, Floats]:
+    """Edges between rows of which one is among the nearest neighbours of the other, and their lengths.
+
+    Components are joined by the shortest edges between them, those of the minimum spanning tree, so that the graph is
+    connected. Rows must be distinct.
+    """
+    n_rows = len(rows)
+    n_neighbors = min(n_neighbors, n_rows - 1)
+    if n_neighbors == 0:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+    nearest = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=n_jobs).fit(rows)
+    neighbour = nearest.kneighbors(return_distance=False)
+    pairs = _ordered(np.repeat(np.arange(n_rows), n_neighbors), neighbour.ravel(), n_rows)
+    while True:
+        a, b = np.divmod(pairs, n_rows)
+        n_components, component = connected_components(
+            sparse.coo_array((np.ones(len(a), dtype=np.int8), (a, b)), (n_rows, n_rows)), directed=False
+        )
+        if n_components == 1:
+            return a, b, np.linalg.norm(rows[a] - rows[b], axis=1)
+        exits = np.array([_shortest_exit(rows, component == c, nearest) for c in range(n_components)])
+        pairs = np.union1d(pairs, _ordered(exits[:, 0], exits[:, 1], n_rows))
+
+
+def gaussian_weights(length: Floats, unit: float, scale: float) -> Floats:
+    """exp(-scale · (length / unit)²), but not less than a small number."""
+    return np.maximum(np.exp(-scale * (length / unit) ** 2), LEAST_WEIGHT)
+
+
+def _ordered(a: Ints, b: Ints, n_rows: int) -> Ints:
+    """One number for each pair, whichever of the two comes first; sorted, none twice."""
+    return np.unique(np.minimum(a, b).astype(np.int64) * n_rows + np.maximum(a, b))
+
+
+def _shortest_exit(rows: Floats, inside: Bools, nearest: NearestNeighbors) -> tuple[int, int]:
+    """The shortest edge from the rows inside to one outside; the first of several."""
+    own, other = np.flatnonzero(inside), np.flatnonzero(~inside)
+    if len(own) <= FEW and len(own) < len(other):
+        length, neighbour = nearest.kneighbors(rows[own], n_neighbors=len(own) + 1)
+        length[inside[neighbour]] = np.inf
+        row, place = np.unravel_index(length.argmin(), length.shape)
+        return int(own[row]), int(neighbour[row, place])
+    length, neighbour = NearestNeighbors(n_neighbors=1).fit(rows[other]).kneighbors(rows[own])
+    row = int(length.argmin())
+    return int(own[row]), int(other[neighbour[row, 0]])
