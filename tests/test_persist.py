@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from tests.cluster.test_common import ESTIMATORS
 
-from ravine import MDH, PDDP, IncrementalMDH, NCutH, __version__
+from ravine import MDH, PDDP, IncrementalMDH, NCutH, SumOfNorms, __version__
 from ravine.datasets import make_blobs
 from ravine.persist import MAX_MEMBERS, load, read, save
 
@@ -99,6 +99,23 @@ def test_coarser_models_are_saved(model, blobs, path):
         loaded = saved_and_loaded(coarser, path)
         assert loaded.tree_ == coarser.tree_
         assert_array_equal(loaded.labels_, coarser.labels_)
+
+
+@pytest.mark.parametrize("options", [{}, {"lam": 0.02, "weights": "uniform"}, {"n_clusters": 2, "path": True}])
+def test_loaded_sum_of_norms_equals_the_saved_one(options, blobs, path):
+    fitted = SumOfNorms(**options).fit(blobs, sample_weight=np.arange(len(blobs)) % 4)
+    loaded = saved_and_loaded(fitted, path)
+    for name in ("labels_", "centroids_", "cluster_centers_", "lam_", "gap_", "objective_", "strength_", "n_iter_"):
+        assert_array_equal(getattr(loaded, name), getattr(fitted, name))
+    assert loaded.certificate_ == fitted.certificate_
+    assert loaded.partition_stable_ is fitted.partition_stable_
+    assert_array_equal(loaded.predict(blobs + 0.1), fitted.predict(blobs + 0.1))
+    if fitted.path_ is not None:
+        assert_array_equal(loaded.children_, fitted.children_)
+        assert_array_equal(loaded.labels_at(1.0), fitted.labels_at(1.0))
+        assert_array_equal(loaded.cut_to(3).labels_, fitted.cut_to(3).labels_)
+    with pytest.raises(ValueError, match="SumOfNorms predicts by its rows"):
+        save(fitted, path, resume=False)
 
 
 def test_split_models_are_saved(blobs, path):
@@ -356,6 +373,8 @@ def contents(blobs, tmp_path_factory):
         IncrementalMDH(**small, forget=30).partial_fit(sparse.csr_array(X)),
         IncrementalMDH(**{**small, "algorithm": "paper"}).partial_fit(X),
         IncrementalMDH(**{**small, "algorithm": "paper"}).partial_fit(sparse.csr_array(X)),
+        SumOfNorms(n_lambdas=20, n_jobs=None).fit(X, sample_weight=np.arange(60) % 5),
+        SumOfNorms(0.02, weights="uniform", n_jobs=None).fit(X),
     ]
     out = Contents()
     for model in models:
@@ -494,7 +513,49 @@ def test_labels_that_are_no_clusters_are_refused(labels, contents, path):
     assert "field 'labels'" in refusal(with_array(contents[0], "state.labels.npy", npy(labels)), path)
 
 
-CSR, DENSE = 4, 2
+CSR, DENSE, PATH, PAIRS = 4, 2, 7, 8
+
+
+@pytest.mark.parametrize(
+    ("which", "name", "change", "message"),
+    [
+        (PATH, "rows", lambda a: a[::-1], "'rows' has a row twice, or is not in the order"),
+        (PATH, "rows", lambda a: a[:, :2], "'rows' has the shape"),
+        (PATH, "rows", lambda a: a.astype(np.float32), "'rows' is not an array of float64"),
+        (PATH, "rows", lambda a: a * np.nan, "'rows' has an entry that is not finite"),
+        (PATH, "mass", lambda a: -a, "'mass' has an entry that is not finite, or below"),
+        (PATH, "weightless", lambda a: a[:-1], "'weightless' has another number of rows"),
+        (PATH, "point_labels", lambda a: a + 9, "'point_labels' has an entry outside 0 to"),
+        (PATH, "point_labels", lambda a: a[:-1], "'point_labels' has"),
+        (PATH, "member", lambda a: a * 99, "'member' has an entry outside -1 to"),
+        (PATH, "path.children", lambda a: a[::-1], "'children' has a node that is not there yet"),
+        (PATH, "path.children", lambda a: a.ravel(), "'children' is not an array of numbers of 2 dimensions"),
+        (PATH, "path.children", lambda a: a[:, :1], "'children' has not two nodes"),
+        (PATH, "path.merge_lambdas", lambda a: a[::-1], "'merge_lambdas' or 'lambdas' is not in order"),
+        (PATH, "path.lambdas", lambda a: a * np.inf, "'lambdas' has an entry that is not finite"),
+        (PATH, "path.centroids", lambda a: a[:-1], "'centroids' does not go with the rows"),
+        (PAIRS, "cluster_centers", lambda a: a[:1], "'point_labels' has an entry outside 0 to 0"),
+    ],
+)
+def test_arrays_that_make_no_sum_of_norms_are_refused(which, name, change, message, contents, path):
+    member = f"state.{name}.npy"
+    array = np.load(io.BytesIO(unpacked(contents[which])[member]))
+    assert message in refusal(with_array(contents[which], member, npy(np.ascontiguousarray(change(array)))), path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("numbers", {"lam_": 1.0}, "the state needs the fields"),
+        ("certificate", {"lam": 1.0}, "a certificate has the fields"),
+        ("certificate", {"lam": 1.0, "lower": 0.1, "upper": -1.0, "upper_any": 0.0}, "numbers from 0 to infinity"),
+        ("path", {"n_points": 3}, "a path has the fields"),
+    ],
+)
+def test_fields_of_a_sum_of_norms_are_checked(field, value, message, contents, path):
+    state = json.loads(unpacked(contents[PAIRS])["header.json"])["state"]
+    state[field] = value
+    assert message in refusal(changed_header(contents[PAIRS], state=state), path)
 
 
 @pytest.mark.parametrize(
@@ -620,7 +681,7 @@ def check_harmless(content, place, blobs):
 
 
 fuzzed = settings(max_examples=100)
-which_file = st.integers(0, 6)
+which_file = st.integers(0, 8)
 ignore_warnings = pytest.mark.filterwarnings("ignore")
 
 

@@ -12,7 +12,7 @@ from ravine.cli._screen import Screen
 from ravine.io import Columns, DataError, MissingRule, TextFormat, UsageError, choose_columns, open_tables
 from ravine.persist import Saved, read, save
 from ravine.report import write
-from ravine.tree import HyperplaneTree
+from ravine.tree import HyperplaneTree, tree_of
 from ravine.tree._text import names_of
 
 
@@ -28,7 +28,7 @@ def predict(
     """Label the rows of some files."""
     check_places(out)
     saved = read(model_path)
-    tree = _coarser(saved.model.tree_, n_clusters)
+    tree = _coarser(tree_of(saved.model), n_clusters)
     with _open_data(saved, where, text, None, missing, screen) as data:
         rows = label_rows(tree, data, out)
     screen.result({"n_rows": rows.n_rows, "sizes": rows.leaf_count.tolist(), "files": {"labels": out}})
@@ -48,7 +48,7 @@ def report(
     check_places(None, out)
     saved = read(model_path)
     with _open_data(saved, where, text, label, None, screen) as data:
-        rows = label_rows(saved.model.tree_, data, None)
+        rows = label_rows(tree_of(saved.model), data, None)
         preparation = (saved.notes or {}).get("preparation")
         said = preparation if isinstance(preparation, str) else None
         write(saved.model, rows, out, title=data.name, preparation=said, command=command)
@@ -59,7 +59,7 @@ def report(
 def cut(model_path: Path, n_clusters: int, out: Path | None, screen: Screen) -> None:
     """Write or show a coarser model."""
     saved = read(model_path)
-    tree = _coarser(saved.model.tree_, n_clusters)
+    tree = _coarser(tree_of(saved.model), n_clusters)
     if out is None:
         _show(tree, saved.model, screen)
         return
@@ -73,11 +73,11 @@ def inspect(model_path: Path, screen: Screen) -> None:
     """Show a model."""
     saved = read(model_path)
     screen.say(f"{saved.model!r}, written by ravine {saved.ravine_version}")
-    _show(saved.model.tree_, saved.model, screen)
+    _show(tree_of(saved.model), saved.model, screen)
 
 
 def _show(tree: HyperplaneTree, model: Any, screen: Screen) -> None:
-    names = names_of(model.tree_, getattr(model, "feature_names_in_", None))
+    names = names_of(tree_of(model), getattr(model, "feature_names_in_", None))
     leaves = tree.leaves
     total = tree.count[0]
     screen.result(
@@ -113,7 +113,7 @@ def _open_data(
             raise UsageError(f"{tables[0].name}: there is no column {label!r}")
         columns = _columns_of(saved, tables, screen)
         if missing is not None:
-            fill = tuple(saved.model.tree_.mean[0].tolist()) if missing == "mean" else None
+            fill = tuple(tree_of(saved.model).mean[0].tolist()) if missing == "mean" else None
             columns = replace(columns, missing=missing, fill=fill)
         yield Data(tables, columns, label, screen)
 

@@ -151,7 +151,11 @@ class SumOfNorms(Clusterer):
     certificate_ : Certificate or None
         For "uniform" weights, the λ for which recovery of these clusters is proved (Theorem 1).
     path_ : FusionTree or None
-        The path, over the distinct rows, where it was followed to its end.
+        The path over the distinct rows; None for one λ. ``path_.is_complete`` says whether all rows fused at its end.
+    children_ : ndarray of shape (n_fusions, 2)
+        The path as a tree of the rows: the two nodes that fusion i made node ``n_rows + i``, as SciPy writes it.
+    merge_lambdas_ : ndarray of shape (n_fusions,)
+        λ of each fusion, a value of the grid; copies of a row fuse at 0.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -273,12 +277,7 @@ class SumOfNorms(Clusterer):
         self._member[has_weight] = points.member
         self._weightless = rows[~has_weight]
         self._label_rows()
-        if self.gap_ > self.tol:
-            warnings.warn(
-                f"the relative duality gap is {self.gap_:.2g} and not tol={self.tol:.2g}: raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=4,  # past the two decorators: the user's line
-            )
+        self._warn()
         return self
 
     def predict(self, X: ArrayLike) -> Ints:
@@ -384,10 +383,8 @@ class SumOfNorms(Clusterer):
     def _max_iter(self, solver: str, n_points: int) -> int:
         if self.max_iter is not None or solver == "dual":
             return self.max_iter or MAX_STEPS
-        n_edges = max(
-            n_points * (min(self.n_neighbors, n_points - 1) if self.weights == "knn" else n_points - 1) // 2, 1
-        )
-        return max(MIN_SWEEPS, RANDOM_STEPS // n_edges)
+        n_partners = n_points - 1 if self.weights == "uniform" else min(self.n_neighbors, n_points - 1)
+        return max(MIN_SWEEPS, RANDOM_STEPS // max(n_points * n_partners // 2, 1))
 
     def _settle(
         self, problem: ConvexProblem, n_clusters: int | None, on_lambda: Callable[[], bool] = lambda: False
@@ -414,6 +411,20 @@ class SumOfNorms(Clusterer):
         self.partition_stable_ = answer.stable
         self.certificate_ = problem.certificate(labels, self.lam_)
 
+    def _warn(self) -> None:
+        short = []
+        if self.gap_ > self.tol:
+            short.append(
+                f"the relative duality gap is {self.gap_:.2g} and not tol={self.tol:.2g}: raise max_iter or tol"
+            )
+        if self.lam is None and self.n_clusters is not None and self.n_clusters != self.n_clusters_:
+            short.append(
+                f"found {self.n_clusters_} of the {self.n_clusters} clusters asked for: there are "
+                f"{len(self._points.mass)} distinct rows, or a callback stopped the fit"
+            )
+        for text in short:
+            warnings.warn(text, ConvergenceWarning, stacklevel=5)  # past the two decorators of fit: the user's line
+
     def _choose(self, n_clusters: int | None) -> tuple[float, Ints]:
         """λ and the clusters of the points, by the path."""
         path, rows, mass = self._whole_path(), self._points.rows, self._points.mass
@@ -423,7 +434,9 @@ class SumOfNorms(Clusterer):
         if choice is not None:
             self.strength_ = choice.strength
             return choice.lam, choice.labels
-        n_fusions = len(path.children) if n_clusters is None else min(len(mass) - n_clusters, len(path.children))
+        n_fusions = len(path.children)
+        if n_clusters is not None:
+            n_fusions = min(max(len(mass) - n_clusters, 0), n_fusions)
         lam = path.merge_lambdas[n_fusions - 1] if n_fusions else 0.0
         return float(lam), path.groups_after(n_fusions)[0]
 

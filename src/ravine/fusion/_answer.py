@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from ravine import kernels
 from ravine.fusion._graph import GraphProblem
 from ravine.fusion._neighbours import Edges
-from ravine.fusion._pairs import PairsProblem
+from ravine.fusion._pairs import PairsProblem, objective_of_pairs
 from ravine.fusion._path import renumber
 from ravine.fusion._problem import SHORT, Problem, Solution, group_mean
 from ravine.fusion._stochastic import StochasticSplitting, bound_of_pairs
@@ -53,9 +53,15 @@ class Answer:
 def answer_for_pairs(rows: Floats, mass: Floats, lam: float, tol: float, max_iter: int, tolerance: float) -> Answer:
     """Solve with an edge between any two points, on the dual."""
     problem = PairsProblem(rows, mass)
-    solution = problem.solve(lam, tol, max_iter)
-    group, stable = _fused(problem, tolerance)
-    return Answer(group_mean(problem.centroids, mass, group)[group], group, solution, stable)
+    for finer in (1.0, FINER, FINER**2):
+        own = problem.solve(lam, finer * tol, max_iter)
+        group, stable = _fused(problem, tolerance)
+        centroids = group_mean(problem.centroids, mass, group)[group]
+        objective = objective_of_pairs(np.ascontiguousarray(rows.T), np.ascontiguousarray(centroids.T), mass, lam)
+        solution = Solution.of(objective, objective - own.objective * (1.0 - own.gap), own.n_iter)
+        if solution.gap <= tol:
+            break
+    return Answer(centroids, group, solution, stable)
 
 
 def answer_for_graph(
@@ -65,9 +71,14 @@ def answer_for_graph(
     coarse = GraphProblem(rows, mass, edges)
     coarse.contract(group)
     objective, n_iter = coarse.constant, 0
-    if len(coarse.mass) > 1:
+    while len(coarse.mass) > 1:
         solution = coarse.solve(lam, FINER * tol, max_iter)
-        objective, n_iter = solution.objective, solution.n_iter
+        objective, n_iter = solution.objective, n_iter + solution.n_iter
+        more = coarse.fused()
+        if more.max() + 1 == len(more):
+            break
+        coarse.contract(more)  # λ may lie between two values of the path
+        group, objective = more[group], coarse.constant
     problem = GraphProblem(rows, mass, edges)
     proof = problem.prove(lam, coarse.centroids[group], objective, tol, PROOF_ROUNDS)
     own, stable = _fused(problem, tolerance)

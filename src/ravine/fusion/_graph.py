@@ -70,13 +70,13 @@ class GraphProblem(Problem):
         length = np.linalg.norm(apart, axis=1)[:, np.newaxis]
         between_groups = np.divide(apart, length, out=np.zeros_like(apart), where=length > 0)
         self.centroids, self.multipliers = centroids, between_groups.copy()
-        excess = objective - self._bound_by_flow(objective, tol)
-        solution = Solution.of(objective, excess, 1)
-        if excess > tol * objective:
+        least, n_rounds = self._bound_by_flow(objective, tol), 1
+        if objective - least > tol * objective:
             self.multipliers = between_groups
-            solution = self._improve(tol, max_iter, COARSE * self._mean_length(self.rows), objective)
+            improved = self._improve(tol, max_iter, COARSE * self._mean_length(self.rows), objective)
+            least, n_rounds = max(least, improved.objective * (1.0 - improved.gap)), improved.n_iter
             self.centroids = centroids
-        return solution
+        return Solution.of(objective, objective - least, n_rounds)
 
     def _bound_by_flow(self, objective: float, tol: float) -> float:
         """A lower bound of the objective: forces within groups as in a network of resistors, those of edges that would

@@ -13,7 +13,7 @@ from ravine.fusion._problem import FIRST, INSIDE, SHORT, Problem, Solution
 from ravine.matrix import Floats, Ints
 
 BEYOND = 1.05
-"""A path ends a little after all points must have fused: at that very λ their dual variables can still have length 1."""
+"""A path ends a little after all points must have fused: at that very λ dual variables can still have length 1."""
 
 CHECK_EVERY = 3
 """Steps between two looks at the gap, each of which costs a third of a step."""

@@ -7,10 +7,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
 from ravine.matrix import Matrix
-from ravine.tree import HyperplaneTree
+from ravine.tree import HyperplaneTree, tree_of
 from ravine.tree._text import names_of
 
 LEFT, RIGHT, LINE, FAINT, PALE = "#4477aa", "#ee7733", "#222222", "#999999", "#dddddd"
@@ -19,12 +18,10 @@ LEFT, RIGHT, LINE, FAINT, PALE = "#4477aa", "#ee7733", "#222222", "#999999", "#d
 
 def tree_and_names(model: Any, feature_names: Sequence[str] | None) -> tuple[HyperplaneTree, list[str]]:
     """The tree of a fitted estimator, or the tree itself, and the names of its columns."""
-    if isinstance(model, HyperplaneTree):
-        return model, names_of(model, feature_names)
-    check_is_fitted(model)
+    tree = tree_of(model)
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
-    return model.tree_, names_of(model.tree_, feature_names)
+    return tree, names_of(tree, feature_names)
 
 
 def as_rows(X: Any) -> Matrix:

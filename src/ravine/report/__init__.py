@@ -13,7 +13,8 @@ from ravine.files import written_whole
 from ravine.report._compare import Compared, write_comparison
 from ravine.report._page import render
 from ravine.report._rows import Gatherer, Rows
-from ravine.report._summary import describe_clusters, summarize, tree_of
+from ravine.report._summary import describe_clusters, summarize
+from ravine.tree import tree_of
 
 __all__ = ["Compared", "Gatherer", "Rows", "describe_clusters", "html", "write", "write_comparison"]
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from ravine import __version__
@@ -15,7 +14,7 @@ from ravine.report import _choice, _clusters, _nodes
 from ravine.report._rows import Rows
 from ravine.report._sample import LeafRanges, Sample
 from ravine.report._text import MAX_NAME, parameter_text, rounded
-from ravine.tree import HyperplaneTree
+from ravine.tree import HyperplaneTree, tree_of
 from ravine.tree._text import counted, names_of, shortened
 
 NO_SAY = ("n_jobs", "verbose")
@@ -82,15 +81,6 @@ def describe_clusters(model: Any, rows: Rows, *, feature_names: Sequence[str] | 
         for cluster, (leaf, count) in enumerate(zip(tree.leaves, rows.leaf_count.tolist(), strict=True))
         for about in (_clusters.describe(sample, sample.of(leaf), names, names),)
     ]
-
-
-def tree_of(model: Any) -> HyperplaneTree:
-    """The tree of a fitted model, or the tree itself."""
-    if isinstance(model, HyperplaneTree):
-        return model
-    check_is_fitted(model)
-    tree: HyperplaneTree = model.tree_
-    return tree
 
 
 def clusters_at(tree: HyperplaneTree, n_clusters: int) -> Ints:
