@@ -1,6 +1,8 @@
 """A slow, obvious twin of every kernel and of the searches built on them."""
 
+import clarabel
 import numpy as np
+from scipy import sparse
 from scipy.stats import binom, norm
 
 
@@ -309,3 +311,150 @@ class StreamLeaf:
             )
         self.projections.append(x_c @ self.u / np.linalg.norm(self.u) if self.u.any() else 0.0)
         self.weights = [*((1 - self.forget) * np.array(self.weights)), 1.0]
+
+
+def in_unit_ball(v):
+    return v / max(1.0, np.linalg.norm(v))
+
+
+def dual_steps(U, m, z, old, beta, h):
+    """The dual variables after one step, pair by pair; points are columns."""
+    new = np.empty_like(z)
+    for e, (i, k) in enumerate(zip(*np.triu_indices(len(m), 1), strict=True)):
+        new[:, e] = in_unit_ball(z[:, e] + beta * (z[:, e] - old[:, e]) + h * (U[:, i] - U[:, k]))
+    return new
+
+
+def forces(z, m):
+    """What all pairs together do to each point, without λ; points are columns."""
+    F = np.zeros((len(z), len(m)))
+    for e, (i, k) in enumerate(zip(*np.triu_indices(len(m), 1), strict=True)):
+        F[:, i] += m[i] * m[k] * z[:, e]
+        F[:, k] -= m[i] * m[k] * z[:, e]
+    return F
+
+
+def chained_multipliers(start, smallest, steps, beta, h, m):
+    ones = np.ones_like(m)
+    nothing = np.zeros((len(start), len(m) * (len(m) - 1) // 2))
+    old = z = dual_steps(start, ones, nothing, nothing, 0.0, 1 / smallest)
+    for U, b in zip(steps, beta, strict=True):
+        z, old = dual_steps(U, m, z, old, b, h), z
+    return z
+
+
+def merged_pairs(z, m, group):
+    """Σ m[i] m[k] zᵢₖ from each group to each later one."""
+    merged = []
+    for g, h in zip(*np.triu_indices(group.max() + 1, 1), strict=True):
+        total = np.zeros(len(z))
+        for e, (i, k) in enumerate(zip(*np.triu_indices(len(m), 1), strict=True)):
+            if (group[i], group[k]) == (g, h):
+                total += m[i] * m[k] * z[:, e]
+            if (group[k], group[i]) == (g, h):
+                total -= m[i] * m[k] * z[:, e]
+        merged.append(total)
+    return np.array(merged).reshape(-1, len(z)).T
+
+
+def components(n, links):
+    """Number of the component of each of n points, in the order in which they begin."""
+    label = list(range(n))
+    for i, k in links:
+        old, new = label[k], label[i]
+        label = [new if number == old else number for number in label]
+    return np.array([list(dict.fromkeys(label)).index(number) for number in label])
+
+
+def sum_of_norms(U, X, a, b, w, lam, m):
+    """The objective of convex clustering."""
+    return 0.5 * m @ ((X - U) ** 2).sum(axis=1) + lam * w @ np.linalg.norm(U[a] - U[b], axis=1)
+
+
+def sum_of_norms_dual(z, X, a, b, w, lam, m):
+    """The least of the objective over U, with the length of each edge replaced by its product with z."""
+    pull = np.zeros_like(X)
+    for e in range(len(w)):
+        pull[a[e]] += lam * w[e] * z[e]
+        pull[b[e]] -= lam * w[e] * z[e]
+    U = X - pull / m[:, None]
+    return 0.5 * m @ ((X - U) ** 2).sum(axis=1) + lam * w @ (z * (U[a] - U[b])).sum(axis=1)
+
+
+def cone_optimum(X, a, b, w, lam, m):
+    """Least objective of convex clustering and the centroids there, by an interior-point method for cones.
+
+    The unknowns are the centroids and a bound on the length of each edge: (bound, uₐ - u_b) is in a cone.
+    """
+    (n, d), n_edges = X.shape, len(w)
+    quadratic = sparse.csc_matrix(sparse.diags(np.append(np.repeat(m, d), np.zeros(n_edges))))
+    linear = np.append(-(m[:, None] * X).ravel(), lam * w)
+    edge = np.arange(n_edges)
+    entries = [(edge * (d + 1), n * d + edge, -1.0)]
+    for j in range(d):
+        entries += [(edge * (d + 1) + 1 + j, a * d + j, -1.0), (edge * (d + 1) + 1 + j, b * d + j, 1.0)]
+    row, column = (np.concatenate([entry[i] for entry in entries]) for i in (0, 1))
+    value = np.repeat([entry[2] for entry in entries], n_edges)
+    constraints = sparse.csc_matrix((value, (row, column)), (n_edges * (d + 1), n * d + n_edges))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    cones = [clarabel.SecondOrderConeT(d + 1)] * n_edges
+    right = np.zeros(n_edges * (d + 1))
+    solver = clarabel.DefaultSolver(quadratic, linear, constraints, right, cones, settings)
+    U = np.array(solver.solve().x[: n * d]).reshape(n, d)
+    return sum_of_norms(U, X, a, b, w, lam, m), U
+
+
+def augmented_lagrangian(U, X, a, b, w, lam, ell, z, m):
+    """Each edge has the largest of y · s - ‖y‖² / 2 over the unit ball, times λ w ℓ."""
+    total = 0.5 * m @ ((X - U) ** 2).sum(axis=1)
+    for e in range(len(w)):
+        s = z[e] + (U[a[e]] - U[b[e]]) / ell
+        y = in_unit_ball(s)
+        total += lam * w[e] * ell * (y @ s - 0.5 * y @ y)
+    return total
+
+
+def slopes(function, x, step):
+    """Derivatives of a function by central differences, one row for each entry of x."""
+    out = []
+    for i in range(x.size):
+        shift = np.zeros(x.size)
+        shift[i] = step
+        out.append((function(x + shift.reshape(x.shape)) - function(x - shift.reshape(x.shape))) / (2 * step))
+    return np.array(out)
+
+
+def edge_hessian(a, b, S, c, m):
+    """M + Σ c (1 - S Sᵀ) over the edges, as a matrix over all coordinates of all points."""
+    n, d = len(m), S.shape[1]
+    H = np.diag(np.repeat(m, d))
+    for e in range(len(c)):
+        ends = np.zeros(n)
+        ends[a[e]], ends[b[e]] = 1.0, -1.0
+        H += c[e] * np.kron(np.outer(ends, ends), np.eye(d) - np.outer(S[e], S[e]))
+    return H
+
+
+def spanning_edges(rows, component):
+    """Shortest edges that join all components: the shortest one between two of them, again and again."""
+    label, edges = component.copy(), set()
+    length = np.linalg.norm(rows[:, None] - rows, axis=2)
+    while label.max() > 0:
+        apart = np.where(label[:, None] != label, length, np.inf)
+        i, k = np.unravel_index(apart.argmin(), apart.shape)
+        edges.add((int(min(i, k)), int(max(i, k))))
+        label[label == max(label[i], label[k])] = min(label[i], label[k])
+        label = np.unique(label, return_inverse=True)[1]
+    return edges
+
+
+def recovery_bounds(X, labels):
+    """The three bounds of Theorem 1 of Panahi et al. (2017), all rows counted once."""
+    clusters = [X[labels == k] for k in range(labels.max() + 1)]
+    means = [V.mean(axis=0) for V in clusters]
+    lower = max(np.linalg.norm(x - y) / len(V) for V in clusters for x in V for y in V)
+    nearest = min(np.linalg.norm(means[i] - means[k]) for i in range(len(means)) for k in range(i))
+    farthest = max(np.linalg.norm(c - X.mean(axis=0)) / (len(X) - len(V)) for c, V in zip(means, clusters, strict=True))
+    return lower, nearest / (2 * len(X) * np.sqrt(len(means))), farthest

@@ -1,5 +1,6 @@
 import builtins
 import importlib
+from dataclasses import replace
 
 import matplotlib
 import numpy as np
@@ -13,11 +14,12 @@ from tests.strategies import random_tree
 matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
+from matplotlib.collections import LineCollection
 
-from ravine import PDDP, IncrementalMDH, plot
+from ravine import PDDP, IncrementalMDH, SumOfNorms, plot
 from ravine.cuts import Cut
 from ravine.datasets import make_blobs
-from ravine.plot import _node
+from ravine.plot import _clusterpath, _node
 from ravine.tree.prune import sum_sq_path
 
 
@@ -311,3 +313,247 @@ def test_missing_matplotlib_says_what_to_install(monkeypatch):
         importlib.reload(plot)
     monkeypatch.undo()
     importlib.reload(plot)
+
+
+# The path of a convex clustering
+
+
+@pytest.fixture
+def convex(fitted):
+    X = fitted[0][::3]
+    return X, SumOfNorms().fit(X)
+
+
+def lines_of(ax):
+    (lines,) = (c for c in ax.collections if isinstance(c, LineCollection))
+    return lines
+
+
+def points_and_centres(ax):
+    """Of each cluster, the collection of its rows and that of its centre."""
+    scatters = [c for c in ax.collections if not isinstance(c, LineCollection)]
+    return scatters[::2], scatters[1::2]
+
+
+def ending(model, n_lambdas):
+    """The model as if its path had been stopped after some values of λ."""
+    path = model.path_
+    n_fusions = path.n_fusions_at(path.lambdas[n_lambdas - 1])
+    parts = {name: getattr(path, name)[:n_fusions] for name in ("children", "merge_lambdas", "centroids")}
+    model.path_ = replace(path, lambdas=path.lambdas[:n_lambdas], **parts)
+    return model
+
+
+def test_lines_lead_from_every_row_over_the_centres_to_the_last_fusion(convex):
+    X, model = convex
+    segments = np.array(lines_of(plot.clusterpath(model)).get_segments())
+    starts, ends = segments[:, 0], segments[:, 1]
+    sources = np.concatenate([starts, model.path_.centroids[-1:]])
+    for row in X:
+        assert (starts == row).all(axis=1).any()
+    for end in ends:
+        assert (sources == end).all(axis=1).any()
+    for centre in model.cluster_centers_:
+        assert np.isclose(ends, centre).all(axis=1).any()
+
+
+def test_each_fusion_of_the_path_is_the_end_of_two_ways(convex):
+    _, model = convex
+    ends = np.array(lines_of(plot.clusterpath(model)).get_segments())[:, 1]
+    path = model.path_
+    for place in np.unique(path.centroids, axis=0):
+        n_fusions = (path.centroids == place).all(axis=1).sum()
+        assert (ends == place).all(axis=1).sum() >= 2 * n_fusions
+
+
+def test_late_lines_are_thicker_and_darker(convex):
+    _, model = convex
+    lines = lines_of(plot.clusterpath(model))
+    widths, brightness = lines.get_linewidth(), lines.get_color()[:, :3].mean(axis=1)
+    assert (np.diff(widths) >= 0).all()
+    assert (np.diff(brightness) <= 0).all()
+    assert widths[-1] > 2 * widths[0]
+    assert_array_equal(lines.get_segments()[-1][1], model.path_.centroids[-1])
+
+
+def test_clusters_differ_in_colour_and_marker_and_have_their_rows_and_centre(convex):
+    X, model = convex
+    ax = plot.clusterpath(model)
+    points, centres = points_and_centres(ax)
+    assert len(points) == len(centres) == model.n_clusters_ == 3
+    for k in range(3):
+        assert sorted(map(tuple, points[k].get_offsets())) == sorted(map(tuple, X[model.labels_ == k]))
+        assert_array_equal(centres[k].get_offsets(), model.cluster_centers_[[k]])
+        assert to_hex(points[k].get_facecolor()[0]) == to_hex(centres[k].get_edgecolor()[0])
+    assert len({to_hex(c.get_edgecolor()[0]) for c in centres}) == 3
+    assert len({c.get_paths()[0].vertices.tobytes() for c in centres}) == 3
+    counts = np.bincount(model.labels_)
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == [f"cluster {k}, {counts[k]} rows" for k in range(3)]
+    assert ax.get_title() == f"3 clusters at λ = {model.lam_:.3g}, strength {model.strength_:.2g}"
+
+
+def test_fifty_six_clusters_differ_in_colour_or_marker():
+    styles = {
+        (_clusterpath.COLOURS[k % len(_clusterpath.COLOURS)], _clusterpath.MARKERS[k % len(_clusterpath.MARKERS)])
+        for k in range(56)
+    }
+    assert len(styles) == 56
+
+
+def test_legend_of_many_clusters_says_how_many_it_leaves_out(convex):
+    model = SumOfNorms(0.0, path=True).fit(convex[0])
+    words = [text.get_text() for text in plot.clusterpath(model).get_legend().get_texts()]
+    assert len(words) == 13
+    assert words[-1] == "and 88 smaller"
+
+
+def test_columns_of_the_clusterpath_are_chosen_by_name_or_number(rng):
+    pd = pytest.importorskip("pandas")
+    X = np.concatenate([rng.normal(size=(30, 3)), rng.normal(9, size=(30, 3))])
+    model = SumOfNorms().fit(pd.DataFrame(X, columns=["width", "height", "depth"]))
+    for features, names in (
+        (None, ("width", "height")),
+        ((2, "height"), ("depth", "height")),
+        (["height"], ("λ", "height")),
+        ("depth", ("λ", "depth")),
+        (0, ("λ", "width")),
+    ):
+        ax = plot.clusterpath(model, features=features)
+        assert (ax.get_xlabel(), ax.get_ylabel()) == names
+    ax = plot.clusterpath(model, features=("c", "b"), feature_names=["a", "b", "c"])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("c", "b")
+    _, centres = points_and_centres(ax)
+    assert_array_equal([c.get_offsets()[0] for c in centres], model.cluster_centers_[:, [2, 1]])
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"features": (0, 1, 1)}, "features has 3 entries: one or two columns can be drawn"),
+        ({"features": (0, 2)}, "there is no feature 2: the rows have 2 features"),
+        ({"features": "x9"}, "there is no feature 'x9': the features are x0, x1"),
+        ({"feature_names": ["width"]}, "feature_names has 1 entries, the rows have 2 features"),
+    ],
+)
+def test_column_that_is_not_there_is_an_error(convex, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        plot.clusterpath(convex[1], **wrong)
+
+
+def test_places_of_one_column_are_drawn_against_lambda(rng):
+    X = np.concatenate([rng.normal(size=40), rng.normal(12, size=40)])[:, None]
+    model = SumOfNorms().fit(X)
+    ax = plot.clusterpath(model)
+    path = model.path_
+    assert ax.get_xscale() == "log"
+    ways = np.array(lines_of(ax).get_segments())
+    assert (ways[:, 1:, 0] >= ways[:, :-1, 0] * (1 - 1e-12)).all()
+    assert_allclose(ways[-1, -1], [path.merge_lambdas[-1], path.centroids[-1, 0]])
+    assert set(X[:, 0]) <= set(ways[:, 0, 1])
+    _, centres = points_and_centres(ax)
+    assert_allclose([c.get_offsets()[0] for c in centres], [(model.lam_, c) for c in model.cluster_centers_[:, 0]])
+    plt.close("all")
+
+
+def test_way_of_one_column_passes_through_the_solutions_between_fusions(rng):
+    X = np.concatenate([rng.normal(size=15), rng.normal(12, size=15)])[:, None]
+    model = SumOfNorms(weights="uniform").fit(X)
+    lines = np.array(lines_of(plot.clusterpath(model)).get_segments())
+    longest = lines[np.argmax(lines[:, -1, 0] - lines[:, 0, 0])]
+    for lam, place in longest[4:-1:4]:
+        solution = SumOfNorms(lam, weights="uniform", tol=1e-7).fit(X).centroids_[:, 0]
+        assert np.abs(solution - place).min() < 0.02 * np.ptp(X)
+    plt.close("all")
+
+
+def test_of_many_rows_a_sample_is_drawn_with_its_ways_to_the_end(convex, monkeypatch):
+    X, model = convex
+    monkeypatch.setattr(_clusterpath, "MOST_POINTS", 20)
+    ax = plot.clusterpath(model)
+    points, _ = points_and_centres(ax)
+    assert sum(len(p.get_offsets()) for p in points) == 20
+    assert "20 of 100 rows drawn" in ax.get_title()
+    segments = np.array(lines_of(ax).get_segments())
+    starts = {tuple(start) for start in segments[:, 0]}
+    assert sum(tuple(row) in starts for row in X) == 20
+    for start in segments[:, 1]:
+        assert tuple(start) in starts or (start == model.path_.centroids[-1]).all()
+
+
+def test_number_of_groups_is_that_of_labels_at(convex):
+    _, model = convex
+    ax = plot.fusions(model)
+    everything, large = ax.lines[:2]
+    lambdas = model.path_.lambdas
+    assert_array_equal(everything.get_xdata(), lambdas)
+    for place in range(0, len(lambdas), 9):
+        counts = np.bincount(model.labels_at(lambdas[place]))
+        assert everything.get_ydata()[place] == len(counts)
+        assert np.nan_to_num(large.get_ydata()[place]) == (counts >= 5).sum()
+    assert large.get_label() == "of 5 rows or more"
+
+
+def test_shaded_stretch_is_where_the_clusters_stay_the_same(convex):
+    _, model = convex
+    ax = plot.fusions(model)
+    first, last = ax.patches[0].get_extents().transformed(ax.transData.inverted()).intervalx
+    assert first < model.lam_ < last
+    lambdas = model.path_.lambdas
+    start = np.searchsorted(lambdas, first * (1 - 1e-9))
+    large = ax.lines[1].get_ydata()
+    assert set(large[(lambdas >= first * (1 - 1e-9)) & (lambdas <= model.lam_)]) == {3}
+    assert large[start - 1] != 3
+    assert large[np.searchsorted(lambdas, last * (1 - 1e-9))] != 3
+    assert_allclose(ax.lines[2].get_xdata(), model.lam_)
+
+
+@pytest.mark.parametrize("lam", [0.0, np.inf])
+def test_lambda_off_the_path_is_not_marked(convex, lam):
+    model = SumOfNorms(lam, path=True).fit(convex[0])
+    ax = plot.fusions(model)
+    assert len(ax.lines) == 2
+    assert not ax.patches
+    assert ax.get_title() == f"{model.n_clusters_} cluster{'s' * (lam == 0)} at λ = {lam:.3g}"
+    plot.clusterpath(model).figure.savefig("/dev/null", format="png")
+
+
+def test_path_that_ends_early_is_said_to(convex):
+    _, model = convex
+    end = model.path_.lambdas[99]
+    n_left = len(set(model.labels_at(end)))
+    words = f"the path ends at λ = {end:.3g}, before {n_left} groups have fused"
+    assert n_left > 1
+    for picture in (plot.clusterpath, plot.fusions):
+        assert words not in picture(model).get_title()
+    ending(model, 100)
+    for picture in (plot.clusterpath, plot.fusions):
+        assert picture(model).get_title().endswith(f"\n{words}")
+
+
+@pytest.mark.parametrize("picture", [plot.clusterpath, plot.fusions])
+def test_model_without_a_path_says_how_to_get_one(convex, picture):
+    with pytest.raises(AttributeError, match="set path=True and fit again"):
+        picture(SumOfNorms(1.0).fit(convex[0]))
+    with pytest.raises(NotFittedError):
+        picture(SumOfNorms())
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+@pytest.mark.parametrize("n_distinct", [1, 2])
+@pytest.mark.parametrize("picture", [plot.clusterpath, plot.fusions])
+def test_path_of_one_row_or_two_is_drawn(picture, n_columns, n_distinct):
+    X = np.repeat(np.arange(float(n_distinct)), 3)[:, None] * np.ones(n_columns)
+    picture(SumOfNorms().fit(X)).figure.savefig("/dev/null", format="png")
+    plt.close("all")
+
+
+@pytest.mark.parametrize("picture", [plot.clusterpath, plot.fusions])
+def test_path_is_drawn_on_given_axes_with_its_legend_inside(convex, picture):
+    figure, ax = plt.subplots()
+    assert picture(convex[1], ax=ax) is ax
+    figure.canvas.draw()
+    legend, whole = ax.get_legend().get_window_extent(), figure.bbox
+    assert legend.x0 >= whole.x0
+    assert legend.x1 <= whole.x1
+    assert legend.y1 <= whole.y1

@@ -1,7 +1,7 @@
 """Convex clustering: centroids that are drawn together and fuse, the path over λ, and bounds that prove the result."""
 
 from ravine.fusion._certificate import Certificate
-from ravine.fusion._choice import Choice, choose, least_size
+from ravine.fusion._choice import Choice, choose, clusters_that_matter, least_size
 from ravine.fusion._convex import ConvexProblem, Settings
 from ravine.fusion._neighbours import gaussian_weights
 from ravine.fusion._path import FusionTree, renumber
@@ -15,6 +15,7 @@ __all__ = [
     "Points",
     "Settings",
     "choose",
+    "clusters_that_matter",
     "gaussian_weights",
     "least_size",
     "renumber",

@@ -52,36 +52,40 @@ def choose(
 
     None where there is no such stretch.
     """
-    matters, size = _matters(tree, mass, min_size)
-    before, after = matters[tree.children], matters[tree.n_points :]
-    changes = np.cumsum(after & (before[:, 0] == before[:, 1]))
-    number = matters[: tree.n_points].sum() + np.cumsum(after.astype(int) - before.sum(axis=1))
-    held = np.where(matters, size, 0.0)
-    covered = held[: tree.n_points].sum() + np.cumsum(held[tree.n_points :] - held[tree.children].sum(axis=1))
+    matters, number, changes, is_covered = clusters_that_matter(tree, mass, min_size)
     n_fusions = np.searchsorted(tree.merge_lambdas, tree.lambdas, side="right")
-    last = n_fusions[n_fusions > 0] - 1  # before the first fusion there is nothing to choose
-    lambdas = tree.lambdas[len(n_fusions) - len(last) :]
-    wanted = number[last] > 1 if n_clusters is None else number[last] == n_clusters
-    state = np.where(wanted & (covered[last] >= COVERED * mass.sum()), changes[last], -1)
+    wanted = number[n_fusions] > 1 if n_clusters is None else number[n_fusions] == n_clusters
+    # Before the first fusion there is nothing to choose.
+    state = np.where(wanted & is_covered[n_fusions] & (n_fusions > 0), changes[n_fusions], -1)
     starts = np.flatnonzero(np.diff(state, prepend=-2))
     starts, ends = starts[state[starts] >= 0], (np.append(starts[1:], len(state)) - 1)[state[starts] >= 0]
     if not len(starts):
         return None
-    length = np.log(lambdas[np.minimum(ends + 1, len(lambdas) - 1)] / lambdas[starts])
-    score = length * (1.0 + MORE * np.log(number[last[starts]]))
+    length = np.log(tree.lambdas[np.minimum(ends + 1, len(state) - 1)] / tree.lambdas[starts])
+    score = length * (1.0 + MORE * np.log(number[n_fusions[starts]]))
     best = int(np.flatnonzero(score >= score.max() * (1.0 - 1e-9))[-1])
-    labels = _with_small_groups(tree, rows, matters, int(last[ends[best]]) + 1)
+    middle = (starts[best] + ends[best]) // 2
+    labels = _with_small_groups(tree, rows, matters, int(n_fusions[middle]))
     share = np.bincount(labels, mass) / mass.sum()
     evenness = (1.0 - share @ share) / np.log(len(share)) if len(share) > 1 else 0.0
-    return Choice(float(lambdas[ends[best]]), labels, float(length[best] * evenness))
+    return Choice(float(tree.lambdas[middle]), labels, float(length[best] * evenness))
 
 
-def _matters(tree: FusionTree, mass: Floats, min_size: float) -> tuple[Bools, Floats]:
-    """Whether each node has rows enough, and how many it has."""
+def clusters_that_matter(tree: FusionTree, mass: Floats, min_size: float) -> tuple[Bools, Ints, Ints, Bools]:
+    """Which nodes have rows enough; and after no fusion, one, two, … what holds of those that have.
+
+    That is: how many there are, how often they have changed, and whether they have enough of all rows.
+    """
     size = mass.tolist()
     for left, right in tree.children.tolist():
         size.append(size[left] + size[right])
-    return np.array(size) >= min_size, np.array(size)
+    matters = np.array(size) >= min_size
+    held = np.where(matters, size, 0.0)
+    single, pair, fused = held[: tree.n_points], held[tree.children], held[tree.n_points :]
+    is_change = (fused > 0) & ((pair[:, 0] > 0) == (pair[:, 1] > 0))
+    number = (single > 0).sum() + np.cumsum(np.append(0, (fused > 0).astype(int) - (pair > 0).sum(axis=1)))
+    covered = single.sum() + np.cumsum(np.append(0.0, fused - pair.sum(axis=1)))
+    return matters, number, np.cumsum(np.append(0, is_change)), covered >= COVERED * mass.sum()
 
 
 def _with_small_groups(tree: FusionTree, rows: Floats, matters: Bools, n_fusions: int) -> Ints:

@@ -8,10 +8,11 @@ try:
 except ImportError as error:
     raise ImportError("pictures need matplotlib: pip install 'ravine[plot]'") from error
 
+from ravine.plot._clusterpath import clusterpath, fusions
 from ravine.plot._map import tree
 from ravine.plot._node import density, node
 from ravine.plot._panels import panels
 from ravine.plot._sequence import elbow, path
 from ravine.plot._stream import stream
 
-__all__ = ["density", "elbow", "node", "panels", "path", "stream", "tree"]
+__all__ = ["clusterpath", "density", "elbow", "fusions", "node", "panels", "path", "stream", "tree"]

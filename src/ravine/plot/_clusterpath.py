@@ -1,0 +1,250 @@
+"""The path of a convex clustering: where rows fuse as λ grows, and how many groups there are at each λ."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.ticker import NullFormatter
+
+from ravine.cluster import SumOfNorms
+from ravine.fusion import FusionTree, clusters_that_matter, least_size
+from ravine.matrix import Floats, Ints
+from ravine.plot._common import FAINT, LEFT, LINE, PALE, RIGHT, new_axes
+from ravine.tree import _map
+from ravine.tree._text import counted, shortened
+
+MOST_POINTS = 2000
+"""Rows that are drawn, with their lines."""
+
+COLOURS = (LEFT, RIGHT, "#228833", "#aa3377", "#33bbee", "#aa9911", "#774411")
+MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
+"""Of the clusters in turn. There is one marker more than there are colours, so that 56 clusters differ."""
+
+MOST_NAMED = 12
+"""Clusters in the legend."""
+
+EARLY, LATE = 0.4, 1.4
+"""Points of the lines of the first and the last fusions."""
+
+CORNERS = 16
+"""Of a line that is not straight."""
+
+INK = LinearSegmentedColormap.from_list("ink", ["#cccccc", LINE])
+"""Colours of the lines, from the first fusions to the last."""
+
+LONGEST = 40
+"""Letters in the label of an axis."""
+
+DASHES = (0, (3, 2))
+
+
+def clusterpath(
+    model: SumOfNorms,
+    *,
+    features: Sequence[str | int] | str | int | None = None,
+    feature_names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the rows, and the ways along which their centroids meet as λ grows.
+
+    A line leads from each of two groups to the place where they fused. Lines are thin and light while there are many
+    groups, thick and dark where few are left. Clusters differ in colour and marker; a large hollow marker is the centre
+    of a cluster. With one column, places are drawn against λ, on a logarithmic axis.
+
+    Parameters
+    ----------
+    model : SumOfNorms
+        Fitted with its path.
+    features : one or two columns, by name or number, optional
+        Default: the first two.
+    feature_names : sequence of str, optional
+        Default: the names that the estimator saw in `fit`, or x0, x1, …
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+
+    Notes
+    -----
+    Copies of a row are one point. Of more than 2,000 points, 2,000 at even steps along the first column are drawn, with
+    the lines that start at them. The ways are right at each fusion and at the λ of the model; between these they are
+    drawn straight, although centroids may move in a curve.
+    """
+    path = model._whole_path()
+    columns, names = _columns_and_names(model, features, feature_names)
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0} if ax is None else {"loc": "best"}
+    ax = new_axes(6.5, 4.5) if ax is None else ax
+    n_rows, group = path.n_points, path.labels_at(model.lam_)
+    drawn = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MOST_POINTS)).astype(np.int64))
+    halts = model._point_centroids[np.unique(group, return_index=True)[1]]
+    place = np.concatenate([model._points.rows, path.centroids, halts])[:, columns]
+    centres = model.cluster_centers_[:, columns]
+    if len(columns) == 1:
+        grid = path.lambdas if len(path.lambdas) else np.ones(1)
+        at = np.clip(model.lam_, grid[0], grid[-1])
+        lam = np.concatenate([np.full(n_rows, grid[0]), path.merge_lambdas, np.full(len(halts), at)])
+        place, centres = np.column_stack([lam, place]), np.column_stack([np.full(len(centres), at), centres])
+        ax.set_xscale("log")
+        ax.axvline(at, color=LINE, linestyle=DASHES, linewidth=0.8, zorder=1)
+        names = ["λ", *names]
+    start, end, lateness = _ways(path, model.lam_, drawn)
+    ways = np.stack([place[start], place[end]], axis=1) if len(columns) == 2 else _bent(place[start], place[end])
+    widths = EARLY + (LATE - EARLY) * lateness
+    ax.add_collection(LineCollection(list(ways), colors=INK(lateness), linewidths=widths, capstyle="round", zorder=3))
+    _draw_clusters(ax, model, place[drawn], drawn, centres)
+    ax.legend(frameon=False, fontsize=8, **beside)
+    ax.set_xlabel(shortened(names[0], LONGEST))
+    ax.set_ylabel(shortened(names[1], LONGEST))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_title(_in_words(model, path, len(drawn)), fontsize=10)
+    return ax
+
+
+def fusions(model: SumOfNorms, *, ax: Axes | None = None) -> Axes:
+    """Draw the number of groups against λ: of all of them, and of those with rows enough to matter.
+
+    The stretch in which the clusters that matter stay the same around the λ of the model is shaded, and that λ marked.
+
+    Parameters
+    ----------
+    model : SumOfNorms
+        Fitted with its path.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    path, mass = model._whole_path(), model._points.mass
+    ax = new_axes(6.5, 3.4) if ax is None else ax
+    size = least_size(float(mass.sum())) if model.min_cluster_size == "auto" else float(model.min_cluster_size)
+    n_fusions = np.searchsorted(path.merge_lambdas, path.lambdas, side="right")
+    _, number, changes, is_covered = clusters_that_matter(path, mass, size)
+    ax.set(xscale="log", yscale="log", xlabel="λ", ylabel="number of groups", ylim=(0.8, 1.4 * path.n_points))
+    ax.step(
+        path.lambdas, path.n_points - n_fusions, where="post", color=FAINT, linestyle=DASHES, label="all", linewidth=1.3
+    )
+    ax.step(
+        path.lambdas,
+        np.where(number > 0, number, np.nan)[n_fusions],
+        where="post",
+        color=LINE,
+        linewidth=1.6,
+        label=f"of {_map.rows_in_words(np.ceil(size))} or more",
+    )
+    if len(path.lambdas) and path.lambdas[0] <= model.lam_ <= path.lambdas[-1]:
+        here = path.n_fusions_at(model.lam_)
+        same = np.flatnonzero((changes[n_fusions] == changes[here]) & is_covered[n_fusions])
+        if is_covered[here] and number[here] > 0:
+            stretch = path.lambdas[[same[0], min(same[-1] + 1, len(path.lambdas) - 1)]]
+            ax.axvspan(*stretch, color=PALE, linewidth=0, zorder=0, label="the same clusters")
+        ax.axvline(model.lam_, color=RIGHT, linewidth=1.3, zorder=1, label="λ of the model")
+    ax.set_title(_in_words(model, path, path.n_points), fontsize=10, pad=24)
+    ax.yaxis.set_major_formatter("{x:,.0f}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False, borderaxespad=0, fontsize=8)
+    return ax
+
+
+def _columns_and_names(
+    model: Any, features: Sequence[str | int] | str | int | None, feature_names: Sequence[str] | None
+) -> tuple[list[int], list[str]]:
+    """Numbers of the columns to draw, one or two, and their names."""
+    n_columns = model.n_features_in_
+    if feature_names is None:
+        feature_names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(n_columns)])
+    names = [str(name) for name in feature_names]
+    if len(names) != n_columns:
+        raise ValueError(f"feature_names has {len(names)} entries, the rows have {n_columns} features")
+    if features is None:
+        features = range(min(n_columns, 2))
+    elif isinstance(features, str | int | np.integer):
+        features = [features]
+    if len(features) not in (1, 2):
+        raise ValueError(f"features has {len(features)} entries: one or two columns can be drawn")
+    columns = [_column(feature, names) for feature in features]
+    return columns, [names[j] for j in columns]
+
+
+def _column(feature: str | int, names: list[str]) -> int:
+    if isinstance(feature, str):
+        if feature not in names:
+            raise ValueError(f"there is no feature {feature!r}: the features are {shortened(', '.join(names), 200)}")
+        return names.index(feature)
+    if not 0 <= feature < len(names):
+        raise ValueError(f"there is no feature {feature}: the rows have {counted(len(names), 'feature')}")
+    return int(feature)
+
+
+def _ways(path: FusionTree, lam: float, drawn: Ints) -> tuple[Ints, Ints, Floats]:
+    """Start and end of each line that leads away from a drawn row, and how late it is, from 0 to 1.
+
+    Nodes are the rows, the fusions, and the groups at λ: each of these stands between its node and what that becomes.
+    """
+    n_points, n_fusions = path.n_points, len(path.children)
+    fusion = n_points + np.arange(n_fusions)
+    group, halted = path.groups_after(path.n_fusions_at(lam))
+    halt = n_points + n_fusions + np.arange(len(halted))
+    parent = np.full(n_points + n_fusions + len(halt), -1)
+    parent[path.children] = fusion[:, np.newaxis]
+    parent[halt], parent[halted] = parent[halted], halt
+    is_drawn = np.zeros(len(parent), dtype=bool)
+    is_drawn[drawn] = True
+    for node, pair in zip(fusion.tolist(), path.children.tolist(), strict=True):
+        is_drawn[node] = is_drawn[pair[0]] or is_drawn[pair[1]]
+    is_drawn[halt[group[drawn]]] = True
+    n_groups = np.concatenate([np.full(n_points, n_points), 2 * n_points - 1 - fusion, np.full(len(halt), len(halt))])
+    lateness = 1.0 - np.log(n_groups) / np.log(max(n_points, 2))
+    start = np.flatnonzero(is_drawn & (parent >= 0))
+    start = start[np.argsort(lateness[parent[start]], kind="stable")]
+    return start, parent[start], lateness[parent[start]]
+
+
+def _bent(start: Floats, end: Floats) -> Floats:
+    """Lines over log λ along which places change evenly with λ, as centroids of one column do between fusions."""
+    share = np.linspace(0.0, 1.0, CORNERS)
+    lam = np.geomspace(start[:, 0], end[:, 0], CORNERS, axis=1)
+    passed, whole = lam - start[:, :1], end[:, :1] - start[:, :1]
+    done = np.divide(passed, whole, out=np.tile(share, (len(start), 1)), where=whole > 0)
+    return np.stack([lam, start[:, 1:] + done * (end[:, 1:] - start[:, 1:])], axis=2)
+
+
+def _draw_clusters(ax: Axes, model: Any, place: Floats, drawn: Ints, centres: Floats) -> None:
+    """The drawn rows with the colour and the marker of their cluster, and the centres."""
+    label = model._point_labels[drawn]
+    size = np.bincount(model._point_labels, model._points.mass)
+    for cluster, centre in enumerate(centres):
+        marker, colour = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
+        x, y = place[label == cluster].T
+        ax.scatter(x, y, s=14, marker=marker, facecolor=colour, linewidth=0, alpha=0.6, zorder=2)
+        ax.scatter(
+            centre[0],
+            centre[1],
+            s=90,
+            facecolor="none",
+            marker=marker,
+            edgecolor=colour,
+            linewidth=2.0,
+            zorder=4,
+            label=f"cluster {cluster}, {_map.rows_in_words(size[cluster])}" if cluster < MOST_NAMED else None,
+        )
+    if len(centres) > MOST_NAMED:
+        ax.scatter([], [], s=0, label=f"and {len(centres) - MOST_NAMED} smaller")
+
+
+def _in_words(model: Any, path: FusionTree, n_drawn: int) -> str:
+    """A title: the clusters, their λ, and what the picture does not show."""
+    title = f"{counted(model.n_clusters_, 'cluster')} at λ = {model.lam_:.3g}"
+    if not np.isnan(model.strength_):
+        title += f", strength {model.strength_:.2g}"
+    if n_drawn < path.n_points:
+        title += f", {n_drawn:,} of {path.n_points:,} rows drawn"
+    if not path.is_complete:
+        n_left = path.n_points - len(path.children)
+        title += f"\nthe path ends at λ = {path.lambdas[-1]:.3g}, before {n_left:,} groups have fused"
+    return title
