@@ -458,3 +458,29 @@ def recovery_bounds(X, labels):
     nearest = min(np.linalg.norm(means[i] - means[k]) for i in range(len(means)) for k in range(i))
     farthest = max(np.linalg.norm(c - X.mean(axis=0)) / (len(X) - len(V)) for c, V in zip(means, clusters, strict=True))
     return lower, nearest / (2 * len(X) * np.sqrt(len(means))), farthest
+
+
+def balanced_within(z, m, group, need):
+    """Dual variables of the pairs: 0 between groups, and within them with the forces that are needed, per mass."""
+    out, pairs = np.zeros_like(z), [(i, k) for i in range(len(m)) for k in range(i + 1, len(m))]
+    force = np.zeros_like(need)
+    for e, (i, k) in enumerate(pairs):
+        if group[i] == group[k]:
+            force[:, i] += m[k] * z[:, e]
+            force[:, k] -= m[i] * z[:, e]
+    for e, (i, k) in enumerate(pairs):
+        if group[i] == group[k]:
+            missing = (need - force)[:, i] - (need - force)[:, k]
+            out[:, e] = z[:, e] + missing / m[group == group[i]].sum()
+    return out
+
+
+def pair_forces(z, m):
+    """Force of all pairs on each point."""
+    force, e = np.zeros((len(z), len(m))), 0
+    for i in range(len(m)):
+        for k in range(i + 1, len(m)):
+            force[:, i] += m[i] * m[k] * z[:, e]
+            force[:, k] -= m[i] * m[k] * z[:, e]
+            e += 1
+    return force

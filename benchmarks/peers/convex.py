@@ -5,8 +5,9 @@
     python -m benchmarks.peers.convex DATA --out results --small    # in a minute
 
 DATA is a folder of Parquet files, columns x0… and label; of those named below, the ones that are there are used. Writes
-convex.md and .json, and a CSV for each of the three parts. All but the search for neighbours runs on one core. HDBSCAN
-is scikit-learn's, with the same least size of a cluster; its noise counts as one more cluster in the scores.
+convex.md and .json, and a CSV for each of the three parts. Our kernels run on one core; OMP_NUM_THREADS=1 and
+OPENBLAS_NUM_THREADS=1 keep the libraries to one too. HDBSCAN is scikit-learn's, with the same least size of a cluster;
+its noise counts as one more cluster in the scores.
 """
 
 from __future__ import annotations
@@ -59,6 +60,12 @@ SCORE_FORMATS = {"dataset": "{}", "rows": "{:,}", "n_classes": "{}", "n_clusters
 SCORE_FORMATS |= {"nmi": "{:.3f}", "strength": "{:.2f}", "gap": "{:.1e}", "seconds": "{:.2f}"}
 SCORE_FORMATS |= {"hdbscan_n_clusters": "{}", "hdbscan_ari": "{:.3f}", "hdbscan_nmi": "{:.3f}"}
 SCORE_FORMATS |= {"hdbscan_noise": "{:.2f}", "hdbscan_s": "{:.2f}"}
+NOTES = {
+    "pairs": f"Two Gaussians, d = 2, all pairs of weight 1: seconds of a fit to a relative gap of {TOL:g}.",
+    "path": f"Moons, 10 neighbours: a path of {N_LAMBDAS} λ, then solutions at {N_PROVED} of them with a proved gap; "
+    f"`n_proved` reach {TOL:g}. CCMMR's seconds are published ones, on another machine of two cores.",
+    "clusters": "Default λ. HDBSCAN's noise is one more cluster in its scores.",
+}
 
 
 def gaussians(sizes: list[int], centres: Floats, spread: float = 1.0) -> Data:
@@ -245,7 +252,7 @@ def main() -> None:
     for name, (results, _) in parts.items():
         path = args.out / f"convex_{name}.csv"
         results.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
-    tables = [f"## {name}\n\n{markdown(results, formats)}" for name, (results, formats) in parts.items()]
+    tables = [f"## {name}\n\n{NOTES[name]}\n\n{markdown(*part)}" for name, part in parts.items()]
     text = "\n\n".join(["# convex", f"    {entry['command']}", *tables]) + "\n"
     (args.out / "convex.json").write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")
     (args.out / "convex.md").write_text(text, encoding="utf-8")

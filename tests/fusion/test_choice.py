@@ -39,7 +39,7 @@ def two_clusters_and_outliers():
 
 def test_two_clusters_that_matter_take_up_the_outliers():
     choice = choose(*two_clusters_and_outliers(), 5.0)
-    assert choice.lam == 32
+    assert choice.lam == 4
     assert_array_equal(choice.labels, [0] * 6 + [1] * 6 + [0, 1])
     share = np.array([7, 7]) / 14
     assert_allclose(choice.strength, np.log(64) * (1 - share @ share) / np.log(2))
@@ -55,13 +55,13 @@ def test_small_groups_that_matter_together_later_are_a_cluster():
     fusions = [(1, range(6)), (1, range(6, 12)), (1, range(12, 15)), (1, range(15, 18)), (64, range(12, 18))]
     tree = tree_of(numbered(18), [*fusions, (128, range(18))], 2.0 ** np.arange(8))
     choice = choose(tree, numbered(18), np.ones(18), 5.0)
-    assert choice.lam == 32
+    assert choice.lam == 4
     assert_array_equal(choice.labels, np.repeat([0, 1, 2], 6))
 
 
 def test_longest_stretch_wins():
     early = [(1, range(6)), (1, range(6, 12)), (1, range(12, 18))]
-    for second, lam, n_clusters in ((4, 64, 2), (64, 32, 3)):
+    for second, lam, n_clusters in ((4, 16, 2), (64, 4, 3)):
         tree = tree_of(numbered(18), [*early, (second, range(12)), (128, range(18))], 2.0 ** np.arange(8))
         choice = choose(tree, numbered(18), np.ones(18), 5.0)
         assert (choice.lam, choice.labels.max() + 1) == (lam, n_clusters)
@@ -70,7 +70,7 @@ def test_longest_stretch_wins():
 def test_number_of_clusters_that_is_given_decides():
     fusions = [(1, range(6)), (1, range(6, 12)), (1, range(12, 18)), (64, range(12)), (128, range(18))]
     problem = tree_of(numbered(18), fusions, 2.0 ** np.arange(8)), numbered(18), np.ones(18), 5.0
-    for n_clusters, lam in ((3, 32), (2, 64), (1, 128)):
+    for n_clusters, lam in ((3, 4), (2, 64), (1, 128)):
         choice = choose(*problem, n_clusters)
         assert (choice.lam, choice.labels.max() + 1) == (lam, n_clusters)
     assert choose(*problem, 1).strength == 0
@@ -89,21 +89,21 @@ def test_clusters_must_have_half_of_the_rows():
     fusions = [(1, range(3)), (1, range(3, 6)), (128, range(14))]
     tree = tree_of(numbered(14), fusions, 2.0 ** np.arange(8))
     assert choose(tree, numbered(14), np.ones(14), 3.0) is None
-    assert choose(tree, numbered(14), np.repeat([2.0, 1.0], [6, 8]), 3.0).lam == 64
+    assert choose(tree, numbered(14), np.repeat([2.0, 1.0], [6, 8]), 3.0).lam == 8
 
 
 def test_masses_count_as_rows():
     tree = tree_of(numbered(4), [(8, [0, 1]), (16, [2, 3]), (64, range(4))], 2.0 ** np.arange(7))
     assert choose(tree, numbered(4), np.ones(4), 5.0) is None
     heavy = choose(tree, numbered(4), np.full(4, 3.0), 5.0)
-    assert heavy.lam == 32
+    assert heavy.lam == 16
     assert_array_equal(heavy.labels, [0, 0, 1, 1])
 
 
 def test_points_that_never_fuse_on_a_path_that_ends_early_are_clusters_of_their_own():
     fusions = [(1, range(6)), (1, range(6, 12))]
     choice = choose(tree_of(numbered(14), fusions, [1.0, 2, 4]), numbered(14), np.ones(14), 5.0)
-    assert choice.lam == 4
+    assert choice.lam == 2
     assert_array_equal(choice.labels, [0] * 6 + [1] * 6 + [2, 3])
 
 

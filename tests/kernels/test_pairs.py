@@ -73,11 +73,34 @@ def test_merged_pairs_agree_with_each_two_groups_in_turn(n, d, seed):
 def test_joined_points_are_components_of_the_pairs_that_are_short_and_inside(n, d, seed):
     _, U, _, z = random_points(n, d, seed)
     i, k = np.triu_indices(n, 1)
-    near = np.linalg.norm(U[:, i] - U[:, k], axis=0) <= 1.0
-    inside = np.linalg.norm(z, axis=0) < 0.8
+    apart, length = np.linalg.norm(U[:, i] - U[:, k], axis=0), np.linalg.norm(z, axis=0)
     pairs = np.column_stack([i, k])
-    assert_array_equal(kernels.pairs.join(z, U, 0.8, 1.0), naive.components(n, pairs[near & inside]))
-    assert_array_equal(kernels.pairs.join_near(U, 1.0), naive.components(n, pairs[near]))
+    fused = (length < 0.8) & (apart <= 1 - length)
+    assert_array_equal(kernels.pairs.join(z, U, 0.8, 1.0), naive.components(n, pairs[fused]))
+    assert_array_equal(kernels.pairs.join_near(U, 1.0), naive.components(n, pairs[apart <= 1.0]))
+
+
+@given(sizes, columns, seeds)
+def test_balanced_forces_within_groups_are_those_that_are_needed(n, d, seed):
+    rng, _, m, z = random_points(n, d, seed)
+    group = np.unique(rng.integers(0, 3, n), return_inverse=True)[1]
+    total, i_k = np.bincount(group, m), np.triu_indices(n, 1)
+    need = rng.normal(size=(d, n))
+    need -= np.stack([np.bincount(group, m * row)[group] for row in need]) / total[group]
+    balanced = naive.balanced_within(z, m, group, need)
+    force = naive.pair_forces(balanced, m)
+    assert_allclose(force, m * need, atol=1e-9)
+    length = np.linalg.norm(balanced, axis=0)
+    largest, joined = kernels.pairs.balance_within(z, m, group, total, need, 0.7)
+    within = group[i_k[0]] == group[i_k[1]]
+    assert_allclose(largest, length[within].max(initial=0.0))
+    assert_array_equal(joined, naive.components(n, np.column_stack(i_k)[within & (length < 0.7)]))
+
+
+def test_points_are_apart_where_no_two_of_their_balls_meet():
+    U = np.array([[0.0, 3.0, 10.0]])
+    assert kernels.pairs.are_apart(U, np.array([1.0, 1.5, 5.0]))
+    assert not kernels.pairs.are_apart(U, np.array([1.0, 2.0, 1.0]))
 
 
 def test_points_at_the_same_place_are_near_at_distance_nought():

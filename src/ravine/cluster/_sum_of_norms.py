@@ -145,7 +145,9 @@ class SumOfNorms(Clusterer):
     n_iter_ : int
         Rounds of the solver that were taken for `lam_`.
     partition_stable_ : bool
-        Tolerances ten times stricter and laxer than `fusion_tol` find the same groups of equal centroids.
+        The rows with equal centroids are sure to be those of the optimum: the forces within each group have room of ten
+        times `fusion_tol`, and groups are farther apart than the gap lets them be off. After random steps: that
+        tolerances ten times stricter and laxer give the same groups.
     strength_ : float
         How much the path speaks for these clusters: below 0.4 for most data that have none. NaN where `lam` was given.
     certificate_ : Certificate or None
@@ -414,9 +416,10 @@ class SumOfNorms(Clusterer):
     def _warn(self) -> None:
         short = []
         if self.gap_ > self.tol:
-            short.append(
-                f"the relative duality gap is {self.gap_:.2g} and not tol={self.tol:.2g}: raise max_iter or tol"
+            remedy = (
+                "raise max_iter or tol" if self.weights == "uniform" else "raise tol, or take a lam between fusions"
             )
+            short.append(f"the relative duality gap is {self.gap_:.2g} and not tol={self.tol:.2g}: {remedy}")
         if self.lam is None and self.n_clusters is not None and self.n_clusters != self.n_clusters_:
             short.append(
                 f"found {self.n_clusters_} of the {self.n_clusters} clusters asked for: there are "

@@ -11,7 +11,7 @@ from ravine.fusion._graph import GraphProblem
 from ravine.fusion._neighbours import Edges
 from ravine.fusion._pairs import PairsProblem, objective_of_pairs
 from ravine.fusion._path import renumber
-from ravine.fusion._problem import SHORT, Problem, Solution, group_mean
+from ravine.fusion._problem import Solution, group_mean
 from ravine.fusion._stochastic import StochasticSplitting, bound_of_pairs
 from ravine.matrix import Floats, Ints
 
@@ -22,7 +22,10 @@ PROOF_ROUNDS = 20
 """Of multipliers, for a bound on the whole graph."""
 
 TEN = 10.0
-"""Groups are sure where tolerances stricter and laxer by this factor give the same."""
+"""Groups are sure with this factor of room."""
+
+SURE, ROUNDING = 1e-7, 1e-9
+"""Largest gap at which groups on a graph can be sure; added to a gap before it says how far off centroids can be."""
 
 JITTER = 1e4
 """Centroids that random steps leave apart count as fused within so many times the tolerance of the mean distance by
@@ -41,7 +44,8 @@ class Answer:
     solution : Solution
         Objective at the centroids, and its proved gap.
     stable : bool
-        A tolerance ten times larger or smaller gives the same groups.
+        The groups are proved to be those of the solution, with room of ten times the tolerance; after random steps,
+        that tolerances ten times larger and smaller give the same.
     """
 
     centroids: Floats
@@ -53,15 +57,18 @@ class Answer:
 def answer_for_pairs(rows: Floats, mass: Floats, lam: float, tol: float, max_iter: int, tolerance: float) -> Answer:
     """Solve with an edge between any two points, on the dual."""
     problem = PairsProblem(rows, mass)
+    n_iter = 0
     for finer in (1.0, FINER, FINER**2):
         own = problem.solve(lam, finer * tol, max_iter)
-        group, stable = _fused(problem, tolerance)
+        n_iter += own.n_iter
+        group = renumber(problem.fused(tolerance))
         centroids = group_mean(problem.centroids, mass, group)[group]
         objective = objective_of_pairs(np.ascontiguousarray(rows.T), np.ascontiguousarray(centroids.T), mass, lam)
-        solution = Solution.of(objective, objective - own.objective * (1.0 - own.gap), own.n_iter)
+        solution = Solution.of(objective, objective - own.objective * (1.0 - own.gap), n_iter)
         if solution.gap <= tol:
-            break
-    return Answer(centroids, group, solution, stable)
+            stable = problem.is_partition(group, TEN * tolerance, (solution.gap + ROUNDING) * objective)
+            return Answer(centroids, group, solution, stable)
+    return Answer(problem.centroids, group, replace(own, n_iter=n_iter), False)
 
 
 def answer_for_graph(
@@ -72,7 +79,7 @@ def answer_for_graph(
     coarse.contract(group)
     objective, n_iter = coarse.constant, 0
     while len(coarse.mass) > 1:
-        solution = coarse.solve(lam, FINER * tol, max_iter)
+        solution = coarse.solve(lam, min(FINER * tol, SURE), max_iter)
         objective, n_iter = solution.objective, n_iter + solution.n_iter
         more = coarse.fused()
         if more.max() + 1 == len(more):
@@ -81,9 +88,17 @@ def answer_for_graph(
         group, objective = more[group], coarse.constant
     problem = GraphProblem(rows, mass, edges)
     proof = problem.prove(lam, coarse.centroids[group], objective, tol, PROOF_ROUNDS)
-    own, stable = _fused(problem, tolerance)
     solution = replace(proof, n_iter=n_iter + proof.n_iter)
-    return Answer(problem.centroids, group, solution, stable and _same(own, group))
+    if proof.gap <= tol:
+        stable = proof.gap <= SURE and problem.is_partition(group, TEN * tolerance, (proof.gap + ROUNDING) * objective)
+        return Answer(coarse.centroids[group], group, solution, stable)
+    # The groups of the path are not those of the solution any more: what the proof has reached is better.
+    better = problem.objective(lam)
+    if better < objective:
+        least = objective * (1.0 - proof.gap)
+        group, solution = renumber(problem.fused(tolerance)), Solution.of(better, better - least, solution.n_iter)
+        return Answer(problem.centroids, group, solution, False)
+    return Answer(coarse.centroids[group], group, solution, False)
 
 
 def answer_by_random_steps(
@@ -114,13 +129,6 @@ def answer_by_random_steps(
     return Answer(splitting.centroids, group, Solution.of(objective, objective - least, n_sweeps), stable)
 
 
-def _fused(problem: Problem, tolerance: float) -> tuple[Ints, bool]:
-    """Groups by the dual variables, and whether a stricter and a laxer look find the same."""
-    group = renumber(problem.fused(tolerance))
-    strict, lax = problem.fused(TEN * tolerance, SHORT / TEN), problem.fused(tolerance / TEN, SHORT * TEN)
-    return group, _same(group, strict) and _same(group, lax)
-
-
 def _same(group: Ints, other: Ints) -> bool:
     return bool((group == renumber(other)).all())
 
@@ -130,10 +138,10 @@ def _bounds(splitting: StochasticSplitting, edges: Edges | None, tol: float) -> 
     rows, mass, centroids, lam = splitting.rows, splitting.mass, splitting.centroids, splitting.lam
     if edges is None:
         return bound_of_pairs(rows, centroids, mass, lam)
-    length = np.linalg.norm(centroids[edges.a] - centroids[edges.b], axis=1)
-    objective = float(0.5 * mass @ ((rows - centroids) ** 2).sum(axis=1) + lam * edges.weight @ length)
-    proof = GraphProblem(rows, mass, edges).prove(lam, centroids, objective, tol, PROOF_ROUNDS)
-    return objective, objective * (1.0 - proof.gap)
+    problem = GraphProblem(rows, mass, edges)
+    problem.centroids = centroids
+    objective = problem.objective(lam)
+    return objective, objective * (1.0 - problem.prove(lam, centroids, objective, tol, PROOF_ROUNDS).gap)
 
 
 def _near(centroids: Floats, edges: Edges | None, distance: float) -> Ints:

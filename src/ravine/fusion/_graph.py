@@ -8,7 +8,7 @@ from scipy.sparse.linalg import splu
 from ravine import kernels
 from ravine.fusion._neighbours import Edges
 from ravine.fusion._problem import FIRST, INSIDE, SHORT, Problem, Solution, group_sum, mass_of
-from ravine.matrix import Floats, Ints
+from ravine.matrix import Bools, Floats, Ints
 
 STEP = 0.3
 """First ℓ of the multipliers, in mean lengths of an edge."""
@@ -32,8 +32,9 @@ FEW_COLUMNS = 3
 FLOW_RESIDUAL, FLOW_STEPS = 1e-3, 3000
 """What conjugate gradients may leave of a flow, and their steps."""
 
-MAX_FLOWS, SLOW = 20, 0.8
-"""Flows for a bound, each of which must bring what is missing down to this share."""
+MAX_FLOWS, SLOW, EXACT = 20, 0.8, 1e-9
+"""Flows for a bound, each of which must bring what is missing down to this share; what may be missing in the end, as a
+share of the objective."""
 
 FINE, COARSE = 0.01, 30.0
 """ℓ on the whole graph, in mean lengths of an edge between rows: for flows that are found by elimination, and for the
@@ -56,6 +57,7 @@ class GraphProblem(Problem):
         self.multipliers = np.zeros((len(edges.weight), rows.shape[1]))
         self.ell = 0.0
         self._lam = 0.0
+        self._flow_is_exact = False
 
     def solve(self, lam: float, tol: float, max_iter: int) -> Solution:
         """Move the centroids until the gap is at most `tol`, a share of the objective, from where they are."""
@@ -75,8 +77,23 @@ class GraphProblem(Problem):
             self.multipliers = between_groups
             improved = self._improve(tol, max_iter, COARSE * self._mean_length(self.rows), objective)
             least, n_rounds = max(least, improved.objective * (1.0 - improved.gap)), improved.n_iter
-            self.centroids = centroids
         return Solution.of(objective, objective - least, n_rounds)
+
+    def is_partition(self, group: Ints, tolerance: float, excess: float) -> bool:
+        """Whether it is proved that the points of each group have one centroid, and different groups different ones.
+
+        To be asked after `prove`. They have one where a flow within the group takes up the forces on its points, and
+        edges with room of `tolerance` join them all. Centroids that are above the least objective by `excess` are off
+        by √(2 excess / mass) at most.
+        """
+        within = group[self.edges.a] == group[self.edges.b]
+        radius = np.sqrt(2.0 * excess / mass_of(group, self.mass))[group]
+        reach = radius[self.edges.a] + radius[self.edges.b]
+        return bool(
+            self._flow_is_exact
+            and (self._joined_by(within & self._have_room(tolerance)) == group).all()
+            and (self._lengths(self.centroids) > reach)[~within].all()
+        )
 
     def _bound_by_flow(self, objective: float, tol: float) -> float:
         """A lower bound of the objective: forces within groups as in a network of resistors, those of edges that would
@@ -88,12 +105,15 @@ class GraphProblem(Problem):
         m, X, U, z = self.mass, self.rows, self.centroids, self.multipliers
         S, c, g, step = np.empty_like(z), np.empty(len(w)), np.empty_like(X), np.empty_like(X)
         few_columns = X.shape[1] <= FEW_COLUMNS
-        self.ell = (FINE if few_columns else 1.0) * self._mean_length(X)
+        within = self._lengths(U) == 0
+        typical = float(np.average(self._lengths(X), weights=w * within)) if within.any() else self._mean_length(X)
+        self.ell = (FINE if few_columns else 1.0) * typical
         least, before = -np.inf, np.inf
         for _ in range(MAX_FLOWS):
             _, slack, residual, own = kernels.fusion.evaluate(a, b, w, self._lam, self.ell, m, X, U, z, S, c, g)
             least = max(least, own - slack - residual)
-            if objective - least <= tol * objective or residual > SLOW * before:
+            proved, exact = objective - least <= tol * objective, residual <= EXACT * objective
+            if (proved and exact) or residual > SLOW * before:
                 break
             before = residual
             if few_columns:
@@ -101,6 +121,7 @@ class GraphProblem(Problem):
             else:
                 kernels.fusion.newton_step(a, b, np.zeros_like(S), c, m, g, FLOW_RESIDUAL, FLOW_STEPS, step)
             U = U + step
+        self._flow_is_exact = bool(residual <= EXACT * objective)
         kernels.fusion.renew_multipliers(a, b, self.ell, U, z)
         return least
 
@@ -143,14 +164,18 @@ class GraphProblem(Problem):
             if n_rounds % 2 == 0:
                 ell *= 0.5
 
-    def fused(self, tolerance: float = INSIDE, short: float = SHORT) -> Ints:
+    def fused(self, tolerance: float = INSIDE) -> Ints:
         """Group of each point: points are joined by edges whose dual variable is shorter than 1 - tolerance."""
-        n_points = len(self.mass)
-        inside = np.linalg.norm(self.multipliers, axis=1) < 1.0 - tolerance
-        inside &= self._lengths(self.centroids) <= short * self.ell
-        joined = sparse.coo_array(
-            (np.ones(inside.sum()), (self.edges.a[inside], self.edges.b[inside])), (n_points, n_points)
-        )
+        return self._joined_by(self._have_room(tolerance) & (self._lengths(self.centroids) <= SHORT * self.ell))
+
+    def _have_room(self, tolerance: float) -> Bools:
+        """Edges whose dual variable is shorter than 1 - tolerance."""
+        return np.linalg.norm(self.multipliers, axis=1) < 1.0 - tolerance
+
+    def _joined_by(self, chosen: Bools) -> Ints:
+        """Groups of points that some of the edges join, numbered as their first points come."""
+        ends = (self.edges.a[chosen], self.edges.b[chosen])
+        joined = sparse.coo_array((np.ones(len(ends[0])), ends), (len(self.mass), len(self.mass)))
         return connected_components(joined, directed=False)[1].astype(np.int64)
 
     def lambda_range(self) -> tuple[float, float]:
@@ -174,6 +199,11 @@ class GraphProblem(Problem):
                 a, b, flat, weight, NO_MASS * degree, excess, FLOW_RESIDUAL, FLOW_STEPS, potential
             )
         return first, MARGIN * float(self._lengths(potential).max())
+
+    def objective(self, lam: float) -> float:
+        """The objective at the centroids."""
+        fit = 0.5 * self.mass @ ((self.rows - self.centroids) ** 2).sum(axis=1)
+        return float(fit + lam * self.edges.weight @ self._lengths(self.centroids) + self.constant)
 
     def _contract_edges(self, group: Ints, n_groups: int) -> None:
         a, b = group[self.edges.a], group[self.edges.b]

@@ -9,11 +9,14 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from ravine import kernels
-from ravine.fusion._problem import FIRST, INSIDE, SHORT, Problem, Solution
+from ravine.fusion._problem import FIRST, INSIDE, SHORT, Problem, Solution, group_mean, mass_of
 from ravine.matrix import Floats, Ints
 
 BEYOND = 1.05
 """A path ends a little after all points must have fused: at that very λ dual variables can still have length 1."""
+
+BEYOND_ONE = 1e-3
+"""Share of the room that pairs must have by which others may carry too much: it finds its way through the room."""
 
 CHECK_EVERY = 3
 """Steps between two looks at the gap, each of which costs a third of a step."""
@@ -30,7 +33,7 @@ class PairsProblem(Problem):
 
     def __init__(self, rows: Floats, mass: Floats) -> None:
         super().__init__(rows, mass)
-        self._lam = 0.0
+        self._lam, self._n_steps = 0.0, 0
         self.multipliers = np.zeros((rows.shape[1], len(mass) * (len(mass) - 1) // 2))
 
     def solve(self, lam: float, tol: float, max_iter: int) -> Solution:
@@ -56,13 +59,35 @@ class PairsProblem(Problem):
                 if objective - dual <= tol * objective:
                     break
         self.multipliers, self.centroids = z, np.ascontiguousarray(U.T)
+        self._n_steps += n_steps
         return Solution.of(objective + self.constant, objective - dual, n_steps)
 
-    def fused(self, tolerance: float = INSIDE, short: float = SHORT) -> Ints:
+    def fused(self, tolerance: float = INSIDE) -> Ints:
         """Group of each point: points are joined by edges whose dual variable is shorter than 1 - tolerance."""
-        longest = short * self._lam * self.mass.sum()
+        # In as many steps again, with momentum, a dual variable goes this many times as far as in a single one.
+        ahead = max(1.0 / SHORT, self._n_steps**2 / 4.0)
+        longest = self._lam * self.mass.sum() / ahead
         U = np.ascontiguousarray(self.centroids.T)
         return kernels.pairs.join(self.multipliers, U, 1.0 - tolerance, longest)
+
+    def is_partition(self, group: Ints, tolerance: float, excess: float) -> bool:
+        """Whether it is proved that the points of each group have one centroid, and different groups different ones.
+
+        They have one where forces within the group take each of them to its mean, and pairs whose force has room of
+        `tolerance` join them all; forces from outside are the same for all of them. Centroids that are above the least
+        objective by `excess` are off by √(2 excess / mass) at most.
+        """
+        mass = mass_of(group, self.mass)
+        need = (self.rows - group_mean(self.rows, self.mass, group)[group]).T / self._lam
+        largest, joined = kernels.pairs.balance_within(
+            self.multipliers, self.mass, group, mass, np.ascontiguousarray(need), 1.0 - tolerance
+        )
+        centroids = np.ascontiguousarray(group_mean(self.centroids, self.mass, group).T)
+        return bool(
+            largest < 1.0 + BEYOND_ONE * tolerance
+            and (joined == group).all()
+            and kernels.pairs.are_apart(centroids, np.sqrt(2.0 * excess / mass))
+        )
 
     def lambda_range(self) -> tuple[float, float]:
         """Values of λ at which the first points fuse, all but a few, and at which all have (Theorem 1 for k = 1)."""
@@ -83,6 +108,7 @@ class PairsProblem(Problem):
         if self._lam > 0:
             inside = np.linalg.norm(self.multipliers, axis=0) < 1.0 - INSIDE
             self.multipliers[:, inside] *= min(self._lam / lam, 1.0)
+        self._n_steps = self._n_steps if lam == self._lam else 0
         self._lam = lam
 
 

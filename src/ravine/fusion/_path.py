@@ -2,7 +2,7 @@
 
 For weights that are all equal, groups never fall apart again as λ grows (Chiquet, Gutierrez and Rigaill 2017), and the
 path is a tree. On a graph they can, though it is rare; the path then stays a tree and is no longer the solution, which
-the gap on the whole graph shows (`GraphProblem.resume`).
+the gap on the whole graph shows (`GraphProblem.prove`).
 """
 
 from collections.abc import Callable

@@ -75,10 +75,10 @@ class Problem(ABC):
         """
 
     @abstractmethod
-    def fused(self, tolerance: float = INSIDE, short: float = SHORT) -> Ints:
+    def fused(self, tolerance: float = INSIDE) -> Ints:
         """Group of each point: points are joined by edges whose dual variable is shorter than 1 - tolerance.
 
-        Such an edge must also be as short as `short` steps of its dual variable: it would take long to get out.
+        Such an edge must also be so short that its dual variable would take long to get out.
         """
 
     @abstractmethod

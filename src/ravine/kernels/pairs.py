@@ -234,7 +234,10 @@ def attract(X, centres, weight, lam, n_iterations, out):
 
 @kernel
 def join(z, U, longest, short):
-    """Group of each point: pairs are joined whose z is shorter than `longest`, with centroids at most `short` apart."""
+    """Group of each point: pairs are joined whose z is shorter than `longest`, with centroids close to each other.
+
+    That is, `short` times the length by which z is shorter than 1 apart, at most.
+    """
     d, n = U.shape
     parent, length = np.arange(n), np.empty(n)
     e = 0
@@ -246,7 +249,8 @@ def join(z, U, longest, short):
                 inside = 0.0
                 for j in range(d):
                     inside += z[j, e + k] ** 2
-                if inside < longest**2:
+                inside = np.sqrt(inside)
+                if inside < longest and q[k] <= (short * (1.0 - inside)) ** 2:
                     _unite(parent, i, i + 1 + k)
         e += q.shape[0]
     return _groups(parent)
@@ -264,6 +268,52 @@ def join_near(U, short):
             if q[k] <= short**2:
                 _unite(parent, i, i + 1 + k)
     return _groups(parent)
+
+
+@kernel
+def balance_within(z, m, group, total, need, longest):
+    """Change the dual variables within groups to have the forces that are needed, without storing them.
+
+    ``need`` has the force on each point from its own group, per mass, and ``total`` the mass of each group. What is
+    missing on its points is spread over all pairs of a group. Gives the largest length, and the groups of points that
+    are joined by pairs of a length below `longest`.
+    """
+    d, n = z.shape[0], m.shape[0]
+    excess = need.copy()
+    e = 0
+    for i in range(n - 1):
+        for k in range(i + 1, n):
+            if group[i] == group[k]:
+                for j in range(d):
+                    excess[j, i] -= m[k] * z[j, e]
+                    excess[j, k] += m[i] * z[j, e]
+            e += 1
+    largest, parent, e = 0.0, np.arange(n), 0
+    for i in range(n - 1):
+        for k in range(i + 1, n):
+            if group[i] == group[k]:
+                length = 0.0
+                for j in range(d):
+                    length += (z[j, e] + (excess[j, i] - excess[j, k]) / total[group[i]]) ** 2
+                largest = max(largest, length)
+                if length < longest**2:
+                    _unite(parent, i, k)
+            e += 1
+    return np.sqrt(largest), _groups(parent)
+
+
+@kernel
+def are_apart(U, radius):
+    """Whether any two points are farther apart than the sum of their radii."""
+    n = U.shape[1]
+    length = np.empty(n)
+    for i in range(n - 1):
+        q = length[i + 1 :]
+        _squares_to_later(U, i, q)
+        for k in range(q.shape[0]):
+            if q[k] <= (radius[i] + radius[i + 1 + k]) ** 2:
+                return False
+    return True
 
 
 @kernel
