@@ -27,7 +27,7 @@ class Choice:
     Attributes
     ----------
     lam : float
-        Last value of the path before the clusters that matter change.
+        Value of the path in the middle of the stretch in which the clusters that matter stay the same.
     labels : ndarray of shape (n_points,)
         Cluster of each point. A small group belongs to the cluster that it fuses with further along the path.
     strength : float
