@@ -314,7 +314,7 @@ def test_an_interruption_leaves_no_file_behind(folder, tmp_path):
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=240)
         if process.returncode != 0:
-            assert process.returncode == 130
+            assert process.returncode in (130, -signal.SIGINT)  # the latter before Python listens
             assert "Traceback" not in err.decode()
             assert [path.name for path in tmp_path.iterdir()] == ["long.csv"]
         for path in tmp_path.glob("[!l]*"):

@@ -105,8 +105,8 @@ class GraphProblem(Problem):
         m, X, U, z = self.mass, self.rows, self.centroids, self.multipliers
         S, c, g, step = np.empty_like(z), np.empty(len(w)), np.empty_like(X), np.empty_like(X)
         few_columns = X.shape[1] <= FEW_COLUMNS
-        within = self._lengths(U) == 0
-        typical = float(np.average(self._lengths(X), weights=w * within)) if within.any() else self._mean_length(X)
+        within = w * (self._lengths(U) == 0)
+        typical = float(within @ self._lengths(X) / max(within.sum(), w.min())) or self._mean_length(X)
         self.ell = (FINE if few_columns else 1.0) * typical
         least, before = -np.inf, np.inf
         for _ in range(MAX_FLOWS):
