@@ -3,10 +3,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from tests import naive
 
+from ravine.fusion import renumber
 from ravine.fusion._answer import answer_by_random_steps, answer_for_graph, answer_for_pairs
 from ravine.fusion._graph import GraphProblem
 from ravine.fusion._neighbours import Edges
-from ravine.fusion._path import follow, lambda_grid, renumber
+from ravine.fusion._path import follow, lambda_grid
 
 SMALL = 700
 """Most of n d² for the interior-point method; for larger problems the dual bound proves the reference."""
@@ -68,24 +69,13 @@ def test_small_problems_are_compared_with_the_interior_point_method():
     assert sum(RandomProblem(trial).is_small for trial in range(30)) >= 10
 
 
-def answers_on_the_graph_of_all_pairs_and_by_the_dual(seed, tol, dual_tol):
-    X = np.random.default_rng(seed).normal(size=(40, 2)) + 4 * (np.arange(40)[:, None] % 2)
-    mass, (a, b) = np.ones(40), np.triu_indices(40, 1)
-    edges = Edges(a, b, np.ones(len(a)))
-    grid = lambda_grid(GraphProblem(X, mass, edges), 30)
-    lam = 0.6 * np.linalg.norm(X - X.mean(axis=0), axis=1).max() / 40
-    tree = follow(GraphProblem(X, mass, edges), np.append(grid[grid < lam], lam), tol, 100)
-    on_graph = answer_for_graph(X, mass, edges, lam, tree.labels_at(lam), tol, 100, 1e-3)
-    return on_graph, answer_for_pairs(X, mass, lam, dual_tol, 20_000, 1e-3)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_all_solvers_find_clusters_that_are_far_apart_and_the_deterministic_ones_are_sure(seed):
     labels = np.repeat([0, 1, 2], 10)
     X = np.random.default_rng(seed).uniform(-1, 1, (30, 2)) + np.array([[0, 0], [40, 0], [0, 40]])[labels]
     mass, (a, b), lam = np.ones(30), np.triu_indices(30, 1), 0.4
     edges = Edges(a, b, np.ones(len(a)))
-    grid = lambda_grid(GraphProblem(X, mass, edges), 30)
+    grid = lambda_grid(*GraphProblem(X, mass, edges).lambda_range(), 30)
     tree = follow(GraphProblem(X, mass, edges), np.append(grid[grid < lam], lam), 1e-6, 100)
     dual = answer_for_pairs(X, mass, lam, 1e-8, 20_000, 1e-3)
     on_graph = answer_for_graph(X, mass, edges, lam, tree.labels_at(lam), 1e-6, 100, 1e-3)

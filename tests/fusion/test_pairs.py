@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests import naive
 from tests.strategies import seeds
 
+from ravine.fusion import renumber
 from ravine.fusion._pairs import PairsProblem
-from ravine.fusion._path import renumber
 
 
 def random_problem(n, d, seed):
@@ -99,12 +99,21 @@ def test_all_points_have_fused_at_the_end_of_the_range_and_none_before_its_start
 def test_all_fused_is_one_point_at_the_mean():
     X, mass, _ = random_problem(10, 2, 6)
     problem = PairsProblem(X, mass)
-    problem.fuse_all()
+    problem.contract(np.zeros(10, dtype=np.int64))
     mean = mass @ X / mass.sum()
     assert_allclose(problem.rows, [mean])
     assert_allclose(problem.mass, [mass.sum()])
     assert_allclose(problem.constant, 0.5 * mass @ ((X - mean) ** 2).sum(axis=1))
     assert problem.multipliers.shape == (2, 0)
+
+
+def test_dual_variables_are_made_only_where_they_are_used():
+    X, mass, _ = random_problem(50, 2, 8)
+    problem = PairsProblem(X, mass)
+    first, last = problem.lambda_range()
+    assert max(array.size for array in vars(problem).values() if isinstance(array, np.ndarray)) == X.size
+    problem.solve(np.sqrt(first * last), 1e-4, 100)
+    assert problem.multipliers.shape == (2, 50 * 49 // 2)
 
 
 def test_few_steps_leave_a_gap_that_is_still_proved():

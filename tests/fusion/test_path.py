@@ -27,7 +27,7 @@ def problem_on(kind):
 
 @pytest.fixture(scope="module", params=["pairs", "graph"])
 def followed(request):
-    grid = lambda_grid(problem_on(request.param), 50)
+    grid = lambda_grid(*problem_on(request.param).lambda_range(), 50)
     return request.param, grid, follow(problem_on(request.param), grid, 1e-5, 5000)
 
 
@@ -84,7 +84,7 @@ def test_solution_of_the_contracted_problem_equals_a_direct_solve(followed):
 
 
 def test_solutions_of_a_path_on_a_graph_are_proved():
-    grid = lambda_grid(problem_on("graph"), 50)
+    grid = lambda_grid(*problem_on("graph").lambda_range(), 50)
     tree = follow(problem_on("graph"), grid, 1e-5, 100)
     for lam in tree.lambdas[4::8]:
         coarse, group = problem_on("graph"), tree.labels_at(lam)
@@ -95,7 +95,7 @@ def test_solutions_of_a_path_on_a_graph_are_proved():
 
 
 def test_groups_of_the_path_of_all_pairs_are_those_of_the_solution_where_that_is_sure():
-    grid = lambda_grid(problem_on("pairs"), 60)
+    grid = lambda_grid(*problem_on("pairs").lambda_range(), 60)
     tree = follow(problem_on("pairs"), grid, 1e-8, 20_000)
     n_sure = 0
     for lam in tree.lambdas[20::4]:
@@ -108,7 +108,7 @@ def test_groups_of_the_path_of_all_pairs_are_those_of_the_solution_where_that_is
 
 
 def test_path_ends_where_it_is_told_to():
-    grid = lambda_grid(problem_on("graph"), 50)
+    grid = lambda_grid(*problem_on("graph").lambda_range(), 50)
     whole = follow(problem_on("graph"), grid, 1e-5, 100)
     calls = []
     part = follow(problem_on("graph"), grid, 1e-5, 100, lambda: bool(calls.append(0)) or len(calls) == 30)

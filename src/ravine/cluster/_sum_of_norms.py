@@ -112,7 +112,7 @@ class SumOfNorms(Clusterer):
         Relative duality gap to reach.
     max_iter : int or None, default=None
         Steps on the dual, or sweeps of as many random steps as there are pairs. None: 5,000 steps; 256 sweeps, or
-        those of ten million steps.
+        those of ten million steps. On the graph of "knn" the solver "dual" has limits of its own.
     fusion_tol : float, default=1e-3
         Two rows are fused where the dual variable between them, of length 1 at most, is shorter than 1 by so much.
     threshold : float or None, default=None
@@ -432,8 +432,7 @@ class SumOfNorms(Clusterer):
         """λ and the clusters of the points, by the path."""
         path, rows, mass = self._whole_path(), self._points.rows, self._points.mass
         self.strength_ = 0.0
-        size = least_size(float(mass.sum())) if self.min_cluster_size == "auto" else float(self.min_cluster_size)
-        choice = choose(path, rows, mass, size, n_clusters)
+        choice = choose(path, rows, mass, self._least_size(), n_clusters)
         if choice is not None:
             self.strength_ = choice.strength
             return choice.lam, choice.labels
@@ -442,6 +441,12 @@ class SumOfNorms(Clusterer):
             n_fusions = min(max(len(mass) - n_clusters, 0), n_fusions)
         lam = path.merge_lambdas[n_fusions - 1] if n_fusions else 0.0
         return float(lam), path.groups_after(n_fusions)[0]
+
+    def _least_size(self) -> float:
+        """Weight of a cluster that matters."""
+        if self.min_cluster_size == "auto":
+            return least_size(float(self._points.mass.sum()))
+        return float(self.min_cluster_size)
 
     def _label_rows(self) -> None:
         self.labels_ = self._point_labels[self._member]

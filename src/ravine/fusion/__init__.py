@@ -3,8 +3,9 @@
 from ravine.fusion._certificate import Certificate
 from ravine.fusion._choice import Choice, choose, clusters_that_matter, least_size
 from ravine.fusion._convex import ConvexProblem, Settings
+from ravine.fusion._groups import renumber
 from ravine.fusion._neighbours import gaussian_weights
-from ravine.fusion._path import FusionTree, renumber
+from ravine.fusion._path import FusionTree
 from ravine.fusion._points import Points
 
 __all__ = [

@@ -3,15 +3,13 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from ravine import kernels
 from ravine.fusion._graph import GraphProblem
+from ravine.fusion._groups import components, group_mean
 from ravine.fusion._neighbours import Edges
 from ravine.fusion._pairs import PairsProblem, objective_of_pairs
-from ravine.fusion._path import renumber
-from ravine.fusion._problem import Solution, group_mean
+from ravine.fusion._problem import Solution
 from ravine.fusion._stochastic import StochasticSplitting, bound_of_pairs
 from ravine.matrix import Floats, Ints
 
@@ -21,8 +19,9 @@ FINER = 0.1
 PROOF_ROUNDS = 20
 """Of multipliers, for a bound on the whole graph."""
 
-TEN = 10.0
-"""Groups are sure with this factor of room."""
+ROOM = 10.0
+"""Tolerances of which edges must have room in groups that are sure; and factor by which random steps are looked at more
+strictly and more laxly."""
 
 SURE, ROUNDING = 1e-7, 1e-9
 """Largest gap at which groups on a graph can be sure; added to a gap before it says how far off centroids can be."""
@@ -61,12 +60,12 @@ def answer_for_pairs(rows: Floats, mass: Floats, lam: float, tol: float, max_ite
     for finer in (1.0, FINER, FINER**2):
         own = problem.solve(lam, finer * tol, max_iter)
         n_iter += own.n_iter
-        group = renumber(problem.fused(tolerance))
+        group = problem.fused(tolerance)
         centroids = group_mean(problem.centroids, mass, group)[group]
         objective = objective_of_pairs(np.ascontiguousarray(rows.T), np.ascontiguousarray(centroids.T), mass, lam)
         solution = Solution.of(objective, objective - own.objective * (1.0 - own.gap), n_iter)
         if solution.gap <= tol:
-            stable = problem.is_partition(group, TEN * tolerance, (solution.gap + ROUNDING) * objective)
+            stable = problem.is_partition(group, ROOM * tolerance, (solution.gap + ROUNDING) * objective)
             return Answer(centroids, group, solution, stable)
     return Answer(problem.centroids, group, replace(own, n_iter=n_iter), False)
 
@@ -90,13 +89,13 @@ def answer_for_graph(
     proof = problem.prove(lam, coarse.centroids[group], objective, tol, PROOF_ROUNDS)
     solution = replace(proof, n_iter=n_iter + proof.n_iter)
     if proof.gap <= tol:
-        stable = proof.gap <= SURE and problem.is_partition(group, TEN * tolerance, (proof.gap + ROUNDING) * objective)
+        stable = proof.gap <= SURE and problem.is_partition(group, ROOM * tolerance, (proof.gap + ROUNDING) * objective)
         return Answer(coarse.centroids[group], group, solution, stable)
     # The groups of the path are not those of the solution any more: what the proof has reached is better.
     better = problem.objective(lam)
     if better < objective:
         least = objective * (1.0 - proof.gap)
-        group, solution = renumber(problem.fused(tolerance)), Solution.of(better, better - least, solution.n_iter)
+        group, solution = problem.fused(tolerance), Solution.of(better, better - least, solution.n_iter)
         return Answer(problem.centroids, group, solution, False)
     return Answer(coarse.centroids[group], group, solution, False)
 
@@ -124,13 +123,9 @@ def answer_by_random_steps(
             break
     total = 0.5 * (mass.sum() ** 2 - mass @ mass) if edges is None else edges.weight.sum()
     jitter = JITTER * max(objective - least, np.finfo(np.float64).eps * objective) / (lam * total)
-    strict, group, lax = (_near(splitting.centroids, edges, t * tolerance * jitter) for t in (1 / TEN, 1, TEN))
-    stable = _same(group, strict) and _same(group, lax)
+    strict, group, lax = (_near(splitting.centroids, edges, t * tolerance * jitter) for t in (1 / ROOM, 1, ROOM))
+    stable = bool((group == strict).all() and (group == lax).all())
     return Answer(splitting.centroids, group, Solution.of(objective, objective - least, n_sweeps), stable)
-
-
-def _same(group: Ints, other: Ints) -> bool:
-    return bool((group == renumber(other)).all())
 
 
 def _bounds(splitting: StochasticSplitting, edges: Edges | None, tol: float) -> tuple[float, float]:
@@ -149,5 +144,4 @@ def _near(centroids: Floats, edges: Edges | None, distance: float) -> Ints:
     if edges is None:
         return kernels.pairs.join_near(np.ascontiguousarray(centroids.T), distance)
     short = np.linalg.norm(centroids[edges.a] - centroids[edges.b], axis=1) <= distance
-    links = sparse.coo_array((np.ones(short.sum()), (edges.a[short], edges.b[short])), (len(centroids),) * 2)
-    return renumber(connected_components(links, directed=False)[1])
+    return components(edges.a[short], edges.b[short], len(centroids))

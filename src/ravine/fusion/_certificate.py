@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from ravine import kernels
-from ravine.fusion._problem import group_sum
+from ravine.fusion._groups import group_mean, mass_of
 from ravine.matrix import Floats, Ints
 
 
@@ -82,8 +82,8 @@ class Certificate:
 def certify(rows: Floats, mass: Floats, labels: Ints, lam: float) -> Certificate:
     """Bounds of the theorem for a partition of distinct rows into clusters 0, 1, …; rows count with their mass."""
     n_clusters = int(labels.max()) + 1
-    total, size = float(mass.sum()), np.bincount(labels, mass)
-    means = group_sum(mass[:, np.newaxis] * rows, labels, n_clusters) / size[:, np.newaxis]
+    total, size = float(mass.sum()), mass_of(labels, mass)
+    means = group_mean(rows, mass, labels)
     members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
     lower = max(kernels.pairs.diameter(np.ascontiguousarray(rows[of].T)) / size[k] for k, of in enumerate(members))
     if n_clusters == 1:

@@ -15,8 +15,7 @@ from ravine.matrix import Bools, Floats, Ints
 COVERED = 0.5
 """Share of the rows that the clusters that matter must have together."""
 
-
-MORE = 0.2
+NUMBER_BONUS = 0.2
 """By this share of the logarithm of their number a stretch with more clusters counts for longer."""
 
 
@@ -62,7 +61,7 @@ def choose(
     if not len(starts):
         return None
     length = np.log(tree.lambdas[np.minimum(ends + 1, len(state) - 1)] / tree.lambdas[starts])
-    score = length * (1.0 + MORE * np.log(number[n_fusions[starts]]))
+    score = length * (1.0 + NUMBER_BONUS * np.log(number[n_fusions[starts]]))
     best = int(np.flatnonzero(score >= score.max() * (1.0 - 1e-9))[-1])
     middle = (starts[best] + ends[best]) // 2
     labels = _with_small_groups(tree, rows, matters, int(n_fusions[middle]))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -64,7 +65,7 @@ class ConvexProblem:
     ) -> FusionTree:
         """The path over λ, geometric values from the first fusions to the last, or up to a λ."""
         problem, scale = self._problem(), self.points.scale
-        lambdas = lambda_grid(problem, n_lambdas) if len(problem.mass) > 1 else np.empty(0)
+        lambdas = lambda_grid(*self._lambda_range, n_lambdas) if len(problem.mass) > 1 else np.empty(0)
         if until < np.inf:
             lambdas = np.append(lambdas[lambdas < until / scale], until / scale)
         path = follow(problem, lambdas, self.settings.tol, self._max_iter(), on_lambda)
@@ -95,7 +96,7 @@ class ConvexProblem:
         X, mass, how = self.points.coordinates, self.points.mass, self.settings
         if lam == 0:
             return Answer(X, np.arange(len(mass)), Solution(0.0, 0.0, 1), True)
-        if len(mass) == 1 or lam >= self._problem().lambda_range()[1]:
+        if len(mass) == 1 or lam >= self._lambda_range[1]:
             centre = np.broadcast_to(mass @ X / mass.sum(), X.shape)
             objective = float(0.5 * mass @ ((X - centre) ** 2).sum(axis=1))
             return Answer(centre, np.zeros(len(mass), dtype=np.int64), Solution(objective, 0.0, 1), True)
@@ -107,6 +108,10 @@ class ConvexProblem:
             return answer_for_pairs(X, mass, lam, how.tol, how.max_iter, how.fusion_tol)
         assert group is not None, "on a graph a path leads to the solution"
         return answer_for_graph(X, mass, self.edges, lam, group, how.tol, MAX_ROUNDS, how.fusion_tol)
+
+    @cached_property
+    def _lambda_range(self) -> tuple[float, float]:
+        return self._problem().lambda_range()
 
     def _problem(self) -> Problem:
         X, mass = self.points.coordinates, self.points.mass

@@ -2,12 +2,12 @@
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 from ravine import kernels
+from ravine.fusion._groups import components, group_sum, mass_of
 from ravine.fusion._neighbours import Edges
-from ravine.fusion._problem import FIRST, INSIDE, SHORT, Problem, Solution, group_sum, mass_of
+from ravine.fusion._problem import FIRST, INSIDE, SHORT, Problem, Solution
 from ravine.matrix import Bools, Floats, Ints
 
 STEP = 0.3
@@ -23,7 +23,7 @@ RESIDUAL, SLOPE, SOLVED = 0.1, 1e-4, 0.1
 """Share of the gradient that conjugate gradients may leave; share of the promised decrease that a step must bring; the
 multipliers are renewed once the gradient has this share of the gap."""
 
-NO_MASS, MARGIN = 1e-12, 3.0
+NO_MASS, END_MARGIN = 1e-12, 3.0
 """Mass of a point, in its degree, where only the flow between points counts; and factor for the end of the path."""
 
 FEW_COLUMNS = 3
@@ -103,11 +103,10 @@ class GraphProblem(Problem):
         """
         a, b, w = self.edges
         m, X, U, z = self.mass, self.rows, self.centroids, self.multipliers
-        S, c, g, step = np.empty_like(z), np.empty(len(w)), np.empty_like(X), np.empty_like(X)
-        few_columns = X.shape[1] <= FEW_COLUMNS
+        S, c, g = np.empty_like(z), np.empty(len(w)), np.empty_like(X)
         within = w * (self._lengths(U) == 0)
         typical = float(within @ self._lengths(X) / max(within.sum(), w.min())) or self._mean_length(X)
-        self.ell = (FINE if few_columns else 1.0) * typical
+        self.ell = (FINE if self._has_few_columns else 1.0) * typical
         least, before = -np.inf, np.inf
         for _ in range(MAX_FLOWS):
             _, slack, residual, own = kernels.fusion.evaluate(a, b, w, self._lam, self.ell, m, X, U, z, S, c, g)
@@ -116,11 +115,7 @@ class GraphProblem(Problem):
             if (proved and exact) or residual > SLOW * before:
                 break
             before = residual
-            if few_columns:
-                step = -_solve_laplacian(a, b, c, m, g)
-            else:
-                kernels.fusion.newton_step(a, b, np.zeros_like(S), c, m, g, FLOW_RESIDUAL, FLOW_STEPS, step)
-            U = U + step
+            U = U + self._potential(c, m, g)
         self._flow_is_exact = bool(residual <= EXACT * objective)
         kernels.fusion.renew_multipliers(a, b, self.ell, U, z)
         return least
@@ -174,9 +169,7 @@ class GraphProblem(Problem):
 
     def _joined_by(self, chosen: Bools) -> Ints:
         """Groups of points that some of the edges join, numbered as their first points come."""
-        ends = (self.edges.a[chosen], self.edges.b[chosen])
-        joined = sparse.coo_array((np.ones(len(ends[0])), ends), (len(self.mass), len(self.mass)))
-        return connected_components(joined, directed=False)[1].astype(np.int64)
+        return components(self.edges.a[chosen], self.edges.b[chosen], len(self.mass))
 
     def lambda_range(self) -> tuple[float, float]:
         """Values of λ at which the first points fuse, all but a few, and at which all have, or soon after.
@@ -191,14 +184,21 @@ class GraphProblem(Problem):
         first = float(np.quantile((length / (pull[a] + pull[b]))[length > 0], FIRST))
         mean = np.average(self.rows, axis=0, weights=self.mass)
         excess = self.mass[:, np.newaxis] * (self.rows - mean)
-        if self.rows.shape[1] <= FEW_COLUMNS:
-            potential = _solve_laplacian(a, b, weight, NO_MASS * degree, excess)
-        else:
-            potential, flat = np.empty_like(excess), np.zeros_like(self.multipliers)
-            kernels.fusion.newton_step(
-                a, b, flat, weight, NO_MASS * degree, excess, FLOW_RESIDUAL, FLOW_STEPS, potential
-            )
-        return first, MARGIN * float(self._lengths(potential).max())
+        potential = self._potential(weight, NO_MASS * degree, excess)
+        return first, END_MARGIN * float(self._lengths(potential).max())
+
+    @property
+    def _has_few_columns(self) -> bool:
+        return self.rows.shape[1] <= FEW_COLUMNS
+
+    def _potential(self, conductance: Floats, mass: Floats, excess: Floats) -> Floats:
+        """-(M + L)⁻¹ times the columns of `excess`, L the Laplacian of the graph with these conductances."""
+        a, b, _ = self.edges
+        if self._has_few_columns:
+            return -_solve_laplacian(a, b, conductance, mass, excess)
+        potential, flat = np.empty_like(excess), np.zeros_like(self.multipliers)
+        kernels.fusion.newton_step(a, b, flat, conductance, mass, excess, FLOW_RESIDUAL, FLOW_STEPS, potential)
+        return potential
 
     def objective(self, lam: float) -> float:
         """The objective at the centroids."""
@@ -217,8 +217,7 @@ class GraphProblem(Problem):
 
     def _carry(self, lam: float) -> None:
         """The forces inside groups stay as they are when λ changes, those between them grow with it."""
-        inside = np.linalg.norm(self.multipliers, axis=1) < 1.0 - INSIDE
-        self.multipliers[inside] *= min(self._lam / lam, 1.0)
+        self.multipliers[self._have_room(INSIDE)] *= min(self._lam / lam, 1.0)
         self._lam = lam
 
     def _lengths(self, points: Floats) -> Floats:

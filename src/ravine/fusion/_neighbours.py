@@ -3,10 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
+from ravine.fusion._groups import components
 from ravine.matrix import Bools, Floats, Ints
 
 LEAST_WEIGHT = 1e-6
@@ -39,12 +38,10 @@ def neighbour_graph(rows: Floats, n_neighbors: int, n_jobs: int | None = None) -
     pairs = _ordered(np.repeat(np.arange(n_rows), n_neighbors), neighbour.ravel(), n_rows)
     while True:
         a, b = np.divmod(pairs, n_rows)
-        n_components, component = connected_components(
-            sparse.coo_array((np.ones(len(a), dtype=np.int8), (a, b)), (n_rows, n_rows)), directed=False
-        )
-        if n_components == 1:
+        component = components(a, b, n_rows)
+        if component.max() == 0:
             return a, b, np.linalg.norm(rows[a] - rows[b], axis=1)
-        exits = np.array([_shortest_exit(rows, component == c, nearest) for c in range(n_components)])
+        exits = np.array([_shortest_exit(rows, component == c, nearest) for c in range(component.max() + 1)])
         pairs = np.union1d(pairs, _ordered(exits[:, 0], exits[:, 1], n_rows))
 
 

@@ -5,17 +5,20 @@ some tens of steps are enough. Each is one pass over the dual variables; with th
 times n² times the columns.
 """
 
+from functools import cached_property
+
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from ravine import kernels
-from ravine.fusion._problem import FIRST, INSIDE, SHORT, Problem, Solution, group_mean, mass_of
+from ravine.fusion._groups import group_mean, mass_of
+from ravine.fusion._problem import FIRST, INSIDE, SHORT, Problem, Solution
 from ravine.matrix import Floats, Ints
 
-BEYOND = 1.05
+END_MARGIN = 1.05
 """A path ends a little after all points must have fused: at that very λ dual variables can still have length 1."""
 
-BEYOND_ONE = 1e-3
+OVERLOAD = 1e-3
 """Share of the room that pairs must have by which others may carry too much: it finds its way through the room."""
 
 CHECK_EVERY = 3
@@ -34,7 +37,12 @@ class PairsProblem(Problem):
     def __init__(self, rows: Floats, mass: Floats) -> None:
         super().__init__(rows, mass)
         self._lam, self._n_steps = 0.0, 0
-        self.multipliers = np.zeros((rows.shape[1], len(mass) * (len(mass) - 1) // 2))
+
+    @cached_property
+    def multipliers(self) -> Floats:
+        """Dual variables of the pairs, in columns; made when they are first asked for, since they can be very many."""
+        n_points, n_columns = self.rows.shape
+        return np.zeros((n_columns, n_points * (n_points - 1) // 2))
 
     def solve(self, lam: float, tol: float, max_iter: int) -> Solution:
         """Move the centroids until the gap is at most `tol`, a share of the objective, from where they are."""
@@ -84,7 +92,7 @@ class PairsProblem(Problem):
         )
         centroids = np.ascontiguousarray(group_mean(self.centroids, self.mass, group).T)
         return bool(
-            largest < 1.0 + BEYOND_ONE * tolerance
+            largest < 1.0 + OVERLOAD * tolerance
             and (joined == group).all()
             and kernels.pairs.are_apart(centroids, np.sqrt(2.0 * excess / mass))
         )
@@ -94,12 +102,12 @@ class PairsProblem(Problem):
         total = float(self.mass.sum())
         nearest = NearestNeighbors(n_neighbors=1).fit(self.rows).kneighbors()[0]
         first = float(np.quantile(nearest[nearest > 0], FIRST)) / (2.0 * total)
-        return first, BEYOND * kernels.pairs.diameter(np.ascontiguousarray(self.rows.T)) / total
+        return first, END_MARGIN * kernels.pairs.diameter(np.ascontiguousarray(self.rows.T)) / total
 
     def _contract_edges(self, group: Ints, n_groups: int) -> None:
         merged = np.empty((self.rows.shape[1], n_groups * (n_groups - 1) // 2))
         kernels.pairs.merge_pairs(self.multipliers, self.mass, group, merged)
-        mass = np.bincount(group, self.mass, n_groups)
+        mass = mass_of(group, self.mass)
         low, high = np.triu_indices(n_groups, 1)
         self.multipliers = merged / (mass[low] * mass[high])
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
+from ravine.fusion._groups import components, group_mean
 from ravine.fusion._problem import Problem
 from ravine.matrix import Floats, Ints
 
@@ -85,21 +84,10 @@ class FusionTree:
         """Group of each point after the first fusions, numbered as their first points come, and the node of each."""
         n_nodes = self.n_points + n_fusions
         parent = np.repeat(self.n_points + np.arange(n_fusions), 2)
-        links = sparse.coo_array(
-            (np.ones(2 * n_fusions, dtype=np.int8), (self.children[:n_fusions].ravel(), parent)), (n_nodes, n_nodes)
-        )
-        group = renumber(connected_components(links, directed=False)[1])
+        group = components(self.children[:n_fusions].ravel(), parent, n_nodes)
         top = np.empty(group.max() + 1, dtype=np.int64)
         top[group] = np.arange(n_nodes)  # the last node of a group is the one that holds all of it
         return group[: self.n_points], top
-
-
-def renumber(labels: Ints) -> Ints:
-    """The same groups, numbered in the order in which they first come."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse]
 
 
 def follow(
@@ -158,17 +146,11 @@ def follow(
 
 def _outwards(problem: Problem, group: Ints) -> tuple[Ints, Ints]:
     """Points by group, in each of them from the middle outwards: the order in which they are said to fuse."""
-    n_groups = int(group.max()) + 1
-    mass = problem.mass[:, np.newaxis]
-    # Few groups have more than one point, and the others need no mean.
-    middle = np.zeros((n_groups, problem.rows.shape[1]))
-    np.add.at(middle, group, mass * problem.rows)
-    middle /= np.bincount(group, problem.mass, n_groups)[:, np.newaxis]
-    order = np.lexsort((((problem.rows - middle[group]) ** 2).sum(axis=1), group))
-    return order, np.searchsorted(group[order], np.arange(n_groups))
+    away = problem.rows - group_mean(problem.rows, problem.mass, group)[group]
+    order = np.lexsort(((away**2).sum(axis=1), group))
+    return order, np.searchsorted(group[order], np.arange(group.max() + 1))
 
 
-def lambda_grid(problem: Problem, n_lambdas: int) -> Floats:
+def lambda_grid(first: float, last: float, n_lambdas: int) -> Floats:
     """Values of λ, geometric, from where the first points fuse to where all have."""
-    first, last = problem.lambda_range()
     return np.geomspace(first, max(last, 2.0 * first), n_lambdas)

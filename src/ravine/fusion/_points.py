@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from ravine.fusion._problem import mass_of
+from ravine.fusion._groups import mass_of
 from ravine.matrix import Floats, Ints, fingerprint
 
 SEED = 0

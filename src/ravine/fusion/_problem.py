@@ -10,8 +10,7 @@ the problem stays the same but for a constant.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-import numpy as np
-
+from ravine.fusion._groups import group_mean, mass_of
 from ravine.matrix import Floats, Ints
 
 SHORT = 0.05
@@ -93,32 +92,8 @@ class Problem(ABC):
         """Make the points of each group, 0 to the largest, one point."""
         n_groups = int(group.max()) + 1
         self._contract_edges(group, n_groups)
-        mass = mass_of(group, self.mass, n_groups)
+        mass = mass_of(group, self.mass)
         rows = group_mean(self.rows, self.mass, group)
         centroids = group_mean(self.centroids, self.mass, group)
         self.constant += float(0.5 * self.mass @ ((self.rows - rows[group]) ** 2).sum(axis=1))
         self.rows, self.mass, self.centroids = rows, mass, centroids
-
-    def fuse_all(self) -> None:
-        """Put all centroids at the mean, where they are for λ = ∞."""
-        self.contract(np.zeros(len(self.mass), dtype=np.int64))
-
-
-def group_sum(values: Floats, group: Ints, n_groups: int) -> Floats:
-    """Sum of the rows of `values` in each group, always added in the same order."""
-    out = np.empty((n_groups, values.shape[1]))
-    for j in range(values.shape[1]):
-        out[:, j] = np.bincount(group, values[:, j], n_groups)
-    return out
-
-
-def group_mean(values: Floats, mass: Floats, group: Ints) -> Floats:
-    """Mean of the rows of `values` in each group."""
-    n_groups = int(group.max()) + 1
-    total = group_sum(mass[:, np.newaxis] * values, group, n_groups)
-    return total / mass_of(group, mass, n_groups)[:, np.newaxis]
-
-
-def mass_of(group: Ints, mass: Floats, n_groups: int = 0) -> Floats:
-    """Sum of the masses in each group."""
-    return np.asarray(np.bincount(group, mass, n_groups), dtype=np.float64)

@@ -24,7 +24,7 @@ START = 1e-3
 SAMPLE = 20
 """Edges for each point in the sample that estimates the objective for the adaptive step."""
 
-FIRST, ROUNDS, WINDOW, DOWN, UP, SLOW = 10.0, 8, 5, 0.7, 1.05, 1e-3
+FIRST_STEP, ROUNDS, WINDOW, DOWN, UP, SLOW = 10.0, 8, 5, 0.7, 1.05, 1e-3
 """Of the adaptive step: the first one; rounds in a sweep; how many of them the change of the objective is averaged
 over; factors of the step after a rise, and after a fall that is smaller than this share of the objective."""
 
@@ -58,7 +58,7 @@ class StochasticSplitting:
         degree = np.full(n_points, n_points - 1) if edges is None else np.bincount(ends, minlength=n_points)
         self._share = mass / degree
         self._done = 0
-        self._mu = (FIRST if adaptive else 1.0) / float(mass.mean())
+        self._mu = (FIRST_STEP if adaptive else 1.0) / float(mass.mean())
         self._sampled = self._sample_edges() if adaptive else None
         self._history: list[float] = []
 

@@ -10,7 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import NullFormatter
 
 from ravine.cluster import SumOfNorms
-from ravine.fusion import FusionTree, clusters_that_matter, least_size
+from ravine.fusion import FusionTree, clusters_that_matter
 from ravine.matrix import Floats, Ints
 from ravine.plot._common import FAINT, LEFT, LINE, PALE, RIGHT, new_axes
 from ravine.tree import _map
@@ -121,7 +121,7 @@ def fusions(model: SumOfNorms, *, ax: Axes | None = None) -> Axes:
     """
     path, mass = model._whole_path(), model._points.mass
     ax = new_axes(6.5, 3.4) if ax is None else ax
-    size = least_size(float(mass.sum())) if model.min_cluster_size == "auto" else float(model.min_cluster_size)
+    size = model._least_size()
     n_fusions = np.searchsorted(path.merge_lambdas, path.lambdas, side="right")
     _, number, changes, is_covered = clusters_that_matter(path, mass, size)
     ax.set(xscale="log", yscale="log", xlabel="λ", ylabel="number of groups", ylim=(0.8, 1.4 * path.n_points))

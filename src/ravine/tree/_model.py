@@ -14,8 +14,7 @@ def tree_of(model: Any) -> HyperplaneTree:
     check_is_fitted(model)
     if not hasattr(model, "tree_"):
         raise ValueError(
-            f"{type(model).__name__} has no tree of cuts, which this needs: its own methods in Python are predict, "
-            "labels_at and cut_to"
+            f"{type(model).__name__} has no tree of cuts, which this needs: use its own predict and pictures in Python"
         )
     tree: HyperplaneTree = model.tree_
     return tree
