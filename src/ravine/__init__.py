@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ravine import cluster, datasets, metrics, plot, report, stream, tree
-    from ravine.cluster import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SumOfNorms
+    from ravine.cluster import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SumOfNorms, SupportVectorClustering
     from ravine.persist import load, save
 
 __version__ = "0.1.0.dev0"
@@ -18,6 +18,7 @@ __all__ = [
     "IncrementalMDH",
     "NCutH",
     "SumOfNorms",
+    "SupportVectorClustering",
     "__version__",
     "cluster",
     "datasets",
@@ -31,7 +32,10 @@ __all__ = [
 ]
 
 _HOME = {
-    **dict.fromkeys(("HSDC", "IncrementalMDH", "MDH", "NCutH", "PDDP", "SPDC", "SumOfNorms"), "ravine.cluster"),
+    **dict.fromkeys(
+        ("HSDC", "IncrementalMDH", "MDH", "NCutH", "PDDP", "SPDC", "SumOfNorms", "SupportVectorClustering"),
+        "ravine.cluster",
+    ),
     **dict.fromkeys(("load", "save"), "ravine.persist"),
 }
 _MODULES = ("cluster", "datasets", "metrics", "plot", "report", "stream", "tree")

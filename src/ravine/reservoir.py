@@ -4,7 +4,7 @@ Every row draws a key, and the rows with the smallest keys are kept. So the samp
 broken into batches; and not on their order either, where the key is drawn from what a row contains.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +100,34 @@ def content_sample(X: Matrix, weights: Floats, size: int, seed: int, n_jobs: int
     if size < len(drawn):  # the keys fall as the numbers drawn rise
         rows = np.sort(np.argpartition(drawn, len(drawn) - size)[len(drawn) - size :])
     return rows, _log_exponential(drawn[rows])
+
+
+def visits(X: Floats, weights: Floats, seed: int, n_jobs: int | None = None) -> "Visits":
+    """Rows to be visited in epochs, each about as often as it has weight; the order depends on what they contain."""
+    bits = fingerprint(X, seed, n_jobs)
+    times = np.ceil(weights / weights.mean()).astype(np.int64)
+    row = np.repeat(np.arange(len(X)), times)
+    number = np.arange(len(row)) - np.repeat(np.cumsum(times) - times, times)
+    return Visits(row, weights / times * (len(row) / weights.sum()), mix(bits[row] + number.astype(np.uint64) * GOLDEN))
+
+
+class Visits(NamedTuple):
+    """Rows in any order, some of them several times, what a visit to each row weighs, and random bits of a visit."""
+
+    row: Ints
+    weight: Floats
+    bits: NDArray[np.uint64]
+
+    def in_epoch(self, number: int) -> Ints:
+        """The rows in a random order, another one for each number."""
+        salt = mix(np.array([number], dtype=np.uint64) * GOLDEN)
+        return self.row[np.argsort(mix(self.bits + salt), kind="stable")]
+
+
+def has_copies(X: Matrix, seed: int, n_jobs: int | None = None) -> bool:
+    """Whether a row stands more than once in the data."""
+    bits = np.sort(fingerprint(X, seed, n_jobs))
+    return bool((bits[1:] == bits[:-1]).any())
 
 
 def merge_copies(X: Matrix, weights: Floats, seed: int) -> tuple[Matrix, Floats]:

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ravine import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SumOfNorms
+from ravine import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SumOfNorms, SupportVectorClustering
 from ravine.datasets import make_blobs
 
 ESTIMATORS = [
@@ -36,7 +36,14 @@ ESTIMATORS = [
 STREAMS = [HSDC(), HSDC(inherit=True), SPDC()]
 """They take the rows in their order, one at a time, so that much of the contract is not theirs."""
 
-WITHOUT_TREE = [SumOfNorms(), SumOfNorms(n_clusters=3), SumOfNorms(n_clusters=3, weights="uniform", n_lambdas=50)]
+WITHOUT_TREE = [
+    SumOfNorms(),
+    SumOfNorms(n_clusters=3),
+    SumOfNorms(n_clusters=3, weights="uniform", n_lambdas=50),
+    SupportVectorClustering(),
+    SupportVectorClustering(n_clusters=3, budget=50),
+    SupportVectorClustering(solver="exact"),
+]
 """They give the same answers, but not from a tree of cuts, and take no sparse rows."""
 
 pytestmark = pytest.mark.filterwarnings("ignore:no cut was confirmed")
@@ -309,8 +316,9 @@ def test_degenerate_rows_give_finite_attributes(model, X):
     fitted = clone(model).fit(X)
     assert 1 <= fitted.n_clusters_ <= len(X)
     assert_array_equal(fitted.predict(X), fitted.labels_)
-    learned = fitted.tree_.to_dict() if hasattr(fitted, "tree_") else {"centroids": fitted.centroids_}
-    for name, array in learned.items():
+    names = ("centroids_", "support_vectors_", "dual_coef_", "equilibria_")
+    learned = {name: getattr(fitted, name) for name in names if hasattr(fitted, name)}
+    for name, array in (learned or fitted.tree_.to_dict()).items():
         assert np.isfinite(array).all(), name
 
 

@@ -3,11 +3,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from tests import naive
 
-from ravine.fusion import renumber
 from ravine.fusion._answer import answer_by_random_steps, answer_for_graph, answer_for_pairs
+from ravine.fusion._edges import Edges
 from ravine.fusion._graph import GraphProblem
-from ravine.fusion._neighbours import Edges
 from ravine.fusion._path import follow, lambda_grid
+from ravine.neighbours import renumber
 
 SMALL = 700
 """Most of n d² for the interior-point method; for larger problems the dual bound proves the reference."""

@@ -4,8 +4,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_moons
 from tests import naive
 
-from ravine.fusion import ConvexProblem, Points, Settings, renumber
+from ravine.fusion import ConvexProblem, Points, Settings
 from ravine.fusion._graph import GraphProblem
+from ravine.neighbours import renumber
 
 X, _ = make_moons(80, noise=0.08, random_state=1)
 DUAL = Settings("dual", 1e-6, 20_000, 1e-3, False, 0)

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests import naive
 from tests.strategies import seeds
 
-from ravine.fusion import renumber
+from ravine.fusion._edges import Edges, gaussian_weights
 from ravine.fusion._graph import GraphProblem, _solve_laplacian
-from ravine.fusion._neighbours import Edges, gaussian_weights, neighbour_graph
+from ravine.neighbours import neighbour_graph, renumber
 
 
 def random_problem(n, d, seed, n_neighbors=4):

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests import naive
 from tests.strategies import seeds
 
-from ravine.fusion import renumber
 from ravine.fusion._pairs import PairsProblem
+from ravine.neighbours import renumber
 
 
 def random_problem(n, d, seed):

@@ -7,12 +7,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import is_valid_linkage
 from sklearn.datasets import make_moons
 
-from ravine.fusion import FusionTree, renumber
+from ravine.fusion import FusionTree
 from ravine.fusion._answer import answer_for_pairs
+from ravine.fusion._edges import Edges, gaussian_weights
 from ravine.fusion._graph import GraphProblem
-from ravine.fusion._neighbours import Edges, gaussian_weights, neighbour_graph
 from ravine.fusion._pairs import PairsProblem
 from ravine.fusion._path import follow, lambda_grid
+from ravine.neighbours import neighbour_graph
 
 X, _ = make_moons(90, noise=0.08, random_state=0)
 MASS = np.random.default_rng(0).uniform(0.5, 2, 90)
@@ -146,10 +147,6 @@ def test_groups_after_some_fusions_have_the_node_that_holds_them():
         assert_array_equal(ours[0], group)
         assert_array_equal(ours[1], top)
     assert [tree.n_fusions_at(lam) for lam in (0.5, 1.0, 1.9, 2.0, 9.0)] == [0, 2, 2, 3, 4]
-
-
-def test_renumbered_groups_come_in_order():
-    assert_array_equal(renumber(np.array([7, 2, 7, 0, 2])), [0, 1, 0, 2, 1])
 
 
 def test_path_is_read_back_from_its_fields():

@@ -6,9 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests import naive
 from tests.strategies import seeds
 
-from ravine.fusion._neighbours import Edges, neighbour_graph
+from ravine.fusion._edges import Edges
 from ravine.fusion._pairs import PairsProblem
 from ravine.fusion._stochastic import StochasticSplitting, bound_of_pairs
+from ravine.neighbours import neighbour_graph
 
 
 def random_problem(n, d, seed):

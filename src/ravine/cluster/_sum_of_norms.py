@@ -35,9 +35,9 @@ from ravine.fusion import (
     choose,
     gaussian_weights,
     least_size,
-    renumber,
 )
 from ravine.matrix import Floats, Ints
+from ravine.neighbours import renumber
 
 MAX_STEPS, MIN_SWEEPS, RANDOM_STEPS = 5000, 256, 10**7
 """Where no number is given: steps on the dual; sweeps of random steps, or more if they are fewer steps than these."""

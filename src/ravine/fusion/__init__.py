@@ -3,8 +3,7 @@
 from ravine.fusion._certificate import Certificate
 from ravine.fusion._choice import Choice, choose, clusters_that_matter, least_size
 from ravine.fusion._convex import ConvexProblem, Settings
-from ravine.fusion._groups import renumber
-from ravine.fusion._neighbours import gaussian_weights
+from ravine.fusion._edges import gaussian_weights
 from ravine.fusion._path import FusionTree
 from ravine.fusion._points import Points
 
@@ -19,5 +18,4 @@ __all__ = [
     "clusters_that_matter",
     "gaussian_weights",
     "least_size",
-    "renumber",
 ]

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ravine import kernels
+from ravine.fusion._edges import Edges
 from ravine.fusion._graph import GraphProblem
-from ravine.fusion._groups import components, group_mean
-from ravine.fusion._neighbours import Edges
+from ravine.fusion._groups import group_mean
 from ravine.fusion._pairs import PairsProblem, objective_of_pairs
 from ravine.fusion._problem import Solution
 from ravine.fusion._stochastic import StochasticSplitting, bound_of_pairs
 from ravine.matrix import Floats, Ints
+from ravine.neighbours import components
 
 FINER = 0.1
 """Groups are solved to this share of the tolerance, so that the bound on the whole graph is what decides."""

@@ -9,13 +9,14 @@ import numpy as np
 
 from ravine.fusion._answer import Answer, answer_by_random_steps, answer_for_graph, answer_for_pairs
 from ravine.fusion._certificate import Certificate, certify
+from ravine.fusion._edges import Edges, gaussian_weights
 from ravine.fusion._graph import GraphProblem
-from ravine.fusion._neighbours import Edges, gaussian_weights, neighbour_graph
 from ravine.fusion._pairs import PairsProblem
 from ravine.fusion._path import FusionTree, follow, lambda_grid
 from ravine.fusion._points import Points
 from ravine.fusion._problem import Problem, Solution
 from ravine.matrix import Ints
+from ravine.neighbours import neighbour_graph
 
 MAX_ROUNDS = 100
 """Rounds of multipliers on a graph, each of them many steps."""

@@ -5,10 +5,11 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from ravine import kernels
-from ravine.fusion._groups import components, group_sum, mass_of
-from ravine.fusion._neighbours import Edges
+from ravine.fusion._edges import Edges
+from ravine.fusion._groups import group_sum, mass_of
 from ravine.fusion._problem import FIRST, INSIDE, SHORT, Problem, Solution
 from ravine.matrix import Bools, Floats, Ints
+from ravine.neighbours import components
 
 STEP = 0.3
 """First ℓ of the multipliers, in mean lengths of an edge."""

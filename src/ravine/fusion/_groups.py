@@ -1,24 +1,8 @@
-"""Groups of points: found as the components of a graph, numbered, and added up."""
+"""Sums and means of groups of points."""
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from ravine.matrix import Floats, Ints
-
-
-def components(a: Ints, b: Ints, n_points: int) -> Ints:
-    """Group of each point: the edges (a, b) join the points of a group. Numbered as their first points come."""
-    links = sparse.coo_array((np.ones(len(a), dtype=np.int8), (a, b)), (n_points, n_points))
-    return renumber(connected_components(links, directed=False)[1])
-
-
-def renumber(labels: Ints) -> Ints:
-    """The same groups, numbered in the order in which they first come."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse]
 
 
 def mass_of(group: Ints, mass: Floats, n_groups: int = 0) -> Floats:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ravine.fusion._groups import components, group_mean
+from ravine.fusion._groups import group_mean
 from ravine.fusion._problem import Problem
 from ravine.matrix import Floats, Ints
+from ravine.neighbours import components
 
 
 @dataclass(frozen=True)

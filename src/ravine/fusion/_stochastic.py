@@ -8,7 +8,7 @@ end has in each of its edges, c = s + 1/μ and y = (u/μ + s x)/c, the two ends 
 import numpy as np
 
 from ravine import kernels
-from ravine.fusion._neighbours import Edges
+from ravine.fusion._edges import Edges
 from ravine.fusion._pairs import dual_value, next_momentum, objective_of_pairs
 from ravine.matrix import Floats
 

@@ -9,20 +9,20 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ravine.kernels import bfgs, density, fusion, intervals, ncut, online, pairs, penalty, rows, stream
+    from ravine.kernels import bfgs, density, fusion, intervals, ncut, online, pairs, penalty, rows, stream, support
 
 __all__ = [
     "bfgs",
     "density",
     "fusion",
     "intervals",
-    "multigrid",
     "ncut",
     "online",
     "pairs",
     "penalty",
     "rows",
     "stream",
+    "support",
 ]
 
 

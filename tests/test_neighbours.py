@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests import naive
 from tests.strategies import seeds
 
-from ravine.fusion import _neighbours
-from ravine.fusion._neighbours import LEAST_WEIGHT, gaussian_weights, neighbour_graph
+from ravine import neighbours
+from ravine.neighbours import neighbour_graph, renumber
 
 
 def blobs(n_blobs, n_rows, d, seed):
@@ -43,7 +43,7 @@ def test_graph_has_the_nearest_neighbours_and_the_spanning_tree_of_its_component
 
 @pytest.mark.parametrize("few", [0, 1, 4])
 def test_components_too_large_for_a_search_among_all_rows_are_joined_the_same(few, monkeypatch):
-    monkeypatch.setattr(_neighbours, "FEW", few)
+    monkeypatch.setattr(neighbours, "FEW", few)
     for seed in range(10):
         assert_is_the_neighbour_graph(blobs(6, 40, 2, seed), 2)
 
@@ -65,6 +65,5 @@ def test_graph_does_not_depend_on_the_number_of_threads(rng):
         assert_array_equal(one, two)
 
 
-def test_weights_fall_with_the_square_of_the_length_but_not_to_nought():
-    weights = gaussian_weights(np.array([0.0, 2.0, 4.0, 1e9]), 2.0, 1.5)
-    assert_allclose(weights, [1.0, np.exp(-1.5), np.exp(-6.0), LEAST_WEIGHT])
+def test_renumbered_groups_come_in_order():
+    assert_array_equal(renumber(np.array([7, 2, 7, 0, 2])), [0, 1, 0, 2, 1])

@@ -1,26 +1,14 @@
-"""The graph of nearest neighbours, connected, with Gaussian weights."""
-
-from typing import NamedTuple
+"""The graph of nearest neighbours, connected; and the components of a graph."""
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
-from ravine.fusion._groups import components
 from ravine.matrix import Bools, Floats, Ints
-
-LEAST_WEIGHT = 1e-6
-"""Of any edge: far components still fuse, at a λ that numbers can hold."""
 
 FEW = 1000
 """Components with at most so many rows look for their nearest neighbour outside among all rows."""
-
-
-class Edges(NamedTuple):
-    """Edges (a, b), a < b, sorted, and their weights."""
-
-    a: Ints
-    b: Ints
-    weight: Floats
 
 
 def neighbour_graph(rows: Floats, n_neighbors: int, n_jobs: int | None = None) -> tuple[Ints, Ints, Floats]:
@@ -45,9 +33,18 @@ def neighbour_graph(rows: Floats, n_neighbors: int, n_jobs: int | None = None) -
         pairs = np.union1d(pairs, _ordered(exits[:, 0], exits[:, 1], n_rows))
 
 
-def gaussian_weights(length: Floats, unit: float, scale: float) -> Floats:
-    """exp(-scale · (length / unit)²), but not less than a small number."""
-    return np.maximum(np.exp(-scale * (length / unit) ** 2), LEAST_WEIGHT)
+def components(a: Ints, b: Ints, n_points: int) -> Ints:
+    """Group of each point: the edges (a, b) join the points of a group. Numbered as their first points come."""
+    links = sparse.coo_array((np.ones(len(a), dtype=np.int8), (a, b)), (n_points, n_points))
+    return renumber(connected_components(links, directed=False)[1])
+
+
+def renumber(labels: Ints) -> Ints:
+    """The same groups, numbered in the order in which they first come."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse]
 
 
 def _ordered(a: Ints, b: Ints, n_rows: int) -> Ints:

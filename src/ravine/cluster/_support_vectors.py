@@ -1,0 +1,699 @@
+"""Support vector clustering on a budget (Pham, Le and Dang): the hills of a function that encloses the rows.
+
+One step of learning costs O(budget · columns), one pass O(rows · budget · columns). The width of the kernel, the
+trade-off and the level above which hills are told apart are chosen on a sample of at most `SAMPLE` rows; other rows
+have the cluster of the nearest one of these.
+"""
+
+import warnings
+from collections.abc import Callable
+from copy import copy, deepcopy
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.callback import with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ravine.blocks import count_threads
+from ravine.cluster._base import Clusterer
+from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
+from ravine.matrix import LARGEST, Bools, Floats, Ints
+from ravine.reservoir import Reservoir, arrival_keys, content_sample, has_copies, merge_copies, visits
+from ravine.support import (
+    Choice,
+    Hills,
+    Learner,
+    Nearest,
+    Sample,
+    Strip,
+    Surface,
+    choose,
+    least_size,
+    levels_below,
+    objective,
+    solve_exactly,
+)
+
+SAMPLE = 2000
+"""Rows on which parameters are chosen and hills are told apart."""
+
+STEPS, EPOCHS, SWEEPS = 10_000, 20, 1000
+"""Where no number is given: so many epochs, or more if they are fewer steps than these; sweeps of the exact solver."""
+
+MIN_STRENGTH = 1.0
+"""Below this the clusters found are those of data without any, see docs/decisions/support-vectors.md."""
+
+ALIKE = 0.9
+"""Least agreement of the clusters on a budget with those of the exact solution."""
+
+STRATEGIES = {"removal": 0, "nearest": 1, "random": 2}
+"""Numbers of the strategies in `ravine.kernels.support`."""
+
+NUMBERS: dict[str, Any] = {
+    "C": float,
+    "level": float,
+    "offset": float,
+    "strength": float,
+    "objective": float,
+    "gap": float,
+    "n_iter": int,
+}
+"""What a file keeps of a result beside its arrays, and their types."""
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What was learned, and the clusters in it."""
+
+    surface: Surface
+    hills: Nearest
+    C: float
+    offset: float
+    strength: float
+    objective: float
+    gap: float
+    n_iter: int
+
+
+def _learns_online(model: "SupportVectorClustering") -> bool:
+    if model.solver == "exact":
+        raise AttributeError("solver='exact' needs all rows at once: use fit, or solver='budgeted'")
+    return True
+
+
+class SupportVectorClustering(Clusterer):
+    """Clusters of any shape: the hills of a function that encloses the rows, and outliers beyond its boundary.
+
+    The function is a sum of Gaussian kernels, w(x) = Σ cᵢ exp(-γ ‖x - vᵢ‖²), learned by stochastic gradient descent so
+    that w is 1 or more on most rows and small where there are none (Pham, Le and Dang, *Scalable support vector
+    clustering using budget*). It has `budget` vectors v at most. Clusters are the connected pieces of the region where
+    w is above a level.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        Number of clusters. By default the number whose clusters stay the same most widely as γ and the level change.
+    gamma : float or "auto", default="auto"
+        γ, the inverse of the squared width of the kernel. "auto" chooses it with C and the level, on a sample.
+    C : float or "auto", default="auto"
+        Weight of the rows against the norm of w. "auto" is 1, 2 or 4 over the mean of the kernel.
+    budget : int or None, default=1000
+        Most vectors; None for as many as come.
+    maintenance : {"nearest", "random", "removal"}, default="nearest"
+        What happens to the vector with the smallest coefficient where there is one too many: it is projected on the
+        `k` nearest vectors, on `k` random ones, or forgotten.
+    k : int, default=5
+        Vectors that it is projected on.
+    solver : {"budgeted", "exact"}, default="budgeted"
+        Stochastic steps; or the optimum by coordinate descent on the dual, for some thousands of rows.
+    assignment : {"hills", "paper"}, default="hills"
+        "paper" is Algorithm 3 of the paper, for the γ and C given or chosen: rows near the boundary w = 1 climb to
+        equilibria, and straight lines between these decide which of them belong together.
+    epsilon : float, default=0.1
+        With "paper": how near to 1 w must be for a row to be near the boundary.
+    contamination : float, default=0.02
+        Share of the rows that may be outliers, at most.
+    outliers : {"assign", "label"}, default="assign"
+        Whether outliers belong to a cluster, or have the label -1.
+    min_cluster_size : int or "auto", default="auto"
+        Rows that a cluster has at least; "auto" is half the square root of their number, and from 5 to 2 %.
+    max_iter : int, optional
+        Epochs of stochastic steps or sweeps of the exact solver, at most. By default 20 epochs, or 10,000 steps if
+        these are more, and 1,000 sweeps.
+    tol : float, default=1e-3
+        Learning ends where an epoch betters the objective by less than this share of it; the exact solver where the
+        relative duality gap is below it.
+    random_state : int, RandomState instance or None, default=0
+        Decides on the sample, the order of the steps and the random vectors.
+    n_jobs : int, optional
+        Threads; -1 for all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_rows,)
+        Cluster of each row of `fit`; the largest is 0.
+    n_clusters_ : int
+        Number of clusters.
+    outlier_ : ndarray of shape (n_rows,)
+        Whether each row of `fit` is an outlier: `decision_function` is below 0.
+    support_vectors_ : ndarray of shape (n_vectors, n_features)
+        The vectors v.
+    dual_coef_ : ndarray of shape (n_vectors,)
+        Their coefficients c, none negative.
+    equilibria_ : ndarray of shape (n_equilibria, n_features)
+        The points to which w leads up from the vectors, the highest first.
+    gamma_, C_ : float
+        As given, or as chosen.
+    level_ : float
+        Value of w above which clusters are apart.
+    offset_ : float
+        Value of w at the boundary for outliers: 1, or less if more than `contamination` would be outside.
+    strength_ : float
+        How widely, in cells of the grid of γ and level, the clusters stay the same, each cell counted by the depth of
+        the valley between them. 0 where there is one cluster. Data without clusters have 3 or less, mostly.
+    objective_ : float
+        Value of the problem, on the sample.
+    gap_ : float
+        Relative duality gap of the exact solver, NaN without it.
+    n_iter_ : int
+        Epochs, or sweeps.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where X had names that are strings.
+
+    Examples
+    --------
+    >>> from ravine import SupportVectorClustering
+    >>> from ravine.datasets import make_moons
+    >>> X, y = make_moons(300, noise=0.05, random_state=0)
+    >>> model = SupportVectorClustering().fit(X)
+    >>> model.n_clusters_
+    2
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "budget": [Interval(Integral, 1, None, closed="left"), None],
+        "maintenance": [StrOptions(set(STRATEGIES))],
+        "k": [Interval(Integral, 1, None, closed="left")],
+        "solver": [StrOptions({"budgeted", "exact"})],
+        "assignment": [StrOptions({"hills", "paper"})],
+        "epsilon": [Interval(Real, 0, None, closed="left")],
+        "contamination": [Interval(Real, 0, 1, closed="left")],
+        "outliers": [StrOptions({"assign", "label"})],
+        "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+    _accept_sparse: ClassVar[str | bool] = False
+    _dtypes: ClassVar[list[Any]] = [np.float64]
+
+    labels_: Ints
+    outlier_: Bools
+    _settled: _Result | None
+    _stream: "_Stream | None"
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        gamma: float | Literal["auto"] = "auto",
+        C: float | Literal["auto"] = "auto",
+        budget: int | None = 1000,
+        maintenance: Literal["nearest", "random", "removal"] = "nearest",
+        k: int = 5,
+        solver: Literal["budgeted", "exact"] = "budgeted",
+        assignment: Literal["hills", "paper"] = "hills",
+        epsilon: float = 0.1,
+        contamination: float = 0.02,
+        outliers: Literal["assign", "label"] = "assign",
+        min_cluster_size: int | Literal["auto"] = "auto",
+        max_iter: int | None = None,
+        tol: float = 1e-3,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.gamma = gamma
+        self.C = C
+        self.budget = budget
+        self.maintenance = maintenance
+        self.k = k
+        self.solver = solver
+        self.assignment = assignment
+        self.epsilon = epsilon
+        self.contamination = contamination
+        self.outliers = outliers
+        self.min_cluster_size = min_cluster_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from rows that are all at hand. The order of the rows has no say.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_rows,), optional
+            A row of weight 2 counts as two rows.
+        """
+        rows = self._validate(X, reset=True, order="C")
+        self._check_magnitude(rows)
+        weights = self._check_weights(sample_weight, rows)
+        has_weight = weights > 0
+        learned, mass = (rows, weights) if has_weight.all() else (rows[has_weight], weights[has_weight])
+        if self.n_clusters is not None and self.n_clusters > len(learned):
+            raise ValueError(f"n_samples={len(learned)} is fewer than n_clusters={self.n_clusters}: ask for fewer")
+        with self._progress(rows, "epoch", self._max_iter(len(learned))) as on_epoch:
+            self._stream = _Stream(self._draw_seed())
+            self._stream.read(learned, mass, self.n_jobs)
+            sample = self._stream.sample(self.n_jobs)
+            least = self._least_share(float(mass.sum()))
+            choice = self._choose(sample, least)
+            learn = self._solve_exactly if self.solver == "exact" else self._learn
+            result = learn(learned, mass, sample, choice, on_epoch)
+            self._settled = self._with_hills(result, sample, learned, least, choice)
+            self._nearest = self._settled.hills.find(rows, self.n_jobs)
+            self.outlier_ = self._settled.surface.heights(rows, self.n_jobs) < self._settled.offset
+            self._label_rows()
+        return self
+
+    @available_if(_learns_online)
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from the next rows of a stream; how it is broken into batches has no say.
+
+        What is "auto" of γ and C is chosen on the first 2,000 rows and stays. Clusters are found anew, when they are
+        asked for, on a sample of all rows so far.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_rows,), optional
+            The step of a row is as many times longer.
+        """
+        stream = getattr(self, "_stream", None)
+        if stream is None and self.__sklearn_is_fitted__():
+            raise ValueError(
+                "this model was saved without its sample of rows and cannot go on learning: save it with resume=True, "
+                "or start anew with fit"
+            )
+        first = stream is None
+        rows = self._validate(X, reset=first, order="C")
+        self._check_magnitude(rows)
+        weights = self._check_weights(sample_weight, rows, allow_all_zero=not first)
+        if stream is None:
+            self._stream = stream = _Stream(self._draw_seed())
+        has_weight = weights > 0
+        stream.learn(rows[has_weight], weights[has_weight], self._begin)
+        self._settled = None
+        for name in ("labels_", "outlier_", "_nearest"):
+            if hasattr(self, name):
+                delattr(self, name)
+        return self
+
+    def predict(self, X: ArrayLike) -> Ints:
+        """Cluster of each row: that of the nearest row of the sample; rows of `fit` have their label again.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+            -1 for outliers with ``outliers="label"``.
+        """
+        check_is_fitted(self)
+        rows = self._validate(X, reset=False, order="C")
+        labels = self._result.hills.predict(rows, self.n_jobs)
+        if self.outliers == "label":
+            labels[self._heights(rows) < self._result.offset] = -1
+        return labels
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """How far above the boundary w is at each row, below 0 for outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        height : ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        return self._heights(self._validate(X, reset=False, order="C")) - self._result.offset
+
+    def cut_to(self, n_clusters: int) -> Self:
+        """This model with so many clusters from the same surface, fitted; itself it stays as it is."""
+        check_is_fitted(self)
+        if self._stream is None:
+            raise ValueError("this model was saved without its sample of rows: save it with resume=True")
+        if self.assignment == "paper":
+            raise ValueError("assignment='paper' has one answer: fit with assignment='hills'")
+        result, sample = self._result, self._stream.sample(self.n_jobs)
+        hills = Hills.with_number(result.surface, sample, self._least_share(self._stream.weight), n_clusters)
+        model = copy(self)
+        model._stream = deepcopy(self._stream)  # they may go on learning, each for itself
+        model._settled = _Result(**{**vars(result), "hills": hills})
+        if hasattr(self, "_nearest"):
+            model._label_rows()
+        return model
+
+    @property
+    def n_clusters_(self) -> int:
+        """Number of clusters."""
+        return self._result.hills.n_clusters
+
+    @property
+    def support_vectors_(self) -> Floats:
+        """The vectors of the function."""
+        return self._result.surface.vectors
+
+    @property
+    def dual_coef_(self) -> Floats:
+        """The coefficients of the vectors."""
+        return self._result.surface.coefficients
+
+    @property
+    def equilibria_(self) -> Floats:
+        """The points to which the function leads up from the vectors, the highest first."""
+        return self._result.surface.equilibria(self.support_vectors_, self.n_jobs)[0]
+
+    @property
+    def gamma_(self) -> float:
+        """Inverse of the squared width of the kernel."""
+        return self._result.surface.gamma
+
+    @property
+    def C_(self) -> float:  # noqa: N802 — after the parameter
+        """Weight of the rows against the norm of the function."""
+        return self._result.C
+
+    @property
+    def level_(self) -> float:
+        """Value of the function above which clusters are apart."""
+        return self._result.hills.level
+
+    @property
+    def offset_(self) -> float:
+        """Value of the function at the boundary for outliers."""
+        return self._result.offset
+
+    @property
+    def strength_(self) -> float:
+        """How widely the clusters stay the same as γ and the level change."""
+        return self._result.strength
+
+    @property
+    def objective_(self) -> float:
+        """Value of the problem, on the sample."""
+        return self._result.objective
+
+    @property
+    def gap_(self) -> float:
+        """Relative duality gap, NaN if not solved exactly."""
+        return self._result.gap
+
+    @property
+    def n_iter_(self) -> int:
+        """Epochs, or sweeps of the exact solver."""
+        return self._result.n_iter
+
+    def __sklearn_is_fitted__(self) -> bool:
+        if getattr(self, "_settled", None) is not None:
+            return True
+        stream = getattr(self, "_stream", None)
+        return stream is not None and stream.n_rows > 0
+
+    # From rows to a surface
+
+    def _choose(self, sample: Sample, least: float) -> Choice:
+        gamma = None if self.gamma == "auto" else float(self.gamma)
+        C = None if self.C == "auto" else float(self.C)
+        choice = choose(sample, least, gamma, C, self.n_clusters)
+        if gamma is None and self.n_clusters is None and choice.strength < MIN_STRENGTH:
+            return Choice(choice.gamma, choice.C, None, 0.0)
+        return choice
+
+    def _learn(
+        self, X: Floats, weights: Floats, sample: Sample, choice: Choice, on_epoch: Callable[[], bool]
+    ) -> _Result:
+        """Epochs of stochastic steps, until the objective on the sample gets no better."""
+        assert self._stream is not None
+        if has_copies(X, self._stream.seed, self.n_jobs):
+            X, weights = merge_copies(X, weights, self._stream.seed)
+        visited = visits(X, weights, self._stream.seed, self.n_jobs)
+        self._stream.learner = learner = self._new_learner(X.shape[1], choice)
+        last = np.inf
+        for epoch in range(1, self._max_iter(len(X)) + 1):
+            learner.learn(X, visited.in_epoch(epoch), visited.weight)
+            surface = learner.surface
+            value = objective(surface, choice.C, surface.heights(sample.rows, self.n_jobs), sample.share)
+            if on_epoch() or last - value <= self.tol * value:
+                break
+            last = value
+        return self._unsettled(surface, choice, value, np.nan, epoch)
+
+    def _solve_exactly(
+        self, X: Floats, weights: Floats, sample: Sample, choice: Choice, on_sweep: Callable[[], bool]
+    ) -> _Result:
+        assert self._stream is not None
+        rows, mass = merge_copies(X, weights, self._stream.seed)
+        surface, gap, n_iter = solve_exactly(rows, mass, choice.gamma, choice.C, self.tol, self._max_iter(len(X)))
+        on_sweep()
+        if gap > self.tol:
+            self._warn(f"the relative duality gap is {gap:.2g} and not tol={self.tol:.2g}: raise max_iter or tol")
+        value = objective(surface, choice.C, surface.heights(sample.rows, self.n_jobs), sample.share)
+        return self._unsettled(surface, choice, value, gap, n_iter)
+
+    def _begin(self, stream: "_Stream") -> None:
+        """Choose what is to be chosen, and take the first steps of a stream."""
+        choice = self._choose(stream.sample(self.n_jobs), self._least_share(stream.weight))
+        rows, weights = stream.reservoir.sample()
+        stream.learner = self._new_learner(rows.shape[1], choice)
+        stream.learner.learn(rows, np.arange(len(rows)), weights)
+
+    def _new_learner(self, n_features: int, choice: Choice) -> Learner:
+        assert self._stream is not None
+        strategy = STRATEGIES[self.maintenance]
+        return Learner(n_features, choice.gamma, choice.C, self.budget, strategy, self.k, self._stream.seed)
+
+    def _max_iter(self, n_rows: int) -> int:
+        if self.max_iter is not None:
+            return self.max_iter
+        return SWEEPS if self.solver == "exact" else max(EPOCHS, STEPS // n_rows)
+
+    def _least_share(self, total: float) -> float:
+        """Share of the rows that a cluster has at least."""
+        if self.min_cluster_size != "auto":
+            return self.min_cluster_size / total
+        assert self._stream is not None
+        _, weights = self._stream.reservoir.sample()
+        n_rows = max(float(weights.sum()), float(len(weights)))
+        return least_size(n_rows) / n_rows
+
+    # From a surface to clusters
+
+    @property
+    def _result(self) -> _Result:
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit or partial_fit")
+        if self._settled is None:
+            assert self._stream is not None
+            stream, sample = self._stream, self._stream.sample(self.n_jobs)
+            least = self._least_share(stream.weight)
+            rows, weights = stream.reservoir.sample()
+            if stream.learner is None:
+                choice = self._choose(sample, least)
+                result = self._learn(rows, weights, sample, choice, lambda: False)
+                stream.learner = None
+            else:
+                learner = stream.learner
+                choice = choose(sample, least, learner.gamma, learner.C, self.n_clusters)
+                surface = learner.surface
+                value = objective(surface, learner.C, surface.heights(sample.rows, self.n_jobs), sample.share)
+                result = self._unsettled(surface, choice, value, np.nan, 1)
+            self._settled = self._with_hills(result, sample, rows, least, choice)
+        return self._settled
+
+    def _unsettled(self, surface: Surface, choice: Choice, value: float, gap: float, n_iter: int) -> _Result:
+        nothing = Nearest(np.empty((0, 0)), np.empty(0, dtype=np.int64), np.nan)
+        return _Result(surface, nothing, choice.C, np.nan, choice.strength, value, gap, n_iter)
+
+    def _with_hills(self, result: _Result, sample: Sample, rows: Floats, least: float, choice: Choice) -> _Result:
+        surface = result.surface
+        at_rows = surface.heights(sample.rows, self.n_jobs)
+        if self.C != "auto" and at_rows.max() < 1.0:
+            self._warn(
+                f"with C={self.C:g} no row is inside, w is {at_rows.max():.2g} at most and the boundary is at 1: the "
+                "region is taken at a lower level; a larger C, or a smaller gamma, changes that"
+            )
+        offset = min(1.0, float(levels_below(at_rows, sample.share, np.array([self.contamination]))[0]))
+        hills: Nearest
+        if self.assignment == "paper":
+            hills = Strip.of(surface, rows, self.epsilon, self.n_jobs)
+        else:
+            hills, alike = Hills.of(surface, sample, least, choice.labels)
+            if alike < ALIKE:
+                self._warn(
+                    f"the clusters found with budget={self.budget} agree with those that the exact solution has in a "
+                    f"sample to {alike:.2f} only (adjusted Rand index): raise budget or max_iter"
+                )
+        if self.n_clusters is not None and hills.n_clusters != self.n_clusters:
+            self._warn(
+                f"found {hills.n_clusters} of the {self.n_clusters} clusters asked for: no gamma and level has so many"
+            )
+        return _Result(**{**vars(result), "hills": hills, "offset": offset})
+
+    def _heights(self, rows: Floats) -> Floats:
+        return self._result.surface.heights(rows, self.n_jobs)
+
+    def _label_rows(self) -> None:
+        self.labels_ = self._result.hills.labels[self._nearest]
+        if self.outliers == "label":
+            self.labels_[self.outlier_] = -1
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(text, ConvergenceWarning, stacklevel=6)  # past the decorators of fit: the user's line
+
+    # To a file and back
+
+    def _state(self, resume: bool) -> dict[str, Any]:
+        result = self._result
+        rows = {"nearest": self._nearest, "outlier": self.outlier_} if resume and hasattr(self, "_nearest") else None
+        return {
+            "vectors": result.surface.vectors,
+            "coefficients": result.surface.coefficients,
+            "gamma": result.surface.gamma,
+            "hill_rows": result.hills.rows,
+            "hill_labels": result.hills.labels,
+            "numbers": {name: getattr(result.hills if name == "level" else result, name) for name in NUMBERS},
+            "rows": rows,
+            "stream": self._stream.state() if resume and self._stream is not None else None,
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        names = ("vectors", "coefficients", "gamma", "hill_rows", "hill_labels", "numbers", "rows", "stream")
+        vectors, coefficients, gamma, hill_rows, labels, numbers, rows, stream = saved_fields(state, *names)
+        count_threads(self.n_jobs)  # refuses what is no number of threads
+        n_columns = self.n_features_in_
+        n_vectors = len(_saved_rows(vectors, "vectors", n_columns))
+        saved_floats(coefficients, "coefficients", (n_vectors,), least=0.0)
+        if not coefficients.any():
+            raise ValueError("field 'coefficients' has no entry above 0")
+        if type(gamma) is not float or not 0 < gamma < np.inf:
+            raise ValueError(f"field 'gamma' is {gamma!r}")
+        for name, value in zip(NUMBERS, saved_fields(numbers, *NUMBERS), strict=True):
+            if type(value) is not NUMBERS[name] or not (value >= 0 or (name == "gap" and np.isnan(value))):
+                raise ValueError(f"field {name!r} is {value!r}")
+        n_hill_rows = len(_saved_rows(hill_rows, "hill_rows", n_columns))
+        labels = saved_ints(labels, "hill_labels", n_hill_rows, 0, n_hill_rows - 1)
+        if len(np.unique(labels)) != labels.max() + 1:
+            raise ValueError("field 'hill_labels' leaves out a cluster")
+        parts = dict(numbers)
+        hills = Nearest(hill_rows, labels, parts.pop("level"))
+        self._settled = _Result(surface=Surface(vectors, coefficients, gamma), hills=hills, **parts)
+        self._stream = None if stream is None else self._restored_stream(stream)
+        if rows is not None:
+            nearest, outlier = saved_fields(rows, "nearest", "outlier")
+            self._nearest = saved_ints(nearest, "nearest", None, 0, n_hill_rows - 1)
+            if not isinstance(outlier, np.ndarray) or outlier.dtype != np.bool_ or outlier.shape != nearest.shape:
+                raise ValueError("field 'outlier' is not true or false for each row")
+            self.outlier_ = outlier
+            self._label_rows()
+
+    def _restored_stream(self, state: dict[str, Any]) -> "_Stream":
+        seed, n_rows, weight, sample, learned = saved_fields(state, "seed", "n_rows", "weight", "sample", "learner")
+        if type(seed) is not int or not 0 <= seed <= np.iinfo(np.int32).max:
+            raise ValueError("field 'seed' is not an integer of 31 bits")
+        if type(n_rows) is not int or not 0 < n_rows < 1 << 62:
+            raise ValueError("field 'n_rows' is not a number of rows")
+        if type(weight) is not float or not 0 < weight < np.inf:
+            raise ValueError("field 'weight' is not a positive number")
+        keys, rows, weights = saved_fields(sample, "keys", "rows", "weights")
+        n_kept = len(_saved_rows(rows, "rows", self.n_features_in_))
+        saved_floats(weights, "weights", (n_kept,), least=np.finfo(np.float64).tiny)
+        if not isinstance(keys, np.ndarray) or keys.dtype != np.float64 or keys.shape != (n_kept,) or n_kept > n_rows:
+            raise ValueError("field 'keys' is not a number for each row, or there are more than there were")
+        if not weights.sum() < np.inf:
+            raise ValueError("field 'weights' has a sum that is not finite")
+        stream = _Stream(seed)
+        stream.n_rows, stream.weight = n_rows, weight
+        stream.reservoir = Reservoir.from_state(SAMPLE, keys, rows, weights)
+        if learned is not None:
+            self._stream = stream
+            stream.learner = self._restored_learner(learned)
+        elif n_rows > SAMPLE and self.solver != "exact":
+            raise ValueError("field 'learner' is empty, and so many rows must have been learned from")
+        return stream
+
+    def _restored_learner(self, state: dict[str, Any]) -> Learner:
+        gamma, C, n_steps, vectors, sums = saved_fields(state, "gamma", "C", "n_steps", "vectors", "sums")
+        for name, value in (("gamma", gamma), ("C", C)):
+            if type(value) is not float or not 0 < value < np.inf:
+                raise ValueError(f"field {name!r} is {value!r}")
+        if type(n_steps) is not int or not 0 < n_steps < 1 << 62:
+            raise ValueError("field 'n_steps' is not a number of steps")
+        n_vectors = len(_saved_rows(vectors, "vectors", self.n_features_in_))
+        saved_floats(sums, "sums", (n_vectors,), least=0.0)
+        if self.budget is not None and n_vectors > self.budget:
+            raise ValueError(f"field 'vectors' has {n_vectors} rows, and the budget is {self.budget}")
+        learner = self._new_learner(self.n_features_in_, Choice(gamma, C, None, 0.0))
+        return learner.resume(n_steps, vectors, sums)
+
+
+class _Stream:
+    """What is remembered of the rows: a sample of them, and the steps taken so far.
+
+    Parameters
+    ----------
+    seed : int
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.n_rows, self.weight = 0, 0.0
+        self.reservoir = Reservoir(SAMPLE)
+        self.learner: Learner | None = None
+
+    def read(self, X: Floats, weights: Floats, n_jobs: int | None) -> None:
+        """Take a sample of rows that are all at hand."""
+        chosen, keys = content_sample(X, weights, SAMPLE, self.seed, n_jobs)
+        self.reservoir.add(keys, X[chosen], weights[chosen])
+        self.n_rows, self.weight = len(X), float(weights.sum())
+
+    def learn(self, X: Floats, weights: Floats, begin: Callable[["_Stream"], None]) -> None:
+        """The next rows of a stream. The first ones are kept until they are enough to begin with."""
+        n_first = 0 if self.learner is not None else min(SAMPLE - self.n_rows, len(X))
+        self._add(X[:n_first], weights[:n_first])
+        if self.learner is None and self.n_rows == SAMPLE:
+            begin(self)
+        if n_first < len(X):
+            assert self.learner is not None
+            self._add(X[n_first:], weights[n_first:])
+            self.learner.learn(X, np.arange(n_first, len(X)), weights)
+
+    def sample(self, n_jobs: int | None) -> Sample:
+        """The rows kept, copies of a row as one."""
+        rows, weights = self.reservoir.sample()
+        return Sample(*merge_copies(rows, weights, self.seed), n_jobs)
+
+    def state(self) -> dict[str, Any]:
+        """All that there is to remember but the parameters, not copied."""
+        learner = self.learner
+        learned = None if learner is None else {"gamma": learner.gamma, "C": learner.C, **learner.state()}
+        sample = dict(zip(("keys", "rows", "weights"), self.reservoir.state(), strict=True))
+        numbers = {"seed": self.seed, "n_rows": self.n_rows, "weight": self.weight}
+        return {**numbers, "sample": sample, "learner": learned}
+
+    def _add(self, X: Floats, weights: Floats) -> None:
+        self.reservoir.add(arrival_keys(self.n_rows, len(X), self.seed), X, weights)
+        self.n_rows += len(X)
+        self.weight += float(weights.sum())
+
+
+def _saved_rows(array: Any, name: str, n_columns: int) -> Floats:
+    rows = saved_floats(array, name, (None, n_columns))
+    if not len(rows) or not (np.abs(rows) <= LARGEST).all():
+        raise ValueError(f"field {name!r} has no rows, or an entry that is far too large")
+    return rows

@@ -1,0 +1,132 @@
+"""Solutions of the large-margin one-class problem (Pham, Le and Dang, eq. 1): exact, and stochastic on a budget.
+
+The problem is min ‖w‖² / 2 + C Σ pᵢ max(0, 1 - w(xᵢ)), with p the shares of the rows in all weight.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+
+from ravine import kernels
+from ravine.matrix import Floats, Ints
+from ravine.support._surface import Surface
+
+RIDGE = 1e-3
+"""Added to the similarities of the vectors that take over another one."""
+
+MAX_BYTES = 1 << 31
+"""That the kernel between all rows may take."""
+
+ROOM = 1024
+"""Vectors for which there is room at first, where no budget bounds them."""
+
+
+def solve_exactly(
+    rows: Floats, mass: Floats, gamma: float, C: float, tol: float, max_sweeps: int
+) -> tuple[Surface, float, int]:
+    """The optimum by coordinate descent on the dual, its relative duality gap, and the sweeps that it took."""
+    if 8 * len(rows) ** 2 > MAX_BYTES:
+        raise ValueError(
+            f"solver='exact' needs the kernel between all of {len(rows)} distinct rows, "
+            f"{8 * len(rows) ** 2 / 1e9:.0f} GB of memory: use solver='budgeted'"
+        )
+    kernel = np.empty((len(rows), len(rows)))
+    ones = np.ones(1)
+    for i, row in enumerate(rows):
+        kernels.support.heights(rows, row[np.newaxis], ones, gamma, kernel[i])
+    bound = C * mass / mass.sum()
+    beta = np.minimum(bound, 1.0 / kernel.mean())
+    sweeps, gap = kernels.support.solve_dual(kernel, bound, beta, kernel @ beta, tol, max_sweeps)
+    is_vector = beta > 0
+    return Surface(rows[is_vector], beta[is_vector], gamma), float(gap), sweeps
+
+
+class Learner:
+    """Stochastic gradient descent, row by row, with a bounded number of vectors.
+
+    Parameters
+    ----------
+    n_features : int
+    gamma, C : float
+    budget : int or None
+        Most vectors; None for no bound.
+    strategy : int
+        What happens to the vector with the smallest coefficient where there is one too many: `kernels.support.REMOVAL`,
+        `NEAREST` or `RANDOM`.
+    k : int
+        Vectors that take over its share.
+    seed : int
+        Of the random ones.
+    """
+
+    def __init__(
+        self, n_features: int, gamma: float, C: float, budget: int | None, strategy: int, k: int, seed: int
+    ) -> None:
+        self.gamma, self.C, self.budget, self.strategy, self.k, self.seed = gamma, C, budget, strategy, k, seed
+        self._counts = np.zeros(2, dtype=np.int64)
+        self._vectors, self._sums = np.empty((0, n_features)), np.zeros(0)
+        self._similarity = np.empty((0, 0))
+        self._make_room(1)
+
+    def learn(self, X: Floats, order: Ints, weights: Floats) -> None:
+        """One step for each row, in order."""
+        size = self.C * weights
+        while len(order):
+            n_steps = len(order) if len(self._similarity) else len(self._vectors) - self.n_vectors
+            self._step(X, order[:n_steps], size)
+            order = order[n_steps:]
+            if len(order):
+                self._make_room(2 * self.n_vectors)
+
+    def _make_room(self, n_vectors: int) -> None:
+        """For so many vectors, or `ROOM`; once there is room for one more than the budget, it can be kept to."""
+        room = max(n_vectors, ROOM)
+        if self.budget is not None and room > self.budget:
+            room = self.budget + 1
+            self._similarity = np.empty((room, room))
+            one, vectors = np.ones(1), self._vectors[: self.n_vectors]
+            for i, vector in enumerate(vectors):
+                kernels.support.heights(
+                    vectors, vector[np.newaxis], one, self.gamma, self._similarity[i, : len(vectors)]
+                )
+        n_more = room - len(self._vectors)
+        self._vectors = np.concatenate([self._vectors, np.empty((n_more, self._vectors.shape[1]))])
+        self._sums = np.append(self._sums, np.zeros(n_more))
+
+    def _step(self, X: Floats, order: Ints, size: Floats) -> None:
+        options = (self.gamma, self.budget or 0, self.strategy, self.k, RIDGE, self.seed)
+        state = (self._counts, self._vectors, self._sums, self._similarity)
+        kernels.support.learn(X, order, size, *options, *state)
+
+    @property
+    def n_steps(self) -> int:
+        """Rows seen, every time."""
+        return int(self._counts[0])
+
+    @property
+    def n_vectors(self) -> int:
+        """Vectors in the model."""
+        return int(self._counts[1])
+
+    @property
+    def surface(self) -> Surface:
+        """The function as it is now."""
+        n = self.n_vectors
+        return Surface(self._vectors[:n].copy(), self._sums[:n] / max(self.n_steps, 1), self.gamma)
+
+    def state(self) -> dict[str, Any]:
+        """All that there is to remember but the parameters, not copied."""
+        n = self.n_vectors
+        return {"n_steps": self.n_steps, "vectors": self._vectors[:n], "sums": self._sums[:n]}
+
+    def resume(self, n_steps: int, vectors: Floats, sums: Floats) -> Self:
+        """Go on from what `state` gave."""
+        self._counts[:] = n_steps, len(vectors)
+        self._vectors, self._sums = vectors, sums
+        self._make_room(2 * len(vectors))
+        return self
+
+
+def objective(surface: Surface, C: float, at_rows: Floats, mass: Floats) -> float:
+    """Value of the problem for a function with these heights at the rows."""
+    return 0.5 * surface.norm_sq() + C * float(mass @ np.maximum(1.0 - at_rows, 0.0)) / float(mass.sum())

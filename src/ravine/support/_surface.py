@@ -1,0 +1,101 @@
+"""A sum of Gaussian kernels as a surface over the space of the rows: its height, and the ways up."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ravine import kernels
+from ravine.blocks import map_blocks
+from ravine.matrix import Floats, Ints
+from ravine.neighbours import components
+
+LEAST_STEP, MAX_STEPS = 1e-5, 5000
+"""A trajectory ends where its steps are so short, in units of the kernel's width, or after so many."""
+
+SAME = 0.05
+"""Trajectories that end closer to each other, in the same units, have found one equilibrium."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The function w(x) = Σ cᵢ exp(-γ ‖x - vᵢ‖²).
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (n_vectors, n_features)
+        The vectors v.
+    coefficients : ndarray of shape (n_vectors,)
+        The coefficients c, none negative.
+    gamma : float
+        γ, the inverse of the squared width of the kernel.
+    """
+
+    vectors: Floats
+    coefficients: Floats
+    gamma: float
+
+    @property
+    def width(self) -> float:
+        """Distance at which the kernel has fallen to 1/e."""
+        return float(1.0 / np.sqrt(self.gamma))
+
+    def heights(self, X: Floats, n_jobs: int | None = None) -> Floats:
+        """The function at each row."""
+        out = np.empty(len(X))
+        map_blocks(lambda b: kernels.support.heights(X[b], *self._parts, out[b]), self._work(X), n_jobs)
+        return out
+
+    def climb(self, X: Floats, level: float = np.inf, n_jobs: int | None = None) -> Floats:
+        """Where the mean shift leads from each row: up to the level, or to an equilibrium where it is not reached."""
+        out = np.empty_like(X)
+        step = LEAST_STEP * self.width
+
+        def block(b: slice) -> None:
+            kernels.support.climb(X[b], *self._parts, level, step, MAX_STEPS, out[b])
+
+        map_blocks(block, self._work(X), n_jobs)
+        return out
+
+    def equilibria(self, X: Floats, n_jobs: int | None = None) -> tuple[Floats, Ints]:
+        """The points where trajectories from the rows end, each once, the highest first; and that of each row."""
+        ends = self.climb(X, n_jobs=n_jobs)
+        a, b = _close_pairs(ends, SAME * self.width)
+        group = components(a, b, len(ends))
+        height = self.heights(ends, n_jobs)
+        highest_first = np.lexsort((-height, group))
+        top = highest_first[np.searchsorted(group[highest_first], np.arange(group.max() + 1))]
+        order = np.argsort(-height[top], kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return ends[top[order]], rank[group]
+
+    def lowest_between(self, X: Floats, a: Ints, b: Ints, at_rows: Floats, n_jobs: int | None = None) -> Floats:
+        """The lowest height on the straight lines between rows a and b."""
+        out = np.empty(len(a))
+
+        def block(e: slice) -> None:
+            step, most = 0.5 * self.width, 12.0
+            kernels.support.lowest_between(X, a[e], b[e], *self._parts, step, most, at_rows, out[e])
+
+        map_blocks(block, (len(a), 3 * len(self.vectors)), n_jobs)
+        return out
+
+    def norm_sq(self) -> float:
+        """Squared norm of the function in feature space."""
+        return float(self.coefficients @ self.heights(self.vectors))
+
+    @property
+    def _parts(self) -> tuple[Floats, Floats, float]:
+        return self.vectors, self.coefficients, self.gamma
+
+    def _work(self, X: Floats) -> tuple[int, int]:
+        """Shape of a matrix that takes as long to go through."""
+        return len(X), max(self.vectors.size // 4, 1)
+
+
+def _close_pairs(X: Floats, distance: float) -> tuple[Ints, Ints]:
+    """Pairs of rows that are not farther apart than this."""
+    from sklearn.neighbors import KDTree
+
+    near = KDTree(X).query_radius(X, distance)
+    return np.repeat(np.arange(len(X)), [len(n) for n in near]), np.concatenate(near).astype(np.int64)
