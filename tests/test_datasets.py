@@ -82,6 +82,7 @@ def test_a_bad_seed_is_refused(make, kwargs):
         (make_two_gaussians, {"separation": np.nan}, "'separation'"),
         (make_rings, {"noise": -0.1}, "'noise'"),
         (make_rings, {"core_std": np.inf}, "'core_std'"),
+        (make_rings, {"sizes": "short"}, "'sizes'"),
         (make_rings, {"radii": (2.0, 1.0)}, "the smaller first"),
         (make_rings, {"radii": (0.0, 1.0)}, "above 0"),
         (make_rings, {"radii": (1.0, 2.0, 3.0)}, "two rings"),
@@ -121,6 +122,11 @@ def test_two_gaussians_are_sqrt_two_apart_unless_told():
     X, y = make_two_gaussians(variance=0, random_state=0)
     assert X.shape == (200, 2)
     assert_allclose(np.linalg.norm(X[y == 0][0] - X[y == 1][0]), np.sqrt(2))
+
+
+def test_rings_have_rows_in_proportion_to_their_length():
+    assert_array_equal(np.bincount(make_rings(70, sizes="length", random_state=0)[1]), [10, 20, 40])
+    assert_array_equal(np.bincount(make_rings(72, sizes="length", random_state=0)[1]), [10, 21, 41])
 
 
 def test_rings_lie_at_their_radii_around_a_gaussian():

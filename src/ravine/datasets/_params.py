@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, validate_params
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 Seed = int | np.random.RandomState | None
 Data = tuple[NDArray[np.float64], NDArray[Any]]
@@ -25,6 +25,7 @@ CONSTRAINTS = {
     "radii": ["array-like"],
     "noise": _NOT_NEGATIVE,
     "core_std": _NOT_NEGATIVE,
+    "sizes": [StrOptions({"equal", "length"})],
     "random_state": ["random_state"],
 }
 validated = validate_params(CONSTRAINTS, prefer_skip_nested_validation=True)

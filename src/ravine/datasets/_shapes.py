@@ -1,5 +1,7 @@
 """Shapes in the plane: two Gaussians at a chosen distance, and rings around a Gaussian."""
 
+from typing import Literal
+
 import numpy as np
 from sklearn.datasets import make_blobs
 from sklearn.utils import check_random_state
@@ -54,6 +56,7 @@ def make_rings(
     radii: tuple[float, float] = (1.0, 2.0),
     noise: float = 0.05,
     core_std: float = 0.15,
+    sizes: Literal["equal", "length"] = "equal",
     random_state: Seed = None,
 ) -> Data:
     """Draw two rings around a Gaussian, all with one centre.
@@ -63,13 +66,16 @@ def make_rings(
     Parameters
     ----------
     n_samples : int, default=300
-        Rows, a third of them from each class; rows left over go to the inner classes first.
+        Rows.
     radii : pair of float, default=(1.0, 2.0)
         Radius of the inner and of the outer ring.
     noise : float, default=0.05
         Standard deviation, along each axis, of the Gaussian noise around a ring.
     core_std : float, default=0.15
         Standard deviation of the Gaussian at the centre.
+    sizes : {"equal", "length"}, default="equal"
+        A third of the rows from each class, rows left over go to the inner classes first; or rows in proportion to the
+        length of a ring, the centre as one of half the inner radius, rows left over go to the outer ring.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw.
 
@@ -92,7 +98,11 @@ def make_rings(
     if len(radius) != 3 or not (np.isfinite(radius).all() and (np.diff(radius) > 0).all()):
         raise ValueError(f"radii={radii!r}: pass the radii of two rings, the smaller first, both above 0")
     rng = check_random_state(random_state)
-    y = rng.permutation(np.arange(n_samples) % 3)
+    y = np.arange(n_samples) % 3
+    if sizes == "length":
+        length = np.array([radius[1] / 2, *radius[1:]])
+        y = np.searchsorted(np.round(n_samples * np.cumsum(length) / length.sum()), np.arange(n_samples), side="right")
+    y = rng.permutation(y)
     angle = rng.uniform(0, 2 * np.pi, n_samples)
     on_ring = radius[y, None] * np.column_stack([np.cos(angle), np.sin(angle)])
     spread = np.array([core_std, noise, noise])[y, None]

@@ -66,13 +66,15 @@ class Hills(Nearest):
         """
         levels, labels, number, _ = cls.at_levels(surface, sample, least)
         if target is None:
-            return cls(sample.rows, np.zeros(len(sample.rows), dtype=np.int64), levels[0]), 1.0
+            return cls(sample.rows, np.zeros(len(sample.rows), dtype=np.int64), float(levels[0])), 1.0
         n_labels = max(int(number.max()), int(target.max()) + 1)
         alike = np.zeros(len(levels))
         for j in np.flatnonzero(number > 0):
             alike[j] = kernels.support.agreement(labels[j], target, n_labels, sample.share)
         best = int(alike.argmax())
-        return cls(sample.rows, _by_size(np.maximum(labels[best], 0), sample.share), levels[best]), float(alike[best])
+        return cls(sample.rows, _by_size(np.maximum(labels[best], 0), sample.share), float(levels[best])), float(
+            alike[best]
+        )
 
     @classmethod
     def with_number(cls, surface: Surface, sample: Sample, least: float, n_clusters: int) -> Self:
@@ -85,7 +87,7 @@ class Hills(Nearest):
                 f"with n_clusters={n_clusters}"
             )
         best = has_number[depth[has_number].argmax()]
-        return cls(sample.rows, _by_size(labels[best], sample.share), levels[best])
+        return cls(sample.rows, _by_size(labels[best], sample.share), float(levels[best]))
 
     @staticmethod
     def at_levels(surface: Surface, sample: Sample, least: float) -> tuple[Floats, Ints, Ints, Floats]:
