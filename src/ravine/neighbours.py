@@ -1,4 +1,4 @@
-"""The graph of nearest neighbours, connected; and the components of a graph."""
+"""The graph of nearest neighbours, connected; the components of a graph, and numbers for them."""
 
 import numpy as np
 from scipy import sparse
@@ -45,6 +45,16 @@ def renumber(labels: Ints) -> Ints:
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
     return rank[inverse]
+
+
+def by_size(labels: Ints, mass: Floats) -> Ints:
+    """The same groups, numbered by their mass, the heaviest first; of equal ones, that which comes first."""
+    labels = renumber(labels)
+    size = np.bincount(labels, mass)
+    rank = np.empty(len(size), dtype=np.int64)
+    # Sums of the same masses in another order are equal.
+    rank[np.argsort(-(size / size.sum()).round(12), kind="stable")] = np.arange(len(rank))
+    return rank[labels]
 
 
 def _ordered(a: Ints, b: Ints, n_rows: int) -> Ints:

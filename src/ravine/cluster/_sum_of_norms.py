@@ -37,7 +37,7 @@ from ravine.fusion import (
     least_size,
 )
 from ravine.matrix import Floats, Ints
-from ravine.neighbours import renumber
+from ravine.neighbours import by_size
 
 MAX_STEPS, MIN_SWEEPS, RANDOM_STEPS = 5000, 256, 10**7
 """Where no number is given: steps on the dual; sweeps of random steps, or more if they are fewer steps than these."""
@@ -318,7 +318,7 @@ class SumOfNorms(Clusterer):
         labels : ndarray of shape (n_rows,)
             The largest group is 0; -1 for rows of weight 0.
         """
-        labels = _by_size(self._whole_path().labels_at(lam), self._points.mass)
+        labels = by_size(self._whole_path().labels_at(lam), self._points.mass)
         return np.where(self._member >= 0, labels[self._member], -1)
 
     def cut_to(self, n_clusters: int) -> Self:
@@ -403,7 +403,7 @@ class SumOfNorms(Clusterer):
         answer = problem.solve(lam, way)
         if self.threshold is not None:
             labels = _within(answer.centroids, self.threshold)
-        labels = _by_size(answer.group if labels is None else labels, mass)
+        labels = by_size(answer.group if labels is None else labels, mass)
         self._point_labels, self._point_centroids = labels, answer.centroids
         self._unit = problem.unit
         self.lam_ = float(lam)
@@ -536,14 +536,6 @@ class SumOfNorms(Clusterer):
         self.certificate_ = None if certificate is None else Certificate.from_dict(certificate)
         self.path_ = None if path is None else FusionTree.from_dict(path, n_points, n_columns)
         self._label_rows()
-
-
-def _by_size(labels: Ints, mass: Floats) -> Ints:
-    """The same clusters with other numbers: the heaviest is 0; of equal ones, that whose first point comes first."""
-    labels = renumber(labels)
-    rank = np.empty(labels.max() + 1, dtype=np.int64)
-    rank[np.argsort(-np.bincount(labels, mass), kind="stable")] = np.arange(len(rank))
-    return rank[labels]
 
 
 def _centres(centroids: Floats, group: Ints, labels: Ints, mass: Floats) -> Floats:

@@ -8,9 +8,9 @@ have the cluster of the nearest one of these.
 import warnings
 from collections.abc import Callable
 from copy import copy, deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -68,9 +68,18 @@ NUMBERS: dict[str, Any] = {
 """What a file keeps of a result beside its arrays, and their types."""
 
 
+class _Learned(NamedTuple):
+    """A surface, the value of the problem for it on the sample, its duality gap, and epochs or sweeps."""
+
+    surface: Surface
+    objective: float
+    gap: float
+    n_iter: int
+
+
 @dataclass(frozen=True)
 class _Result:
-    """What was learned, and the clusters in it."""
+    """A surface, and the clusters in it."""
 
     surface: Surface
     hills: Nearest
@@ -268,8 +277,7 @@ class SupportVectorClustering(Clusterer):
             least = self._least_share(float(mass.sum()))
             choice = self._choose(sample, least)
             learn = self._solve_exactly if self.solver == "exact" else self._learn
-            result = learn(learned, mass, sample, choice, on_epoch)
-            self._settled = self._with_hills(result, sample, learned, least, choice)
+            self._settled = self._settle(learn(learned, mass, sample, choice, on_epoch), sample, learned, least, choice)
             self._nearest = self._settled.hills.find(rows, self.n_jobs)
             self.outlier_ = self._settled.surface.heights(rows, self.n_jobs) < self._settled.offset
             self._label_rows()
@@ -354,7 +362,7 @@ class SupportVectorClustering(Clusterer):
         hills = Hills.with_number(result.surface, sample, self._least_share(self._stream.weight), n_clusters)
         model = copy(self)
         model._stream = deepcopy(self._stream)  # they may go on learning, each for itself
-        model._settled = _Result(**{**vars(result), "hills": hills})
+        model._settled = replace(result, hills=hills)
         if hasattr(self, "_nearest"):
             model._label_rows()
         return model
@@ -437,7 +445,7 @@ class SupportVectorClustering(Clusterer):
 
     def _learn(
         self, X: Floats, weights: Floats, sample: Sample, choice: Choice, on_epoch: Callable[[], bool]
-    ) -> _Result:
+    ) -> _Learned:
         """Epochs of stochastic steps, until the objective on the sample gets no better."""
         assert self._stream is not None
         if has_copies(X, self._stream.seed, self.n_jobs):
@@ -448,23 +456,25 @@ class SupportVectorClustering(Clusterer):
         for epoch in range(1, self._max_iter(len(X)) + 1):
             learner.learn(X, visited.in_epoch(epoch), visited.weight)
             surface = learner.surface
-            value = objective(surface, choice.C, surface.heights(sample.rows, self.n_jobs), sample.share)
+            value = self._objective(surface, choice.C, sample)
             if on_epoch() or last - value <= self.tol * value:
                 break
             last = value
-        return self._unsettled(surface, choice, value, np.nan, epoch)
+        return _Learned(surface, value, np.nan, epoch)
 
     def _solve_exactly(
         self, X: Floats, weights: Floats, sample: Sample, choice: Choice, on_sweep: Callable[[], bool]
-    ) -> _Result:
+    ) -> _Learned:
         assert self._stream is not None
         rows, mass = merge_copies(X, weights, self._stream.seed)
         surface, gap, n_iter = solve_exactly(rows, mass, choice.gamma, choice.C, self.tol, self._max_iter(len(X)))
         on_sweep()
         if gap > self.tol:
             self._warn(f"the relative duality gap is {gap:.2g} and not tol={self.tol:.2g}: raise max_iter or tol")
-        value = objective(surface, choice.C, surface.heights(sample.rows, self.n_jobs), sample.share)
-        return self._unsettled(surface, choice, value, gap, n_iter)
+        return _Learned(surface, self._objective(surface, choice.C, sample), gap, n_iter)
+
+    def _objective(self, surface: Surface, C: float, sample: Sample) -> float:
+        return objective(surface, C, surface.heights(sample.rows, self.n_jobs), sample.share)
 
     def _begin(self, stream: "_Stream") -> None:
         """Choose what is to be chosen, and take the first steps of a stream."""
@@ -503,25 +513,19 @@ class SupportVectorClustering(Clusterer):
             stream, sample = self._stream, self._stream.sample(self.n_jobs)
             least = self._least_share(stream.weight)
             rows, weights = stream.reservoir.sample()
-            if stream.learner is None:
+            learner = stream.learner
+            if learner is None:
                 choice = self._choose(sample, least)
-                result = self._learn(rows, weights, sample, choice, lambda: False)
-                stream.learner = None
+                learned = self._learn(rows, weights, sample, choice, lambda: False)
+                stream.learner = None  # the stream has not begun yet
             else:
-                learner = stream.learner
                 choice = choose(sample, least, learner.gamma, learner.C, self.n_clusters)
-                surface = learner.surface
-                value = objective(surface, learner.C, surface.heights(sample.rows, self.n_jobs), sample.share)
-                result = self._unsettled(surface, choice, value, np.nan, 1)
-            self._settled = self._with_hills(result, sample, rows, least, choice)
+                learned = _Learned(learner.surface, self._objective(learner.surface, learner.C, sample), np.nan, 1)
+            self._settled = self._settle(learned, sample, rows, least, choice)
         return self._settled
 
-    def _unsettled(self, surface: Surface, choice: Choice, value: float, gap: float, n_iter: int) -> _Result:
-        nothing = Nearest(np.empty((0, 0)), np.empty(0, dtype=np.int64), np.nan)
-        return _Result(surface, nothing, choice.C, np.nan, choice.strength, value, gap, n_iter)
-
-    def _with_hills(self, result: _Result, sample: Sample, rows: Floats, least: float, choice: Choice) -> _Result:
-        surface = result.surface
+    def _settle(self, learned: _Learned, sample: Sample, rows: Floats, least: float, choice: Choice) -> _Result:
+        surface, value, gap, n_iter = learned
         at_rows = surface.heights(sample.rows, self.n_jobs)
         if self.C != "auto" and at_rows.max() < 1.0:
             self._warn(
@@ -543,7 +547,7 @@ class SupportVectorClustering(Clusterer):
             self._warn(
                 f"found {hills.n_clusters} of the {self.n_clusters} clusters asked for: no gamma and level has so many"
             )
-        return _Result(**{**vars(result), "hills": hills, "offset": offset})
+        return _Result(surface, hills, choice.C, offset, choice.strength, value, gap, n_iter)
 
     def _heights(self, rows: Floats) -> Floats:
         return self._result.surface.heights(rows, self.n_jobs)
@@ -664,10 +668,12 @@ class _Stream:
 
     def learn(self, X: Floats, weights: Floats, begin: Callable[["_Stream"], None]) -> None:
         """The next rows of a stream. The first ones are kept until they are enough to begin with."""
-        n_first = 0 if self.learner is not None else min(SAMPLE - self.n_rows, len(X))
-        self._add(X[:n_first], weights[:n_first])
-        if self.learner is None and self.n_rows == SAMPLE:
-            begin(self)
+        n_first = 0
+        if self.learner is None:
+            n_first = min(max(SAMPLE - self.n_rows, 0), len(X))
+            self._add(X[:n_first], weights[:n_first])
+            if self.n_rows >= SAMPLE:
+                begin(self)
         if n_first < len(X):
             assert self.learner is not None
             self._add(X[n_first:], weights[n_first:])

@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ravine import kernels
 from ravine.matrix import Floats, Ints
-from ravine.neighbours import renumber
+from ravine.neighbours import by_size
 from ravine.support._choice import Sample
 from ravine.support._surface import Surface
 
@@ -72,7 +72,7 @@ class Hills(Nearest):
         for j in np.flatnonzero(number > 0):
             alike[j] = kernels.support.agreement(labels[j], target, n_labels, sample.share)
         best = int(alike.argmax())
-        return cls(sample.rows, _by_size(np.maximum(labels[best], 0), sample.share), float(levels[best])), float(
+        return cls(sample.rows, by_size(np.maximum(labels[best], 0), sample.share), float(levels[best])), float(
             alike[best]
         )
 
@@ -87,7 +87,7 @@ class Hills(Nearest):
                 f"with n_clusters={n_clusters}"
             )
         best = has_number[depth[has_number].argmax()]
-        return cls(sample.rows, _by_size(labels[best], sample.share), float(levels[best]))
+        return cls(sample.rows, by_size(labels[best], sample.share), float(levels[best]))
 
     @staticmethod
     def at_levels(surface: Surface, sample: Sample, least: float) -> tuple[Floats, Ints, Ints, Floats]:
@@ -113,13 +113,4 @@ class Strip(Nearest):
         group = np.empty(len(equilibria), dtype=np.int64)
         vectors = (surface.vectors, surface.coefficients, surface.gamma)
         kernels.support.connect(equilibria, *vectors, 1.0, N_POINTS, group)
-        return cls(rows[strip], _by_size(group[which], np.ones(len(which))), 1.0)
-
-
-def _by_size(labels: Ints, mass: Floats) -> Ints:
-    """The same clusters with other numbers: the heaviest is 0; of equal ones, that whose first row comes first."""
-    labels = renumber(labels)
-    size = np.bincount(labels, mass)
-    rank = np.empty(len(size), dtype=np.int64)
-    rank[np.argsort(-size.round(12), kind="stable")] = np.arange(len(rank))
-    return rank[labels]
+        return cls(rows[strip], by_size(group[which], np.ones(len(which))), 1.0)
