@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from tests.cluster.test_common import ESTIMATORS
 
-from ravine import MDH, PDDP, IncrementalMDH, NCutH, SumOfNorms, __version__
+from ravine import MDH, PDDP, IncrementalMDH, NCutH, SumOfNorms, SupportVectorClustering, __version__
 from ravine.datasets import make_blobs
 from ravine.persist import MAX_MEMBERS, load, read, save
 
@@ -375,6 +375,8 @@ def contents(blobs, tmp_path_factory):
         IncrementalMDH(**{**small, "algorithm": "paper"}).partial_fit(sparse.csr_array(X)),
         SumOfNorms(n_lambdas=20, n_jobs=None).fit(X, sample_weight=np.arange(60) % 5),
         SumOfNorms(0.02, weights="uniform", n_jobs=None).fit(X),
+        SupportVectorClustering(budget=20, gamma=0.5).fit(X),
+        SupportVectorClustering(budget=30, gamma=0.5).partial_fit(X),
     ]
     out = Contents()
     for model in models:
@@ -513,7 +515,7 @@ def test_labels_that_are_no_clusters_are_refused(labels, contents, path):
     assert "field 'labels'" in refusal(with_array(contents[0], "state.labels.npy", npy(labels)), path)
 
 
-CSR, DENSE, PATH, PAIRS = 4, 2, 7, 8
+CSR, DENSE, PATH, PAIRS, SUPPORT, ONLINE = 4, 2, 7, 8, 9, 10
 
 
 @pytest.mark.parametrize(
@@ -534,10 +536,29 @@ CSR, DENSE, PATH, PAIRS = 4, 2, 7, 8
         (PATH, "path.merge_lambdas", lambda a: a[::-1], "'merge_lambdas' or 'lambdas' is not in order"),
         (PATH, "path.lambdas", lambda a: a * np.inf, "'lambdas' has an entry that is not finite"),
         (PATH, "path.centroids", lambda a: a[:-1], "'centroids' does not go with the rows"),
+        (SUPPORT, "vectors", lambda a: a[:0], "'vectors' has no rows"),
+        (SUPPORT, "vectors", lambda a: a * 1e200, "'vectors' has no rows, or an entry that is far too large"),
+        (SUPPORT, "coefficients", lambda a: -a, "'coefficients' has an entry that is not finite, or below 0"),
+        (SUPPORT, "coefficients", lambda a: 0 * a, "'coefficients' has no entry above 0"),
+        (SUPPORT, "hill_labels", lambda a: a + 1, "'hill_labels' leaves out a cluster"),
+        (SUPPORT, "hill_labels", lambda a: a[1:], "'hill_labels' has 59 entries, not 60"),
+        (SUPPORT, "rows.nearest", lambda a: a + 60, "'nearest' has an entry outside 0 to 59"),
+        (SUPPORT, "rows.outlier", lambda a: a[1:], "'outlier' is not true or false for each row"),
+        (SUPPORT, "stream.sample.keys", lambda a: a[::-1], "'keys' is not in order"),
+        (SUPPORT, "stream.sample.keys", lambda a: a[1:], "'keys' is not a number for each row"),
+        (SUPPORT, "stream.sample.weights", lambda a: 0 * a, "'weights' has an entry that is not finite, or below"),
+        (SUPPORT, "stream.sample.weights", lambda a: a * 1e308, "'weights' has a sum that is not finite"),
+        (SUPPORT, "stream.learner.sums", lambda a: -a, "'sums' has an entry that is not finite, or below 0"),
+        (
+            SUPPORT,
+            "stream.learner.vectors",
+            lambda a: np.tile(a, (2, 1)),
+            "'vectors' has 40 rows, and the budget is 20",
+        ),
         (PAIRS, "cluster_centers", lambda a: a[:1], "'point_labels' has an entry outside 0 to 0"),
     ],
 )
-def test_arrays_that_make_no_sum_of_norms_are_refused(which, name, change, message, contents, path):
+def test_arrays_that_make_no_model_are_refused(which, name, change, message, contents, path):
     member = f"state.{name}.npy"
     array = np.load(io.BytesIO(unpacked(contents[which])[member]))
     assert message in refusal(with_array(contents[which], member, npy(np.ascontiguousarray(change(array)))), path)
@@ -681,7 +702,7 @@ def check_harmless(content, place, blobs):
 
 
 fuzzed = settings(max_examples=100)
-which_file = st.integers(0, 8)
+which_file = st.integers(0, 10)
 ignore_warnings = pytest.mark.filterwarnings("ignore")
 
 

@@ -15,11 +15,14 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection
+from matplotlib.contour import ContourSet
 
-from ravine import PDDP, IncrementalMDH, SumOfNorms, plot
+import ravine
+from ravine import PDDP, IncrementalMDH, SumOfNorms, SupportVectorClustering, plot
 from ravine.cuts import Cut
 from ravine.datasets import make_blobs
-from ravine.plot import _clusterpath, _node
+from ravine.plot import _clusterpath, _node, _support
+from ravine.support import Nearest
 from ravine.tree.prune import sum_sq_path
 
 
@@ -557,3 +560,284 @@ def test_path_is_drawn_on_given_axes_with_its_legend_inside(convex, picture):
     assert legend.x0 >= whole.x0
     assert legend.x1 <= whole.x1
     assert legend.y1 <= whole.y1
+
+
+# The region of support vectors
+
+
+@pytest.fixture(scope="module")
+def three_hills():
+    X, _ = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=1)
+    return X, SupportVectorClustering(contamination=0.05).fit(X)
+
+
+@pytest.fixture
+def enclosed(three_hills):
+    yield three_hills
+    plt.close("all")
+
+
+def contours(ax, filled):
+    return [c for c in ax.collections if isinstance(c, ContourSet) and c.filled == filled]
+
+
+def boundary(ax):
+    (line,) = (c for c in contours(ax, filled=False) if to_hex(c.get_edgecolor()[0]) == _support.LINE)
+    return line
+
+
+def rows_drawn(ax, hollow):
+    """Of each collection of rows, its colour and its rows."""
+    found = []
+    for c in ax.collections:
+        is_row = not isinstance(c, ContourSet) and c.get_zorder() in (3, 4) and len(c.get_offsets())
+        if is_row and (len(c.get_facecolor()) == 0) == hollow:
+            colour = c.get_edgecolor() if hollow else c.get_facecolor()
+            found.append((to_hex(colour[0]), c.get_offsets().data))
+    return found
+
+
+def is_in(rows, contour):
+    return np.any([path.contains_points(rows) for path in contour.get_paths()], axis=0)
+
+
+def area(contour):
+    total = 0.0
+    for polygon in contour.get_paths()[0].to_polygons():
+        x, y = polygon.T
+        total += 0.5 * np.sum(x[:-1] * y[1:] - x[1:] * y[:-1])
+    return abs(total)
+
+
+def grid_step(ax):
+    return np.ptp(ax.get_xlim()) / (_support.GRID - 1)
+
+
+def sorted_rows(X):
+    return X[np.lexsort(X.T)]
+
+
+def test_region_of_each_cluster_has_its_rows_above_the_level_and_no_others(enclosed):
+    X, model = enclosed
+    ax = plot.support(model)
+    height = model.decision_function(X) + model.offset_
+    for k in range(3):
+        (region,) = (c for c in contours(ax, filled=True) if to_hex(c.get_facecolor()[0]) == _clusterpath.COLOURS[k])
+        here = model.labels_ == k
+        assert is_in(X[here & (height > model.level_ + 0.01)], region).all()
+        assert not is_in(X[~here | (height < model.level_ - 0.01)], region).any()
+    assert len(contours(ax, filled=True)) == model.n_clusters_ == 3
+    assert ((height > model.level_ + 0.01) != ~model.outlier_).any()
+
+
+def test_rows_have_the_colour_of_their_cluster_and_hollow_ones_are_the_outliers(enclosed):
+    X, model = enclosed
+    ax = plot.support(model)
+    for hollow, are_shown in ((False, ~model.outlier_), (True, model.outlier_)):
+        of_colour = rows_drawn(ax, hollow)
+        for colour, rows in of_colour:
+            k = _clusterpath.COLOURS.index(colour)
+            assert_array_equal(sorted_rows(rows), sorted_rows(X[are_shown & (model.labels_ == k)]))
+        assert sum(len(rows) for _, rows in of_colour) == are_shown.sum() > 0
+    assert len(rows_drawn(ax, hollow=False)) == 3
+
+
+def test_outliers_in_no_cluster_are_grey(enclosed):
+    X, _ = enclosed
+    model = SupportVectorClustering(outliers="label", contamination=0.1).fit(X)
+    ax = plot.support(model)
+    ((colour, rows),) = rows_drawn(ax, hollow=True)
+    assert colour == _support.FAINT
+    assert_array_equal(sorted_rows(rows), sorted_rows(X[model.labels_ == -1]))
+    assert [len(rows) for _, rows in rows_drawn(ax, hollow=False)] == np.bincount(model.labels_ + 1)[1:].tolist()
+
+
+def test_decision_function_changes_its_sign_at_the_boundary_within_a_step_of_the_grid(enclosed):
+    X, model = enclosed
+    ax = plot.support(model)
+    line, step = boundary(ax), grid_step(ax)
+    places = np.concatenate([path.vertices for path in line.get_paths()])
+    angles = np.linspace(0, 2 * np.pi, 8, endpoint=False)
+    around = [model.decision_function(places + step * np.array([np.cos(a), np.sin(a)])) for a in angles]
+    assert (np.min(around, axis=0) < 0).all()
+    assert (np.max(around, axis=0) > 0).all()
+    is_clear = np.abs(model.decision_function(X)) > 0.01
+    assert_array_equal(is_in(X, line)[is_clear], ~model.outlier_[is_clear])
+
+
+def test_region_and_rows_are_inside_axes_whose_units_are_equal(enclosed):
+    X, model = enclosed
+    ax = plot.support(model)
+    assert ax.get_aspect() == 1
+    limits = np.array([ax.get_xlim(), ax.get_ylim()])
+    places = [X, *(path.vertices for c in contours(ax, filled=True) for path in c.get_paths())]
+    for place in places:
+        assert (place > limits[:, 0]).all()
+        assert (place < limits[:, 1]).all()
+
+
+def test_regions_of_clusters_that_touch_leave_no_gap_and_share_nothing(enclosed):
+    X, _ = enclosed
+    X = X[np.hypot(*X.T) < 4]
+    one = SupportVectorClustering(1, gamma=0.3).fit(X)
+    (whole,) = contours(plot.support(one), filled=True)
+    result, rows = one._result, one._result.hills.rows
+    hills = Nearest(rows, (rows[:, 0] > 0).astype(np.int64), one.level_)
+    one._settled = replace(result, hills=hills)
+    parts = contours(plot.support(one, X), filled=True)
+    assert len(parts) == 2
+    assert area(parts[0]) + area(parts[1]) == pytest.approx(area(whole), rel=1e-3)
+    assert min(map(area, parts)) > 0.3 * area(whole)
+
+
+def test_title_and_legend_say_what_the_model_found(enclosed):
+    _, model = enclosed
+    ax = plot.support(model)
+    assert ax.get_title() == f"3 clusters, γ = {model.gamma_:.3g}, {model.outlier_.mean():.1%} outliers"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x0", "x1")
+    counts = np.bincount(model.labels_)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        *(f"cluster {k}, {counts[k]} rows" for k in range(3)),
+        f"outliers, {model.outlier_.sum()} rows",
+        "boundary for outliers",
+    ]
+
+
+def test_given_axes_keep_their_room_for_the_picture(enclosed):
+    _, model = enclosed
+    figure, axes = plt.subplots(1, 2)
+    assert plot.support(model, ax=axes[1]) is axes[1]
+    assert not axes[0].has_data()
+    assert axes[1].get_legend() is None
+    assert len(axes[1].legend().get_texts()) == 5
+    figure.savefig("/dev/null", format="png")
+
+
+def test_given_rows_are_drawn_as_they_are_predicted(enclosed, rng):
+    _, model = enclosed
+    X = rng.uniform(-4, 13, size=(200, 2))
+    ax = plot.support(model, X)
+    label, is_outlier = model.predict(X), model.decision_function(X) < 0
+    for hollow in (False, True):
+        for colour, rows in rows_drawn(ax, hollow):
+            here = (label == _clusterpath.COLOURS.index(colour)) & (is_outlier == hollow)
+            assert_array_equal(rows, X[here])
+    assert ax.get_title().endswith(f"{is_outlier.mean():.1%} outliers")
+
+
+def test_of_many_rows_two_thousand_are_drawn_and_all_are_counted(enclosed):
+    X, model = enclosed
+    many = np.tile(X, (10, 1))
+    ax = plot.support(model, many)
+    assert sum(len(rows) for hollow in (False, True) for _, rows in rows_drawn(ax, hollow)) == 2000
+    assert ax.get_title().endswith("outliers, 2,000 of 3,000 rows drawn")
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert words[0] == f"cluster 0, {10 * (model.labels_ == 0).sum():,} rows"
+
+
+def test_few_vectors_and_their_equilibria_are_marked_and_many_on_demand(enclosed):
+    X, model = enclosed
+    few = SupportVectorClustering(budget=40).fit(X)
+
+    def marks(ax):
+        return {c.get_zorder(): c.get_offsets().data for c in ax.collections if c.get_zorder() > 4}
+
+    for fitted, options in ((few, {}), (model, {"vectors": True, "equilibria": True})):
+        rings, crosses = marks(plot.support(fitted, **options)).values()
+        assert_array_equal(rings, fitted.support_vectors_)
+        assert_array_equal(crosses, fitted.equilibria_)
+    assert not marks(plot.support(few, vectors=False, equilibria=False))
+    assert not marks(plot.support(model))
+    words = [text.get_text() for text in plot.support(few).get_legend().get_texts()]
+    assert words[-3:-1] == ["40 support vectors", f"{len(few.equilibria_)} equilibria"]
+
+
+def test_many_clusters_share_colours_and_the_legend_says_how_many_it_leaves_out():
+    places = np.stack(np.meshgrid(np.arange(5), np.arange(4)), axis=-1).reshape(-1, 2)
+    X, _ = make_blobs(400, centers=12.0 * places, random_state=0)
+    model = SupportVectorClustering().fit(X)
+    ax = plot.support(model)
+    assert model.n_clusters_ == 20
+    assert len(contours(ax, filled=True)) == len(_clusterpath.COLOURS)
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert words[12] == "and 8 smaller"
+    assert sum(len(rows) for hollow in (False, True) for _, rows in rows_drawn(ax, hollow)) == 400
+    plt.close("all")
+
+
+def test_axes_have_the_names_of_the_columns(enclosed):
+    pd = pytest.importorskip("pandas")
+    X, _ = enclosed
+    frame = pd.DataFrame(X, columns=["width", "height"])
+    model = SupportVectorClustering().fit(frame)
+    for ax in (plot.support(model), plot.support(model, frame)):
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("width", "height")
+    ax = plot.support(model, feature_names=["a", "b"])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("a", "b")
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_loaded_model_has_the_picture_of_the_saved_one(enclosed, tmp_path, resume):
+    _, model = enclosed
+    ravine.save(model, tmp_path / "model", resume=resume)
+    first, second = plot.support(model), plot.support(ravine.load(tmp_path / "model"))
+    assert first.get_title() == second.get_title()
+    for a, b in zip(first.collections, second.collections, strict=True):
+        assert_array_equal(a.get_offsets(), b.get_offsets())
+        for p, q in zip(a.get_paths(), b.get_paths(), strict=True):
+            assert_array_equal(p.vertices, q.vertices)
+
+
+def test_model_of_a_stream_is_drawn_with_the_rows_that_it_keeps(enclosed):
+    X, _ = enclosed
+    model = SupportVectorClustering()
+    for part in np.split(X, 3):
+        model.partial_fit(part)
+    ax = plot.support(model)
+    shown = np.concatenate([rows for hollow in (False, True) for _, rows in rows_drawn(ax, hollow)])
+    assert_array_equal(sorted_rows(shown), sorted_rows(X))
+    assert len(contours(ax, filled=True)) == model.n_clusters_ == 3
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_region_is_drawn_for_two_columns_only(rng, n_columns):
+    X = rng.normal(size=(40, n_columns))
+    columns = "1 column" if n_columns == 1 else "3 columns"
+    with pytest.raises(ValueError, match=f"the model has {columns}.*fit it on two columns, or on a projection"):
+        plot.support(SupportVectorClustering(1).fit(X), X)
+
+
+def test_support_refuses_what_it_cannot_draw(enclosed):
+    X, model = enclosed
+    with pytest.raises(NotFittedError):
+        plot.support(SupportVectorClustering())
+    with pytest.raises(ValueError, match="PDDP has no region to draw, which SupportVectorClustering has"):
+        plot.support(PDDP().fit(X))
+    with pytest.raises(ValueError, match="X has 3 features, but SupportVectorClustering is expecting 2"):
+        plot.support(model, np.ones((4, 3)))
+    with pytest.raises(ValueError, match="feature_names has 1 entries, the rows have 2 features"):
+        plot.support(model, feature_names=["width"])
+    assert not plt.get_fignums()
+
+
+@pytest.mark.parametrize(
+    ("X", "options"),
+    [
+        (np.ones((1, 2)), {}),
+        (np.ones((50, 2)), {}),
+        (np.array([[0.0, 0.0], [1.0, 1.0]]), {}),
+        (np.column_stack([np.r_[0:1:40j, 9:10:40j], np.zeros(80)]), {}),
+        (np.column_stack([np.r_[0:1:40j, 9:10:40j], np.zeros(80)]), {"gamma": 1e-9}),
+        (np.column_stack([np.r_[0:1:40j, 9:10:40j], np.zeros(80)]), {"gamma": 1e9, "contamination": 0.0}),
+        (np.column_stack([np.r_[0:1:40j, 9:10:40j], np.zeros(80)]), {"assignment": "paper", "gamma": 0.01, "C": 90.0}),
+    ],
+    ids=["one row", "equal rows", "two rows", "a line", "a wide kernel", "a narrow kernel", "all inside"],
+)
+def test_region_of_the_ends_is_drawn(X, options):
+    model = SupportVectorClustering(**options).fit(X)
+    ax = plot.support(model)
+    ax.figure.savefig("/dev/null", format="png")
+    assert ax.get_title().startswith(f"{model.n_clusters_} cluster")
+    shown = np.concatenate([rows for hollow in (False, True) for _, rows in rows_drawn(ax, hollow)])
+    assert_array_equal(sorted_rows(shown), sorted_rows(model._result.hills.rows))
+    plt.close("all")

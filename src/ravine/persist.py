@@ -97,7 +97,8 @@ def save(
         Keep `labels_`, and all that `partial_fit` needs to go on as if never interrupted. For `IncrementalMDH` that is
         its sample of up to `sample_size` **rows of the data**. With False the file has no rows, only their means: the
         model predicts, transforms and can be cut and described, but it does not go on learning. `SumOfNorms` predicts
-        by its rows, and is not saved without them.
+        by its rows, and is not saved without them; every file of a `SupportVectorClustering` has its vectors and a
+        sample of up to 2,000 rows, by which it predicts.
     notes : mapping, optional
         Anything that JSON can hold, to be kept with the model; `read` gives it back.
 

@@ -5,6 +5,7 @@ trade-off and the level above which hills are told apart are chosen on a sample 
 have the cluster of the nearest one of these.
 """
 
+import math
 import warnings
 from collections.abc import Callable
 from copy import copy, deepcopy
@@ -47,8 +48,12 @@ SAMPLE = 2000
 STEPS, EPOCHS, SWEEPS = 10_000, 20, 1000
 """Where no number is given: so many epochs, or more if they are fewer steps than these; sweeps of the exact solver."""
 
-MIN_STRENGTH = 1.0
-"""Below this the clusters found are those of data without any, see docs/decisions/support-vectors.md."""
+CHECK = 1000
+"""Steps after which the objective is looked at, or more if an epoch has more."""
+
+MIN_STRENGTH, STRENGTH_OF_COLUMN = 1.0, 6.0
+"""Below the first, or the second over the number of columns, the clusters found are those of data without any, see
+docs/decisions/support-vectors.md."""
 
 ALIKE = 0.9
 """Least agreement of the clusters on a budget with those of the exact solution."""
@@ -136,9 +141,9 @@ class SupportVectorClustering(Clusterer):
     max_iter : int, optional
         Epochs of stochastic steps or sweeps of the exact solver, at most. By default 20 epochs, or 10,000 steps if
         these are more, and 1,000 sweeps.
-    tol : float, default=1e-3
-        Learning ends where an epoch betters the objective by less than this share of it; the exact solver where the
-        relative duality gap is below it.
+    tol : float, default=1e-4
+        Learning ends where an epoch, or 1,000 steps, betters the objective by less than this share of it; the exact
+        solver where the relative duality gap is below it.
     random_state : int, RandomState instance or None, default=0
         Decides on the sample, the order of the steps and the random vectors.
     n_jobs : int, optional
@@ -166,7 +171,8 @@ class SupportVectorClustering(Clusterer):
         Value of w at the boundary for outliers: 1, or less if more than `contamination` would be outside.
     strength_ : float
         How widely, in cells of the grid of γ and level, the clusters stay the same, each cell counted by the depth of
-        the valley between them. 0 where there is one cluster. Data without clusters have 3 or less, mostly.
+        the valley between them. 0 where there is one cluster, which is also the answer where it would be below 1, or
+        6 over the number of columns.
     objective_ : float
         Value of the problem, on the sample.
     gap_ : float
@@ -230,7 +236,7 @@ class SupportVectorClustering(Clusterer):
         outliers: Literal["assign", "label"] = "assign",
         min_cluster_size: int | Literal["auto"] = "auto",
         max_iter: int | None = None,
-        tol: float = 1e-3,
+        tol: float = 1e-4,
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -438,8 +444,11 @@ class SupportVectorClustering(Clusterer):
     def _choose(self, sample: Sample, least: float) -> Choice:
         gamma = None if self.gamma == "auto" else float(self.gamma)
         C = None if self.C == "auto" else float(self.C)
+        if gamma is not None and C is not None:
+            return Choice(gamma, C, None, 0.0)
         choice = choose(sample, least, gamma, C, self.n_clusters)
-        if gamma is None and self.n_clusters is None and choice.strength < MIN_STRENGTH:
+        least_strength = max(MIN_STRENGTH, STRENGTH_OF_COLUMN / sample.rows.shape[1])
+        if gamma is None and self.n_clusters is None and choice.strength < least_strength:
             return Choice(choice.gamma, choice.C, None, 0.0)
         return choice
 
@@ -452,14 +461,17 @@ class SupportVectorClustering(Clusterer):
             X, weights = merge_copies(X, weights, self._stream.seed)
         visited = visits(X, weights, self._stream.seed, self.n_jobs)
         self._stream.learner = learner = self._new_learner(X.shape[1], choice)
-        last = np.inf
-        for epoch in range(1, self._max_iter(len(X)) + 1):
-            learner.learn(X, visited.in_epoch(epoch), visited.weight)
+        max_iter, n_check = self._max_iter(len(X)), math.ceil(CHECK / len(visited.row))
+        value, epoch = np.inf, 0
+        while epoch < max_iter:
+            last, first = value, epoch
+            epoch = min(first + n_check, max_iter)
+            for number in range(first, epoch):
+                learner.learn(X, visited.in_epoch(number), visited.weight)
             surface = learner.surface
             value = self._objective(surface, choice.C, sample)
             if on_epoch() or last - value <= self.tol * value:
                 break
-            last = value
         return _Learned(surface, value, np.nan, epoch)
 
     def _solve_exactly(
@@ -518,13 +530,17 @@ class SupportVectorClustering(Clusterer):
                 choice = self._choose(sample, least)
                 learned = self._learn(rows, weights, sample, choice, lambda: False)
                 stream.learner = None  # the stream has not begun yet
+                self._settled = self._settle(learned, sample, rows, least, choice)
             else:
-                choice = choose(sample, least, learner.gamma, learner.C, self.n_clusters)
+                choice = Choice(learner.gamma, learner.C, None, 0.0)
                 learned = _Learned(learner.surface, self._objective(learner.surface, learner.C, sample), np.nan, 1)
-            self._settled = self._settle(learned, sample, rows, least, choice)
+                self._settled = self._settle(learned, sample, rows, least, choice, steady=True)
         return self._settled
 
-    def _settle(self, learned: _Learned, sample: Sample, rows: Floats, least: float, choice: Choice) -> _Result:
+    def _settle(
+        self, learned: _Learned, sample: Sample, rows: Floats, least: float, choice: Choice, steady: bool = False
+    ) -> _Result:
+        """Find the clusters: those chosen with γ on the sample, or, with a γ that was given before, the steadiest."""
         surface, value, gap, n_iter = learned
         at_rows = surface.heights(sample.rows, self.n_jobs)
         if self.C != "auto" and at_rows.max() < 1.0:
@@ -534,20 +550,26 @@ class SupportVectorClustering(Clusterer):
             )
         offset = min(1.0, float(levels_below(at_rows, sample.share, np.array([self.contamination]))[0]))
         hills: Nearest
+        strength = choice.strength
         if self.assignment == "paper":
             hills = Strip.of(surface, rows, self.epsilon, self.n_jobs)
+        elif self.gamma != "auto" or steady:
+            hills, strength = Hills.most_steady(surface, sample, least, self.n_clusters)
+        elif choice.labels is None:
+            hills = Hills.with_number(surface, sample, least, 1)
         else:
-            hills, alike = Hills.of(surface, sample, least, choice.labels)
+            hills, alike = Hills.most_like(surface, sample, least, choice.labels)
             if alike < ALIKE:
+                remedy = "lower tol" if self.solver == "exact" else f"raise budget={self.budget} or lower tol"
                 self._warn(
-                    f"the clusters found with budget={self.budget} agree with those that the exact solution has in a "
-                    f"sample to {alike:.2f} only (adjusted Rand index): raise budget or max_iter"
+                    f"the clusters of all rows agree with those of the sample on which gamma was chosen to {alike:.2f} "
+                    f"only (adjusted Rand index): {remedy}"
                 )
         if self.n_clusters is not None and hills.n_clusters != self.n_clusters:
             self._warn(
                 f"found {hills.n_clusters} of the {self.n_clusters} clusters asked for: no gamma and level has so many"
             )
-        return _Result(surface, hills, choice.C, offset, choice.strength, value, gap, n_iter)
+        return _Result(surface, hills, choice.C, offset, strength, value, gap, n_iter)
 
     def _heights(self, rows: Floats) -> Floats:
         return self._result.surface.heights(rows, self.n_jobs)
@@ -639,9 +661,9 @@ class SupportVectorClustering(Clusterer):
         if type(n_steps) is not int or not 0 < n_steps < 1 << 62:
             raise ValueError("field 'n_steps' is not a number of steps")
         n_vectors = len(_saved_rows(vectors, "vectors", self.n_features_in_))
-        saved_floats(sums, "sums", (n_vectors,), least=0.0)
         if self.budget is not None and n_vectors > self.budget:
             raise ValueError(f"field 'vectors' has {n_vectors} rows, and the budget is {self.budget}")
+        saved_floats(sums, "sums", (n_vectors,), least=0.0)
         learner = self._new_learner(self.n_features_in_, Choice(gamma, C, None, 0.0))
         return learner.resume(n_steps, vectors, sums)
 

@@ -239,15 +239,18 @@ def heights(X, vectors, coefficients, gamma, out):
 def climb(X, vectors, coefficients, gamma, level, least_step, max_steps, out):
     """Where the mean shift leads from each row, until w is at the level, or steps are shorter than the least.
 
-    Returns the number of rows for which there were too few steps.
+    On flat ground steps are made longer while they lead up, and not so long that they could cross a valley. Returns the
+    number of rows for which there were too few steps.
     """
     n_vectors, d = vectors.shape
     distance = np.empty(n_vectors)
-    x, to = np.empty(d), np.empty(d)
+    x, to, safe = np.empty(d), np.empty(d), np.empty(d)
+    longest = 0.25 / np.sqrt(gamma)
     unfinished = 0
     for i in range(X.shape[0]):
         x[:] = X[i]
         is_over = False
+        highest, stretch = -1.0, 1.0
         for _ in range(max_steps):
             nearest = np.inf
             for v in range(n_vectors):
@@ -263,17 +266,28 @@ def climb(X, vectors, coefficients, gamma, level, least_step, max_steps, out):
                 total += weight
                 for j in range(d):
                     to[j] += weight * vectors[v, j]
-            if total * np.exp(-gamma * nearest) >= level:
+            height = total * np.exp(-gamma * nearest)
+            if height >= level:
                 is_over = True
                 break
+            if stretch > 1.0 and height < highest:
+                x[:] = safe
+                stretch = 1.0
+                continue
+            highest = height
             step = 0.0
             for j in range(d):
                 to[j] /= total
                 step += (to[j] - x[j]) ** 2
-                x[j] = to[j]
-            if step <= least_step * least_step:
+            step = np.sqrt(step)
+            safe[:] = to
+            if step <= least_step:
+                x[:] = to
                 is_over = True
                 break
+            stretch = max(min(1.5 * stretch, longest / step), 1.0)
+            for j in range(d):
+                x[j] += stretch * (to[j] - x[j])
         unfinished += not is_over
         out[i] = x
     return unfinished

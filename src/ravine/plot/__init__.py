@@ -14,5 +14,6 @@ from ravine.plot._node import density, node
 from ravine.plot._panels import panels
 from ravine.plot._sequence import elbow, path
 from ravine.plot._stream import stream
+from ravine.plot._support import support
 
-__all__ = ["clusterpath", "density", "elbow", "fusions", "node", "panels", "path", "stream", "tree"]
+__all__ = ["clusterpath", "density", "elbow", "fusions", "node", "panels", "path", "stream", "support", "tree"]

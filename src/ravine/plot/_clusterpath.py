@@ -12,19 +12,21 @@ from matplotlib.ticker import NullFormatter
 from ravine.cluster import SumOfNorms
 from ravine.fusion import FusionTree, clusters_that_matter
 from ravine.matrix import Floats, Ints
-from ravine.plot._common import FAINT, LEFT, LINE, PALE, RIGHT, new_axes
+from ravine.plot._common import (
+    COLOURS,
+    FAINT,
+    LINE,
+    LONGEST,
+    MARKERS,
+    MOST_NAMED,
+    MOST_POINTS,
+    PALE,
+    RIGHT,
+    columns_and_names,
+    new_axes,
+)
 from ravine.tree import _map
 from ravine.tree._text import counted, shortened
-
-MOST_POINTS = 2000
-"""Rows that are drawn, with their lines."""
-
-COLOURS = (LEFT, RIGHT, "#228833", "#aa3377", "#33bbee", "#aa9911", "#774411")
-MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
-"""Of the clusters in turn. There is one marker more than there are colours, so that 56 clusters differ."""
-
-MOST_NAMED = 12
-"""Clusters in the legend."""
 
 EARLY, LATE = 0.4, 1.4
 """Points of the lines of the first and the last fusions."""
@@ -34,9 +36,6 @@ CORNERS = 16
 
 INK = LinearSegmentedColormap.from_list("ink", ["#cccccc", LINE])
 """Colours of the lines, from the first fusions to the last."""
-
-LONGEST = 40
-"""Letters in the label of an axis."""
 
 DASHES = (0, (3, 2))
 
@@ -75,7 +74,7 @@ def clusterpath(
     drawn straight, although centroids may move in a curve.
     """
     path = model._whole_path()
-    columns, names = _columns_and_names(model, features, feature_names)
+    columns, names = columns_and_names(model, features, feature_names)
     beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0} if ax is None else {"loc": "best"}
     ax = new_axes(6.5, 4.5) if ax is None else ax
     n_rows, group = path.n_points, path.labels_at(model.lam_)
@@ -149,36 +148,6 @@ def fusions(model: SumOfNorms, *, ax: Axes | None = None) -> Axes:
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False, borderaxespad=0, fontsize=8)
     return ax
-
-
-def _columns_and_names(
-    model: Any, features: Sequence[str | int] | str | int | None, feature_names: Sequence[str] | None
-) -> tuple[list[int], list[str]]:
-    """Numbers of the columns to draw, one or two, and their names."""
-    n_columns = model.n_features_in_
-    if feature_names is None:
-        feature_names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(n_columns)])
-    names = [str(name) for name in feature_names]
-    if len(names) != n_columns:
-        raise ValueError(f"feature_names has {len(names)} entries, the rows have {n_columns} features")
-    if features is None:
-        features = range(min(n_columns, 2))
-    elif isinstance(features, str | int | np.integer):
-        features = [features]
-    if len(features) not in (1, 2):
-        raise ValueError(f"features has {len(features)} entries: one or two columns can be drawn")
-    columns = [_column(feature, names) for feature in features]
-    return columns, [names[j] for j in columns]
-
-
-def _column(feature: str | int, names: list[str]) -> int:
-    if isinstance(feature, str):
-        if feature not in names:
-            raise ValueError(f"there is no feature {feature!r}: the features are {shortened(', '.join(names), 200)}")
-        return names.index(feature)
-    if not 0 <= feature < len(names):
-        raise ValueError(f"there is no feature {feature}: the rows have {counted(len(names), 'feature')}")
-    return int(feature)
 
 
 def _ways(path: FusionTree, lam: float, drawn: Ints) -> tuple[Ints, Ints, Floats]:

@@ -10,10 +10,17 @@ from scipy import sparse
 
 from ravine.matrix import Matrix
 from ravine.tree import HyperplaneTree, tree_of
-from ravine.tree._text import names_of
+from ravine.tree._text import counted, names_of, shortened
 
 LEFT, RIGHT, LINE, FAINT, PALE = "#4477aa", "#ee7733", "#222222", "#999999", "#dddddd"
 """Two hues that differ for the colour-blind too; a line, a marker or a word always says the same as they do."""
+
+COLOURS = (LEFT, RIGHT, "#228833", "#aa3377", "#33bbee", "#aa9911", "#774411")
+MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
+"""Of the clusters in turn. There is one marker more than there are colours, so that 56 clusters differ."""
+
+MOST_POINTS, MOST_NAMED, LONGEST = 2000, 12, 40
+"""Rows that are drawn, clusters in a legend, and letters in the label of an axis, at most."""
 
 
 def tree_and_names(model: Any, feature_names: Sequence[str] | None) -> tuple[HyperplaneTree, list[str]]:
@@ -22,6 +29,36 @@ def tree_and_names(model: Any, feature_names: Sequence[str] | None) -> tuple[Hyp
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
     return tree, names_of(tree, feature_names)
+
+
+def columns_and_names(
+    model: Any, features: Sequence[str | int] | str | int | None, feature_names: Sequence[str] | None
+) -> tuple[list[int], list[str]]:
+    """Numbers of the columns to draw, one or two, and their names."""
+    n_columns = model.n_features_in_
+    if feature_names is None:
+        feature_names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(n_columns)])
+    names = [str(name) for name in feature_names]
+    if len(names) != n_columns:
+        raise ValueError(f"feature_names has {len(names)} entries, the rows have {n_columns} features")
+    if features is None:
+        features = range(min(n_columns, 2))
+    elif isinstance(features, str | int | np.integer):
+        features = [features]
+    if len(features) not in (1, 2):
+        raise ValueError(f"features has {len(features)} entries: one or two columns can be drawn")
+    columns = [_column(feature, names) for feature in features]
+    return columns, [names[j] for j in columns]
+
+
+def _column(feature: str | int, names: list[str]) -> int:
+    if isinstance(feature, str):
+        if feature not in names:
+            raise ValueError(f"there is no feature {feature!r}: the features are {shortened(', '.join(names), 200)}")
+        return names.index(feature)
+    if not 0 <= feature < len(names):
+        raise ValueError(f"there is no feature {feature}: the rows have {counted(len(names), 'feature')}")
+    return int(feature)
 
 
 def as_rows(X: Any) -> Matrix:

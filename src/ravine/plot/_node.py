@@ -10,15 +10,9 @@ from numpy.typing import ArrayLike
 from ravine.cuts.density import normal_bandwidth, projected_density
 from ravine.cuts.principal import spread_across
 from ravine.matrix import Matrix, column_deviations, project
-from ravine.plot._common import LEFT, LINE, RIGHT, new_axes, rows_of_cut, tree_and_names
+from ravine.plot._common import LEFT, LINE, LONGEST, MOST_POINTS, RIGHT, new_axes, rows_of_cut, tree_and_names
 from ravine.tree import HyperplaneTree, _map
 from ravine.tree._text import shares_of_cut, shares_of_spread
-
-MOST_POINTS = 2000
-"""Rows of a scatter."""
-
-LONGEST = 40
-"""Letters in the label of an axis."""
 
 DASHES = (0, (3, 2))
 

@@ -182,7 +182,17 @@ def choose(
     """
     gammas = np.array([gamma]) if gamma is not None else sample.grid() if len(sample.rows) > 1 else np.ones(1)
     cells = sample.cells(gammas, C, least)
-    region = _regions(cells, sample.share)
+    found = largest_region(cells, sample.share, n_clusters)
+    if found is None:
+        middle = (len(cells.C) - 1) // 2
+        return Choice(float(gammas[middle]), float(cells.C[middle, -1, 0]), None, 0.0)
+    cell, strength = found
+    return Choice(float(gammas[cell[0]]), float(cells.C[cell]), cells.labels[cell], strength)
+
+
+def largest_region(cells: Cells, share: Floats, n_clusters: int | None) -> tuple[tuple[int, int, int], float] | None:
+    """The cell in the middle of the largest region, or of the largest with so many clusters, and its strength."""
+    region = _regions(cells, share)
     best, best_score, best_strength = None, 0.0, 0.0
     for r in np.unique(region[region >= 0]):
         inside = region == r
@@ -192,13 +202,12 @@ def choose(
         if score > best_score and n_clusters in (None, number):
             best, best_score, best_strength = inside, score, strength
     if best is None:
-        middle = (len(cells.C) - 1) // 2
-        return Choice(float(gammas[middle]), float(cells.C[middle, -1, 0]), None, 0.0)
+        return None
     place = np.argwhere(best)
     weight = cells.depth[best]
     centre = weight @ place / weight.sum()
-    g, c, j = place[((place - centre) ** 2).sum(axis=1).argmin()]
-    return Choice(float(gammas[g]), float(cells.C[g, c, j]), cells.labels[g, c, j], best_strength)
+    g, c, level = place[((place - centre) ** 2).sum(axis=1).argmin()].tolist()
+    return (g, c, level), best_strength
 
 
 def _regions(cells: Cells, share: Floats) -> Ints:

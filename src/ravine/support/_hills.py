@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from ravine import kernels
 from ravine.matrix import Floats, Ints
 from ravine.neighbours import by_size
-from ravine.support._choice import Sample
+from ravine.support._choice import Cells, Sample, largest_region
 from ravine.support._surface import Surface
 
 N_POINTS = 20
@@ -59,43 +59,58 @@ class Hills(Nearest):
     """The hills above a level, by a sample of rows; what lies below belongs to the hill that it is joined to first."""
 
     @classmethod
-    def of(cls, surface: Surface, sample: Sample, least: float, target: Ints | None) -> tuple[Self, float]:
-        """The hills at the level at which the clusters are most like those aimed at, and how much they are.
-
-        Without an aim all is one hill.
-        """
-        levels, labels, number, _ = cls.at_levels(surface, sample, least)
-        if target is None:
-            return cls(sample.rows, np.zeros(len(sample.rows), dtype=np.int64), float(levels[0])), 1.0
+    def most_like(cls, surface: Surface, sample: Sample, least: float, target: Ints) -> tuple[Self, float]:
+        """The hills at the level at which the clusters are most like those aimed at, and how much they are."""
+        levels, cells = cls._at_levels(surface, sample, least)
+        labels, number = cells.labels[0, 0], cells.number[0, 0]
         n_labels = max(int(number.max()), int(target.max()) + 1)
         alike = np.zeros(len(levels))
         for j in np.flatnonzero(number > 0):
             alike[j] = kernels.support.agreement(labels[j], target, n_labels, sample.share)
         best = int(alike.argmax())
-        return cls(sample.rows, by_size(np.maximum(labels[best], 0), sample.share), float(levels[best])), float(
-            alike[best]
-        )
+        return cls._with(sample, labels[best], levels[best]), float(alike[best])
+
+    @classmethod
+    def most_steady(cls, surface: Surface, sample: Sample, least: float, n_clusters: int | None) -> tuple[Self, float]:
+        """The hills that stay the same over most levels, or all as one, and their strength."""
+        levels, cells = cls._at_levels(surface, sample, least)
+        found = largest_region(cells, sample.share, n_clusters)
+        if found is None:
+            return cls._with(sample, np.zeros(len(sample.rows), dtype=np.int64), levels[0]), 0.0
+        (_, _, level), strength = found
+        return cls._with(sample, cells.labels[0, 0, level], levels[level]), strength
 
     @classmethod
     def with_number(cls, surface: Surface, sample: Sample, least: float, n_clusters: int) -> Self:
-        """So many hills, at the level at which the valleys between them are deepest."""
-        levels, labels, number, depth = cls.at_levels(surface, sample, least)
-        has_number = np.flatnonzero(number == n_clusters)
-        if not len(has_number):
+        """So many hills: those of a level that has as many or more, joined over the highest of the valleys."""
+        levels, cells = cls._at_levels(surface, sample, least)
+        labels, number, depth = cells.labels[0, 0], cells.number[0, 0], cells.depth[0, 0]
+        if not 1 <= n_clusters <= max(number.max(), 1):
             raise ValueError(
-                f"no level of this surface has {n_clusters} clusters, they have {sorted(set(number.tolist()))}: fit "
-                f"with n_clusters={n_clusters}"
+                f"n_clusters={n_clusters}: no level of this surface has more than {number.max()} clusters; fit with "
+                f"n_clusters={n_clusters}"
             )
-        best = has_number[depth[has_number].argmax()]
-        return cls(sample.rows, by_size(labels[best], sample.share), float(levels[best]))
+        best = int(np.lexsort((-depth, np.where(number >= n_clusters, number, np.inf)))[0])
+        found = np.maximum(labels[best], 0)
+        lowest = surface.lowest_between(sample.rows, sample.a, sample.b, surface.heights(sample.rows))
+        for e in np.argsort(-lowest, kind="stable"):
+            if len(np.unique(found)) == n_clusters:
+                break
+            found[found == found[sample.b[e]]] = found[sample.a[e]]
+        return cls._with(sample, found, levels[best])
+
+    @classmethod
+    def _with(cls, sample: Sample, labels: Ints, level: float) -> Self:
+        return cls(sample.rows, by_size(np.maximum(labels, 0), sample.share), float(level))
 
     @staticmethod
-    def at_levels(surface: Surface, sample: Sample, least: float) -> tuple[Floats, Ints, Ints, Floats]:
-        """Levels, and at each of them the labels of the sample, the number of hills and the depth between them."""
+    def _at_levels(surface: Surface, sample: Sample, least: float) -> tuple[Floats, Cells]:
+        """Levels, and what is found at each of them."""
         at_rows = surface.heights(sample.rows, sample.n_jobs)
         lowest = surface.lowest_between(sample.rows, sample.a, sample.b, at_rows, sample.n_jobs)
-        labels, number, _, depth = sample.flood(lowest, at_rows, least)
-        return sample.levels(at_rows), labels, number, depth
+        levels = sample.levels(at_rows)
+        parts: tuple[Any, ...] = (levels, *sample.flood(lowest, at_rows, least))
+        return levels, Cells(*(part[np.newaxis, np.newaxis] for part in parts))
 
 
 @dataclass(frozen=True)
@@ -105,6 +120,7 @@ class Strip(Nearest):
     @classmethod
     def of(cls, surface: Surface, rows: Floats, epsilon: float, n_jobs: int | None) -> Self:
         """The rows at which w is within ε of 1, or the nearest to it, as published."""
+        rows = np.unique(rows, axis=0)
         off = np.abs(surface.heights(rows, n_jobs) - 1.0)
         strip = np.flatnonzero(off <= epsilon)
         if len(strip) < FEWEST:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.neighbors import KDTree
 
 from ravine import kernels
 from ravine.blocks import map_blocks
@@ -59,8 +60,12 @@ class Surface:
     def equilibria(self, X: Floats, n_jobs: int | None = None) -> tuple[Floats, Ints]:
         """The points where trajectories from the rows end, each once, the highest first; and that of each row."""
         ends = self.climb(X, n_jobs=n_jobs)
-        a, b = _close_pairs(ends, SAME * self.width)
-        group = components(a, b, len(ends))
+        # Ends in one cell of a fine lattice are one place; places close to each other are one equilibrium.
+        origin = self.vectors[0]
+        cell, place = np.unique(np.round((ends - origin) / (0.2 * SAME * self.width)), axis=0, return_inverse=True)
+        near = KDTree(cell).query_radius(cell, 5.0)
+        a = np.repeat(np.arange(len(cell)), [len(n) for n in near])
+        group = components(a, np.concatenate(near).astype(np.int64), len(cell))[place]
         height = self.heights(ends, n_jobs)
         highest_first = np.lexsort((-height, group))
         top = highest_first[np.searchsorted(group[highest_first], np.arange(group.max() + 1))]
@@ -91,11 +96,3 @@ class Surface:
     def _work(self, X: Floats) -> tuple[int, int]:
         """Shape of a matrix that takes as long to go through."""
         return len(X), max(self.vectors.size // 4, 1)
-
-
-def _close_pairs(X: Floats, distance: float) -> tuple[Ints, Ints]:
-    """Pairs of rows that are not farther apart than this."""
-    from sklearn.neighbors import KDTree
-
-    near = KDTree(X).query_radius(X, distance)
-    return np.repeat(np.arange(len(X)), [len(n) for n in near]), np.concatenate(near).astype(np.int64)

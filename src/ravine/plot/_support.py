@@ -1,0 +1,201 @@
+"""The clusters of support vectors in two dimensions: the region above the level, and the boundary for outliers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from ravine.cluster import SupportVectorClustering
+from ravine.matrix import Bools, Floats, Ints
+from ravine.plot._common import (
+    COLOURS,
+    FAINT,
+    LINE,
+    LONGEST,
+    MARKERS,
+    MOST_NAMED,
+    MOST_POINTS,
+    columns_and_names,
+    new_axes,
+    points,
+)
+from ravine.support import Surface
+from ravine.tree import _map
+from ravine.tree._text import counted, shortened
+
+GRID = 200
+"""Points along the longer side."""
+
+N_LINES = 3
+"""Contour lines above the boundary."""
+
+MOST_VECTORS = 100
+"""That are drawn where nobody says whether they are."""
+
+N_STYLES = len(COLOURS) * len(MARKERS)
+"""Clusters that differ in colour or marker."""
+
+HOLLOW: dict[str, Any] = {"s": 16, "facecolor": "none", "linewidth": 0.9, "zorder": 4}
+"""How outliers are drawn."""
+
+
+def support(
+    model: SupportVectorClustering,
+    X: ArrayLike | None = None,
+    *,
+    vectors: bool | None = None,
+    equilibria: bool | None = None,
+    feature_names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the rows, the region in which each cluster lies, and the boundary beyond which rows are outliers.
+
+    Clusters differ in colour and marker. The region is where w is at `level_` or above. The dark line is the boundary,
+    w = `offset_`; outliers are hollow, and grey if they are in no cluster. Thin lines are heights of w in even steps.
+
+    Parameters
+    ----------
+    model : SupportVectorClustering
+        Fitted on two columns.
+    X : array-like of shape (n_rows, 2), optional
+        Rows to draw. Default: the sample of rows that the model keeps, copies of a row as one.
+    vectors : bool, optional
+        Whether rings mark the support vectors. Default: where there are 100 or fewer.
+    equilibria : bool, optional
+        Whether crosses mark the equilibria; with a thousand vectors finding them may take longer than the fit.
+        Default: where there are 100 vectors or fewer.
+    feature_names : sequence of str, optional
+        Default: the names that the estimator saw in `fit`, or x0, x1.
+    ax : matplotlib Axes, optional
+        Axes that are given get no legend; ``ax.legend()`` adds it where there is room.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+
+    Notes
+    -----
+    Of more than 2,000 rows of X, 2,000 at even steps are drawn.
+    """
+    check_is_fitted(model)
+    if not isinstance(model, SupportVectorClustering):
+        raise ValueError(f"{type(model).__name__} has no region to draw, which SupportVectorClustering has")
+    if model.n_features_in_ != 2:
+        raise ValueError(
+            f"the model has {counted(model.n_features_in_, 'column')}, and a region is drawn in two: fit it on two "
+            "columns, or on a projection such as PCA(2).fit_transform(X)"
+        )
+    _, names = columns_and_names(model, None, feature_names)
+    rows = model._result.hills.rows if X is None else model._validate(X, reset=False, order="C")
+    label, is_outlier = _labelled(model, rows)
+    drawn = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_POINTS)).astype(np.int64))
+    shown = rows[drawn], label[drawn], is_outlier[drawn]
+    if X is None and hasattr(model, "labels_"):
+        label, is_outlier = model.labels_, model.outlier_
+    is_new = ax is None
+    ax = new_axes(6.5, 4.5) if ax is None else ax
+    ax.set_title(_in_words(model, len(drawn), is_outlier), fontsize=10)
+    ax.set_xlabel(shortened(names[0], LONGEST))
+    ax.set_ylabel(shortened(names[1], LONGEST))
+    ax.spines[["top", "right"]].set_visible(False)
+    _draw_rows(ax, *shown, size=np.bincount(label[label >= 0], minlength=model.n_clusters_))
+    _draw_marks(ax, model, int(is_outlier.sum()), vectors, equilibria)
+    if is_new:
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, frameon=False, fontsize=8)
+        ax.figure.canvas.draw()  # gives the axes the size that the legend leaves them
+    _draw_region(ax, model, shown[0])
+    return ax
+
+
+def _labelled(model: Any, rows: Floats) -> tuple[Ints, Bools]:
+    """Cluster of each row as `predict` has it, and whether it is an outlier."""
+    is_outlier = model._result.surface.heights(rows, model.n_jobs) < model.offset_
+    label = model._result.hills.predict(rows, model.n_jobs)
+    return np.where(is_outlier & (model.outliers == "label"), -1, label), is_outlier
+
+
+def _in_words(model: Any, n_drawn: int, is_outlier: Bools) -> str:
+    """A title: the clusters, γ, the outliers, and that there are more rows than are drawn."""
+    title = f"{counted(model.n_clusters_, 'cluster')}, γ = {model.gamma_:.3g}, {is_outlier.mean():.1%} outliers"
+    if len(is_outlier) > MOST_POINTS:
+        title += f", {n_drawn:,} of {len(is_outlier):,} rows drawn"
+    return title
+
+
+def _draw_rows(ax: Axes, rows: Floats, label: Ints, is_outlier: Bools, size: Ints) -> None:
+    """Each cluster with its colour and marker, hollow where rows are outliers; outliers in no cluster are grey."""
+    for cluster in range(min(len(size), N_STYLES)):
+        marker, colour = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
+        is_here = (label >= 0) & (label % N_STYLES == cluster)
+        x, y = rows[is_here & ~is_outlier].T
+        name = f"cluster {cluster}, {_map.rows_in_words(size[cluster])}" if cluster < MOST_NAMED else None
+        ax.scatter(x, y, s=12, marker=marker, facecolor=colour, linewidth=0, alpha=0.6, zorder=3, label=name)
+        ax.scatter(*rows[is_here & is_outlier].T, marker=marker, edgecolor=colour, **HOLLOW)
+    ax.scatter(*rows[label < 0].T, edgecolor=FAINT, **HOLLOW)
+    if len(size) > MOST_NAMED:
+        ax.scatter([], [], s=0, label=f"and {len(size) - MOST_NAMED} smaller")
+
+
+def _draw_marks(ax: Axes, model: Any, n_outliers: int, vectors: bool | None, equilibria: bool | None) -> None:
+    """What stands in the legend below the clusters."""
+    are_few = len(model.support_vectors_) <= MOST_VECTORS
+    if n_outliers:
+        ax.scatter([], [], edgecolor=FAINT, label=f"outliers, {_map.rows_in_words(n_outliers)}", **HOLLOW)
+    if are_few if vectors is None else vectors:
+        x, y = model.support_vectors_.T
+        name = counted(len(x), "support vector")
+        ax.scatter(x, y, s=34, facecolor="none", edgecolor=LINE, linewidth=0.5, zorder=5, label=name)
+    if are_few if equilibria is None else equilibria:
+        x, y = model.equilibria_.T
+        name = "1 equilibrium" if len(x) == 1 else f"{len(x):,} equilibria"
+        ax.scatter(x, y, s=36, marker="+", color=LINE, linewidth=1.1, zorder=6, label=name)
+    ax.plot([], [], color=LINE, linewidth=1.0, label="boundary for outliers")
+
+
+def _draw_region(ax: Axes, model: Any, rows: Floats) -> None:
+    """The region in the colours of its clusters, the boundary, and heights between it and the highest point."""
+    surface, hills, level = model._result.surface, model._result.hills, model.level_
+    lowest = min(level, model.offset_)
+    low, high = _box(surface, lowest, rows, np.array(points(ax)))
+    n_points = np.maximum(GRID * (high - low) / (high - low).max(), 2).astype(np.int64)
+    x, y = (np.linspace(*ends) for ends in zip(low, high, n_points, strict=True))
+    grid = np.stack(np.meshgrid(x, y), axis=-1)
+    height = surface.heights(grid.reshape(-1, 2), model.n_jobs).reshape(grid.shape[:2])
+    is_inside = height >= level
+    colour = np.zeros(height.shape, dtype=np.int64)
+    if is_inside.any():
+        colour[is_inside] = hills.predict(grid[is_inside], model.n_jobs) % len(COLOURS)
+    for c in np.unique(colour[is_inside]):
+        # negative inside the other clusters: where two touch, the region of each ends half-way between grid points
+        above = np.where(is_inside & (colour != c), level - height, height - level)
+        ax.contourf(x, y, above, levels=[0, np.inf], colors=[COLOURS[c]], alpha=0.16, zorder=0)
+        _draw_lines(ax, x, y, above, np.zeros(1), colour=COLOURS[c], width=0.6)
+    _draw_lines(ax, x, y, height, np.linspace(lowest, height.max(), N_LINES + 2)[1:-1], colour=FAINT, width=0.5)
+    _draw_lines(ax, x, y, height, np.array([model.offset_]), colour=LINE, width=1.0)
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
+
+
+def _draw_lines(ax: Axes, x: Floats, y: Floats, height: Floats, levels: Floats, colour: str, width: float) -> None:
+    """Lines of equal height, at the levels that there are in the grid."""
+    reached = levels[(levels > height.min()) & (levels < height.max())]
+    if len(reached):
+        ax.contour(x, y, height, levels=reached, colors=[colour], linewidths=width, zorder=1)
+
+
+def _box(surface: Surface, lowest: float, rows: Floats, shape: Floats) -> tuple[Floats, Floats]:
+    """Two corners of a box with the shape of the axes, which the region stays in unless it is far wider than the rows.
+
+    At a distance d from all vectors w is Σ cᵢ exp(-γ d²) at most.
+    """
+    places = np.concatenate([rows, surface.vectors])
+    low, high = places.min(axis=0), places.max(axis=0)
+    ratio = surface.coefficients.sum() / max(lowest, np.finfo(np.float64).tiny)
+    margin = surface.width * np.sqrt(np.log(max(ratio, np.e)))
+    size = float((high - low).max())
+    if size > 0:
+        margin = min(margin, size / 2)
+    side = shape * ((high - low + 2 * margin) / shape).max()
+    return (low + high - side) / 2, (low + high + side) / 2
