@@ -484,3 +484,141 @@ def pair_forces(z, m):
             force[:, k] -= m[i] * m[k] * z[:, e]
             e += 1
     return force
+
+
+def gaussian_kernel(X, Y, gamma):
+    return np.exp(-gamma * ((X[:, None] - Y) ** 2).sum(axis=2))
+
+
+def one_class_optimum(K, bound):
+    """Coefficients of the large-margin one-class problem and its least value, by an interior-point method."""
+    n = len(bound)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    constraints = sparse.csc_matrix(np.vstack([np.eye(n), -np.eye(n)]))
+    right = np.append(bound, np.zeros(n))
+    quadratic = sparse.csc_matrix(np.triu(K))
+    cones = [clarabel.NonnegativeConeT(2 * n)]
+    solver = clarabel.DefaultSolver(quadratic, -np.ones(n), constraints, right, cones, settings)
+    beta = np.array(solver.solve().x)
+    return beta, one_class_objective(beta, K, bound)
+
+
+def one_class_objective(beta, K, bound):
+    return 0.5 * beta @ K @ beta + bound @ np.maximum(1 - K @ beta, 0)
+
+
+class BudgetedDescent:
+    """Algorithm 2 of Pham, Le and Dang: w is there after each step, as vectors with their coefficients."""
+
+    def __init__(self, gamma, C, budget, strategy, k, ridge, seed):
+        self.gamma, self.C, self.budget, self.strategy, self.k = gamma, C, budget, strategy, k
+        self.ridge, self.seed, self.t = ridge, seed, 0
+        self.vectors, self.alpha = [], []
+
+    def learn(self, x, weight):
+        self.t += 1
+        w = sum(a * np.exp(-self.gamma * ((x - v) ** 2).sum()) for a, v in zip(self.alpha, self.vectors, strict=True))
+        self.alpha = [(self.t - 1) / self.t * a for a in self.alpha]
+        if w >= 1:
+            return
+        known = [i for i, v in enumerate(self.vectors) if (v == x).all()]
+        if known:
+            self.alpha[known[0]] += self.C * weight / self.t
+            return
+        self.vectors.append(x)
+        self.alpha.append(self.C * weight / self.t)
+        if self.budget is not None and len(self.vectors) > self.budget:
+            self._maintain()
+
+    def _maintain(self):
+        alpha, V = np.array(self.alpha), np.array(self.vectors)
+        p = int(np.flatnonzero(alpha <= alpha.min() * (1 + 1e-9))[0])
+        K = gaussian_kernel(V, V, self.gamma)
+        others = {"removal": [], "nearest": self._nearest(K, p), "random": self._random(len(V), p)}[self.strategy]
+        if others:
+            A = K[np.ix_(others, others)]
+            alpha[others] += alpha[p] * shares_of_projection(A, K[others, p], self.ridge, alpha[others] / alpha[p])
+        alpha[p], V[p] = alpha[-1], V[-1]
+        self.alpha, self.vectors = list(alpha[:-1]), list(V[:-1])
+
+    def _nearest(self, K, p):
+        return [i for i in np.argsort(-K[p], kind="stable") if i != p][: self.k]
+
+    def _random(self, n, p):
+        number, chosen = self.seed + 97 * self.t, []
+        while len(chosen) < min(self.k, n - 1):
+            number = split_mix(number + 1)
+            if number % n != p and number % n not in chosen:
+                chosen.append(number % n)
+        return chosen
+
+
+def split_mix(number):
+    number = number * 0x9E3779B97F4A7C15 % 2**64
+    number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    number = (number ^ number >> 27) * 0x94D049BB133111EB % 2**64
+    return number ^ number >> 31
+
+
+def shares_of_projection(K, right, ridge, most):
+    """Least ‖φ - Σ s φᵢ‖² + ridge ‖s‖² with Σ s ≤ 1; if one is below -most: s ≥ 0, one after the other, no ridge."""
+    A, ones = K + ridge * np.eye(len(K)), np.ones(len(K))
+    share = np.linalg.solve(A, right)
+    if share.sum() > 1:
+        share -= (share.sum() - 1) / np.linalg.solve(A, ones).sum() * np.linalg.solve(A, ones)
+    if (share >= -most).all():
+        return share
+    share = np.zeros(len(K))
+    for _ in range(20):
+        for u in range(len(K)):
+            others = share.sum() - share[u]
+            share[u] = min(max(share[u] + right[u] - K[u] @ share, 0), 1 - others)
+    return share
+
+
+def mean_shift(x, vectors, coefficients, gamma, n_steps):
+    for _ in range(n_steps):
+        weight = coefficients * np.exp(-gamma * ((x - vectors) ** 2).sum(axis=1))
+        x = weight @ vectors / weight.sum()
+    return x
+
+
+def lowest_on_line(height, x, y, n_parts):
+    return min(height(x + m / n_parts * (y - x)) for m in range(n_parts + 1))
+
+
+def connected(height, X, level, n_points):
+    """Components of rows between which all of so many points of a line are at the level or above."""
+    pairs = [(i, k) for i in range(len(X)) for k in range(i)]
+    return components(len(X), [p for p in pairs if lowest_on_line(height, *X[list(p)], n_points - 1) >= level])
+
+
+def flood(a, b, lowest, order, at_rows, mass, level, least):
+    """Labels, number of clusters, their mass at the level and the shallowest valley between two of them."""
+    edges = [(a[e], b[e], lowest[e]) for e in order]
+    group = components(len(mass), [(p, r) for p, r, low in edges if low >= level])
+    labels, number = np.full(len(mass), -1), 0
+    for g in range(group.max() + 1):
+        if (at_rows[group == g] >= level).all() and mass[group == g].sum() >= least:
+            labels[group == g] = number
+            number += 1
+    held = mass[labels >= 0].sum()
+    top = [at_rows[labels == c].max() for c in range(number)]
+    for p, r, _ in edges:
+        if labels[p] < 0 <= labels[r]:
+            labels[group == group[p]] = labels[r]
+        elif labels[r] < 0 <= labels[p]:
+            labels[group == group[r]] = labels[p]
+        group[group == group[p]] = group[r]
+    between = [(low, min(top[labels[p]], top[labels[r]])) for p, r, low in edges if labels[p] != labels[r]]
+    return labels, number, held, min((1 - low / lower for low, lower in between), default=1.0)
+
+
+def agreement_of_masses(first, second, mass):
+    """Adjusted Rand index for pairs of rows that are drawn by their masses, one after the other."""
+    chance = np.outer(mass, mass) / mass.sum() ** 2
+    in_first, in_second = first[:, None] == first, second[:, None] == second
+    both, one, other = (chance[same].sum() for same in (in_first & in_second, in_first, in_second))
+    return (both - one * other) / ((one + other) / 2 - one * other)

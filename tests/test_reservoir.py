@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests.strategies import seeds
 
-from ravine.reservoir import Reservoir, arrival_keys, content_sample, merge_copies
+from ravine.reservoir import Reservoir, arrival_keys, content_sample, has_copies, merge_copies, visits
 
 
 @given(seeds, st.integers(2, 30), st.lists(st.integers(1, 40), min_size=1, max_size=5), st.booleans())
@@ -75,3 +75,57 @@ def test_merged_copies_have_the_weight_of_all(seed):
     repeated = np.repeat(X, weights.astype(int), axis=0)
     for ours, other in zip((rows, total), merge_copies(repeated, np.ones(len(repeated)), seed=1), strict=True):
         assert_array_equal(ours, other)
+
+
+@given(seeds, st.integers(1, 40))
+def test_rows_are_visited_as_often_as_they_have_weight_of_the_mean(seed, n):
+    rng = np.random.default_rng(seed)
+    X, weights = rng.normal(size=(n, 2)), rng.uniform(0.01, 1, n) ** 3
+    visited = visits(X, weights, seed=2)
+    times = np.bincount(visited.row, minlength=n)
+    assert_array_equal(times, [np.ceil(w / weights.mean()) for w in weights])
+    assert_allclose(times * visited.weight / len(visited.row), weights / weights.sum())
+    assert visited.weight.max() <= len(visited.row) / n + 1e-9
+
+
+def test_rows_of_equal_weight_are_visited_once_each_with_weight_one(rng):
+    visited = visits(rng.normal(size=(50, 3)), np.full(50, 0.3), seed=0)
+    assert_array_equal(visited.row, np.arange(50))
+    assert_allclose(visited.weight, 1)
+
+
+@given(seeds)
+def test_order_of_visits_depends_on_what_rows_contain_alone(seed):
+    rng = np.random.default_rng(seed)
+    X, weights, order = rng.normal(size=(30, 2)), rng.uniform(0.1, 3, 30), rng.permutation(30)
+    ours, other = visits(X, weights, seed=4), visits(X[order], weights[order], seed=4)
+    for epoch in (1, 2):
+        assert_array_equal(ours.in_epoch(epoch), order[other.in_epoch(epoch)])
+    assert_allclose(ours.weight[order], other.weight)
+
+
+def test_every_epoch_and_every_seed_has_an_order_of_its_own(rng):
+    X = rng.normal(size=(200, 2))
+    orders = [visits(X, np.ones(200), seed).in_epoch(epoch) for seed in (0, 1) for epoch in (1, 2, 3)]
+    for i, order in enumerate(orders):
+        assert_array_equal(np.sort(order), np.arange(200))
+        assert all((order == other).sum() < 10 for other in orders[:i])
+
+
+def test_visits_of_an_epoch_are_the_same_each_time_and_on_threads(rng):
+    X, weights = rng.normal(size=(60, 2)), rng.uniform(0.1, 3, 60)
+    visited = visits(X, weights, seed=1)
+    assert_array_equal(visited.in_epoch(7), visited.in_epoch(7))
+    assert_array_equal(visited.in_epoch(7), visits(X, weights, seed=1, n_jobs=2).in_epoch(7))
+
+
+def test_every_row_is_as_often_early_as_late_in_an_epoch(rng):
+    visited = visits(rng.normal(size=(20, 1)), np.ones(20), seed=0)
+    place = np.mean([np.argsort(visited.in_epoch(epoch)) for epoch in range(1000)], axis=0)
+    assert_allclose(place, 9.5, atol=4 * np.sqrt(33.25 / 1000))
+
+
+@given(seeds, st.integers(1, 8), st.integers(1, 12), st.booleans())
+def test_data_have_copies_where_two_rows_are_equal(seed, n_values, n, as_csr):
+    X = np.random.default_rng(seed).integers(0, n_values, size=(n, 2)).astype(float)
+    assert has_copies(sparse.csr_array(X) if as_csr else X, seed=3) == (len(np.unique(X, axis=0)) < n)

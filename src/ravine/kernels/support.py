@@ -236,8 +236,8 @@ def heights(X, vectors, coefficients, gamma, out):
 
 
 @reduction
-def climb(X, vectors, coefficients, gamma, level, least_step, max_steps, out):
-    """Where the mean shift leads from each row, until w is at the level, or steps are shorter than the least.
+def climb(X, vectors, coefficients, gamma, least_step, max_steps, out):
+    """Where the mean shift leads from each row, until its steps are shorter than the least.
 
     On flat ground steps are made longer while they lead up, and not so long that they could cross a valley. Returns the
     number of rows for which there were too few steps.
@@ -249,6 +249,7 @@ def climb(X, vectors, coefficients, gamma, level, least_step, max_steps, out):
     unfinished = 0
     for i in range(X.shape[0]):
         x[:] = X[i]
+        safe[:] = x
         is_over = False
         highest, stretch = -1.0, 1.0
         for _ in range(max_steps):
@@ -267,9 +268,6 @@ def climb(X, vectors, coefficients, gamma, level, least_step, max_steps, out):
                 for j in range(d):
                     to[j] += weight * vectors[v, j]
             height = total * np.exp(-gamma * nearest)
-            if height >= level:
-                is_over = True
-                break
             if stretch > 1.0 and height < highest:
                 x[:] = safe
                 stretch = 1.0
@@ -282,14 +280,13 @@ def climb(X, vectors, coefficients, gamma, level, least_step, max_steps, out):
             step = np.sqrt(step)
             safe[:] = to
             if step <= least_step:
-                x[:] = to
                 is_over = True
                 break
             stretch = max(min(1.5 * stretch, longest / step), 1.0)
             for j in range(d):
                 x[j] += stretch * (to[j] - x[j])
         unfinished += not is_over
-        out[i] = x
+        out[i] = safe
     return unfinished
 
 

@@ -35,7 +35,7 @@ SAME, COVERED, NUMBER_BONUS = 0.9, 0.5, 0.2
 the number of clusters a region counts for more."""
 
 FAR = 1e15
-"""Farther from the median row no row need be, in units of the median distance: what is far stays far."""
+"""Farther from the median row no row need be, in units of the median distance, nor closer to another by its inverse."""
 
 GAP, SWEEPS = 1e-2, 200
 """The exact solutions are good to this relative gap, or take so many sweeps."""
@@ -97,7 +97,7 @@ class Sample:
         np.minimum.at(nearest, self.a, self._length)
         np.minimum.at(nearest, self.b, self._length)
         first = 0.125 / float(self.share @ (self._scaled**2).sum(axis=1))
-        last = 4.0 / float(np.median(nearest)) ** 2
+        last = 4.0 / max(float(np.median(nearest)), 1.0 / FAR) ** 2
         n_octaves = min(max(np.log2(last / first), 0.0), MOST_OCTAVES)
         steps = np.arange(int(np.ceil(n_octaves * OCTAVE)) + 1)[::-1]
         return last * 2.0 ** (-steps / OCTAVE) / self.unit / self.unit

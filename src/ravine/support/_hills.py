@@ -93,7 +93,8 @@ class Hills(Nearest):
         best = int(np.lexsort((-depth, np.where(number >= n_clusters, number, np.inf)))[0])
         found = np.maximum(labels[best], 0)
         lowest = surface.lowest_between(sample.rows, sample.a, sample.b, surface.heights(sample.rows))
-        for e in np.argsort(-lowest, kind="stable"):
+        between = np.flatnonzero(found[sample.a] != found[sample.b])
+        for e in between[np.argsort(-lowest[between], kind="stable")]:
             if len(np.unique(found)) == n_clusters:
                 break
             found[found == found[sample.b[e]]] = found[sample.a[e]]

@@ -46,20 +46,20 @@ class Surface:
         map_blocks(lambda b: kernels.support.heights(X[b], *self._parts, out[b]), self._work(X), n_jobs)
         return out
 
-    def climb(self, X: Floats, level: float = np.inf, n_jobs: int | None = None) -> Floats:
-        """Where the mean shift leads from each row: up to the level, or to an equilibrium where it is not reached."""
+    def climb(self, X: Floats, n_jobs: int | None = None) -> Floats:
+        """Where the mean shift leads from each row: an equilibrium."""
         out = np.empty_like(X)
         step = LEAST_STEP * self.width
 
         def block(b: slice) -> None:
-            kernels.support.climb(X[b], *self._parts, level, step, MAX_STEPS, out[b])
+            kernels.support.climb(X[b], *self._parts, step, MAX_STEPS, out[b])
 
         map_blocks(block, self._work(X), n_jobs)
         return out
 
     def equilibria(self, X: Floats, n_jobs: int | None = None) -> tuple[Floats, Ints]:
         """The points where trajectories from the rows end, each once, the highest first; and that of each row."""
-        ends = self.climb(X, n_jobs=n_jobs)
+        ends = self.climb(X, n_jobs)
         # Ends in one cell of a fine lattice are one place; places close to each other are one equilibrium.
         origin = self.vectors[0]
         cell, place = np.unique(np.round((ends - origin) / (0.2 * SAME * self.width)), axis=0, return_inverse=True)
