@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks import report, runner
-from benchmarks.papers import compare
+from benchmarks.papers import compare, support_vectors
 from benchmarks.worker import REPEATS, DataSet, Methods, load, without_folders
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
@@ -243,6 +243,39 @@ def test_normalised_regret_spans_our_columns_and_the_published_ones() -> None:
     assert "| mean of 2 | **0.600** | 0.500 | 0.100 |" in text
     # b: 0, 0.4 / 0.8, 1; a: 0.2 / 0.4, 0, 1
     assert "| mean normalised regret of 2 | **0.250** | **0.250** | 1.000 |" in text
+
+
+def test_best_of_the_grid_is_taken_for_each_index_alone() -> None:
+    grid = pd.DataFrame(
+        {
+            "dataset": ["iris"] * 3,
+            "variant": ["nearest"] * 3,
+            "gamma": [1.0, 2.0, 4.0],
+            "C": [1.0] * 3,
+            "nu": [np.nan] * 3,
+            "rand": [0.9, 0.8, 0.7],
+            "nmi": [0.1, 0.6, 0.5],
+            "purity": [0.5, 1.0, 1.0],
+            "n_clusters": [2.0, 40.0, 30.0],
+            "training_s": [1.0, 2.0, 9.0],
+            "clustering_s": [1.0] * 3,
+        }
+    )
+    best = support_vectors.best_of_grid(grid)
+    assert dict(zip(best["index"], best.value, strict=True)) == {"rand": 0.9, "nmi": 0.6, "purity": 1.0}
+    assert dict(zip(best["index"], best.n_clusters, strict=True)) == {"rand": 2, "nmi": 40, "purity": 30}
+    assert dict(zip(best["index"], best.gamma, strict=True)) == {"rand": 1, "nmi": 2, "purity": 4}
+    text = support_vectors.table(best, "purity")
+    assert "| iris | 1.00 | 1.00 | 0.68 | 1.00 | 1.00 | 0.99 | – | 1.000 (30) | – | – | – | – |" in text
+    text = support_vectors.table(best, "training_s")
+    assert "| mean of 1 | 0.02 | 0.02 | 0.04 | 0.01 | 0.01 | 0.01 | – | 2.00 | – | – | – | – |" in text
+
+
+def test_published_columns_of_support_vectors_have_their_means() -> None:
+    for score, mean in {"rand": 0.895, "nmi": 0.76125}.items():
+        published = support_vectors.PUBLISHED[score]
+        best = [row[support_vectors.COLUMNS.index("BSGD-R")] for name, row in published.items() if name != "shuttle"]
+        np.testing.assert_allclose(np.mean(best), mean)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ have the cluster of the nearest one of these.
 import math
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -51,9 +52,9 @@ STEPS, EPOCHS, SWEEPS = 10_000, 20, 1000
 CHECK = 1000
 """Steps after which the objective is looked at, or more if an epoch has more."""
 
-MIN_STRENGTH, STRENGTH_OF_COLUMN = 1.0, 6.0
-"""Below the first, or the second over the number of columns, the clusters found are those of data without any, see
-docs/decisions/support-vectors.md."""
+STRENGTH, FEW_ROWS = 200.0, 200
+"""Clusters are such as chance makes below the first over the columns and the root of the rows of the sample, which are
+taken for the second at least: see docs/decisions/support-vectors.md."""
 
 ALIKE = 0.9
 """Least agreement of the clusters on a budget with those of the exact solution."""
@@ -171,8 +172,8 @@ class SupportVectorClustering(Clusterer):
         Value of w at the boundary for outliers: 1, or less if more than `contamination` would be outside.
     strength_ : float
         How widely, in cells of the grid of γ and level, the clusters stay the same, each cell counted by the depth of
-        the valley between them. 0 where there is one cluster, which is also the answer where it would be below 1, or
-        6 over the number of columns.
+        the valley between them. 0 where there is one cluster, which is also the answer where chance makes clusters as
+        strong.
     objective_ : float
         Value of the problem, on the sample.
     gap_ : float
@@ -447,8 +448,9 @@ class SupportVectorClustering(Clusterer):
         if gamma is not None and C is not None:
             return Choice(gamma, C, None, 0.0)
         choice = choose(sample, least, gamma, C, self.n_clusters)
-        least_strength = max(MIN_STRENGTH, STRENGTH_OF_COLUMN / sample.rows.shape[1])
-        if gamma is None and self.n_clusters is None and choice.strength < least_strength:
+        n_rows, n_columns = sample.rows.shape
+        by_chance = choice.strength < STRENGTH / (n_columns * math.sqrt(max(n_rows, FEW_ROWS)))
+        if gamma is None and self.n_clusters is None and by_chance:
             return Choice(choice.gamma, choice.C, None, 0.0)
         return choice
 
@@ -566,9 +568,15 @@ class SupportVectorClustering(Clusterer):
                     f"only (adjusted Rand index): {remedy}"
                 )
         if self.n_clusters is not None and hills.n_clusters != self.n_clusters:
-            self._warn(
-                f"found {hills.n_clusters} of the {self.n_clusters} clusters asked for: no gamma and level has so many"
-            )
+            if self.assignment != "paper":
+                with suppress(ValueError):  # no level of the surface has as many
+                    hills = Hills.with_number(surface, sample, least, self.n_clusters)
+            if hills.n_clusters != self.n_clusters:
+                self._warn(
+                    f"found {hills.n_clusters} of the {self.n_clusters} clusters asked for: no gamma and level of the "
+                    "grid has so many"
+                )
+        strength = strength if hills.n_clusters > 1 else 0.0
         return _Result(surface, hills, choice.C, offset, strength, value, gap, n_iter)
 
     def _heights(self, rows: Floats) -> Floats:
