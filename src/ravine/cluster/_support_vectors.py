@@ -172,8 +172,8 @@ class SupportVectorClustering(Clusterer):
         Value of w at the boundary for outliers: 1, or less if more than `contamination` would be outside.
     strength_ : float
         How widely, in cells of the grid of γ and level, the clusters stay the same, each cell counted by the depth of
-        the valley between them. 0 where there is one cluster, which is also the answer where chance makes clusters as
-        strong.
+        the valley between them; with a γ that was given, and after `partial_fit`, over how many of nine levels. 0 where
+        there is one cluster, which is also the answer where chance makes clusters as strong.
     objective_ : float
         Value of the problem, on the sample.
     gap_ : float

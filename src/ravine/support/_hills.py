@@ -72,9 +72,11 @@ class Hills(Nearest):
 
     @classmethod
     def most_steady(cls, surface: Surface, sample: Sample, least: float, n_clusters: int | None) -> tuple[Self, float]:
-        """The hills that stay the same over most levels, or all as one, and their strength."""
+        """The hills that stay the same over most levels, or all as one, and the number of these levels."""
         levels, cells = cls._at_levels(surface, sample, least)
-        found = largest_region(cells, sample.share, n_clusters)
+        # One γ gives all valleys alike: here their depth says little, and levels just count.
+        counted = cells._replace(depth=np.where(cells.depth > 0, 1.0, 0.0))
+        found = largest_region(counted, sample.share, n_clusters)
         if found is None:
             return cls._with(sample, np.zeros(len(sample.rows), dtype=np.int64), levels[0]), 0.0
         (_, _, level), strength = found
