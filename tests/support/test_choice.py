@@ -156,13 +156,6 @@ def test_grid_ends_after_so_many_doublings(rng):
     assert_allclose(grid[-1] / grid[0], 2.0**MOST_OCTAVES)
 
 
-def test_mean_kernel_is_that_of_pairs_drawn_by_mass(rng):
-    X, mass = rng.normal(size=(30, 2)), rng.uniform(0.1, 4, 30)
-    share = mass / mass.sum()
-    expected = share @ naive.gaussian_kernel(X, X, 0.7) @ share
-    assert_allclose(sample_of(X, mass).mean_kernel(0.7), expected)
-
-
 @given(st.integers(1, 40), st.booleans(), seeds)
 def test_levels_have_the_shares_below_them_that_were_asked_for(n, has_ties, seed):
     rng = np.random.default_rng(seed)

@@ -16,7 +16,6 @@ from ravine import kernels
 from ravine.blocks import count_threads, map_items
 from ravine.matrix import Floats, Ints
 from ravine.neighbours import components, neighbour_graph
-from ravine.support._surface import Surface
 
 RATIOS = (1.0, 2.0, 4.0)
 """C is one of these over the mean of the kernel. At 1 the function is much like a density, and flatter with more."""
@@ -101,11 +100,6 @@ class Sample:
         n_octaves = min(max(np.log2(last / first), 0.0), MOST_OCTAVES)
         steps = np.arange(int(np.ceil(n_octaves * OCTAVE)) + 1)[::-1]
         return last * 2.0 ** (-steps / OCTAVE) / self.unit / self.unit
-
-    def mean_kernel(self, gamma: float) -> float:
-        """Mean of the kernel over all pairs of rows."""
-        surface = Surface(self.rows, self.share, gamma)
-        return float(self.share @ surface.heights(self.rows, self.n_jobs))
 
     def levels(self, at_rows: Floats) -> Floats:
         """Heights below which the `SHARES` of the rows are."""

@@ -61,7 +61,7 @@ class Hills(Nearest):
     @classmethod
     def most_like(cls, surface: Surface, sample: Sample, least: float, target: Ints) -> tuple[Self, float]:
         """The hills at the level at which the clusters are most like those aimed at, and how much they are."""
-        levels, cells = cls._at_levels(surface, sample, least)
+        levels, cells, _ = cls._at_levels(surface, sample, least)
         labels, number = cells.labels[0, 0], cells.number[0, 0]
         n_labels = max(int(number.max()), int(target.max()) + 1)
         alike = np.zeros(len(levels))
@@ -73,7 +73,7 @@ class Hills(Nearest):
     @classmethod
     def most_steady(cls, surface: Surface, sample: Sample, least: float, n_clusters: int | None) -> tuple[Self, float]:
         """The hills that stay the same over most levels, or all as one, and the number of these levels."""
-        levels, cells = cls._at_levels(surface, sample, least)
+        levels, cells, _ = cls._at_levels(surface, sample, least)
         # One γ gives all valleys alike: here their depth says little, and levels just count.
         counted = cells._replace(depth=np.where(cells.depth > 0, 1.0, 0.0))
         found = largest_region(counted, sample.share, n_clusters)
@@ -85,7 +85,7 @@ class Hills(Nearest):
     @classmethod
     def with_number(cls, surface: Surface, sample: Sample, least: float, n_clusters: int) -> Self:
         """So many hills: those of a level that has as many or more, joined over the highest of the valleys."""
-        levels, cells = cls._at_levels(surface, sample, least)
+        levels, cells, lowest = cls._at_levels(surface, sample, least)
         labels, number, depth = cells.labels[0, 0], cells.number[0, 0], cells.depth[0, 0]
         if not 1 <= n_clusters <= max(number.max(), 1):
             raise ValueError(
@@ -94,7 +94,6 @@ class Hills(Nearest):
             )
         best = int(np.lexsort((-depth, np.where(number >= n_clusters, number, np.inf)))[0])
         found = np.maximum(labels[best], 0)
-        lowest = surface.lowest_between(sample.rows, sample.a, sample.b, surface.heights(sample.rows))
         between = np.flatnonzero(found[sample.a] != found[sample.b])
         for e in between[np.argsort(-lowest[between], kind="stable")]:
             if len(np.unique(found)) == n_clusters:
@@ -107,13 +106,13 @@ class Hills(Nearest):
         return cls(sample.rows, by_size(np.maximum(labels, 0), sample.share), float(level))
 
     @staticmethod
-    def _at_levels(surface: Surface, sample: Sample, least: float) -> tuple[Floats, Cells]:
-        """Levels, and what is found at each of them."""
+    def _at_levels(surface: Surface, sample: Sample, least: float) -> tuple[Floats, Cells, Floats]:
+        """Levels, what is found at each of them, and the lowest height on each edge of the sample."""
         at_rows = surface.heights(sample.rows, sample.n_jobs)
         lowest = surface.lowest_between(sample.rows, sample.a, sample.b, at_rows, sample.n_jobs)
         levels = sample.levels(at_rows)
         parts: tuple[Any, ...] = (levels, *sample.flood(lowest, at_rows, least))
-        return levels, Cells(*(part[np.newaxis, np.newaxis] for part in parts))
+        return levels, Cells(*(part[np.newaxis, np.newaxis] for part in parts)), lowest
 
 
 @dataclass(frozen=True)

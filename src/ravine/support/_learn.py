@@ -9,7 +9,7 @@ import numpy as np
 
 from ravine import kernels
 from ravine.matrix import Floats, Ints
-from ravine.support._surface import Surface
+from ravine.support._surface import Surface, kernel_matrix
 
 RIDGE = 1e-3
 """Added to the similarities of the vectors that take over another one."""
@@ -31,9 +31,7 @@ def solve_exactly(
             f"{8 * len(rows) ** 2 / 1e9:.0f} GB of memory: use solver='budgeted'"
         )
     kernel = np.empty((len(rows), len(rows)))
-    ones = np.ones(1)
-    for i, row in enumerate(rows):
-        kernels.support.heights(rows, row[np.newaxis], ones, gamma, kernel[i])
+    kernel_matrix(rows, gamma, kernel)
     bound = C * mass / mass.sum()
     beta = np.minimum(bound, 1.0 / kernel.mean())
     sweeps, gap = kernels.support.solve_dual(kernel, bound, beta, kernel @ beta, tol, max_sweeps)
@@ -84,11 +82,8 @@ class Learner:
         if self.budget is not None and room > self.budget:
             room = self.budget + 1
             self._similarity = np.empty((room, room))
-            one, vectors = np.ones(1), self._vectors[: self.n_vectors]
-            for i, vector in enumerate(vectors):
-                kernels.support.heights(
-                    vectors, vector[np.newaxis], one, self.gamma, self._similarity[i, : len(vectors)]
-                )
+            n = self.n_vectors
+            kernel_matrix(self._vectors[:n], self.gamma, self._similarity[:n, :n])
         n_more = room - len(self._vectors)
         self._vectors = np.concatenate([self._vectors, np.empty((n_more, self._vectors.shape[1]))])
         self._sums = np.append(self._sums, np.zeros(n_more))

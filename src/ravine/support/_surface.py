@@ -10,6 +10,9 @@ from ravine.blocks import map_blocks
 from ravine.matrix import Floats, Ints
 from ravine.neighbours import components
 
+APART, MOST_PARTS = 0.5, 12.0
+"""Points of a line that are looked at are so far apart, in units of the kernel's width; or it has so many parts."""
+
 LEAST_STEP, MAX_STEPS = 1e-5, 5000
 """A trajectory ends where its steps are so short, in units of the kernel's width, or after so many."""
 
@@ -79,8 +82,7 @@ class Surface:
         out = np.empty(len(a))
 
         def block(e: slice) -> None:
-            step, most = 0.5 * self.width, 12.0
-            kernels.support.lowest_between(X, a[e], b[e], *self._parts, step, most, at_rows, out[e])
+            kernels.support.lowest_between(X, a[e], b[e], *self._parts, APART * self.width, MOST_PARTS, at_rows, out[e])
 
         map_blocks(block, (len(a), 3 * len(self.vectors)), n_jobs)
         return out
@@ -96,3 +98,10 @@ class Surface:
     def _work(self, X: Floats) -> tuple[int, int]:
         """Shape of a matrix that takes as long to go through."""
         return len(X), max(self.vectors.size // 4, 1)
+
+
+def kernel_matrix(X: Floats, gamma: float, out: Floats) -> None:
+    """The kernel between all rows."""
+    one = np.ones(1)
+    for i, row in enumerate(X):
+        kernels.support.heights(X, row[np.newaxis], one, gamma, out[i])
