@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from ravine import SupportVectorClustering, load, save
-from ravine.cluster import _support_vectors
+from ravine.cluster import _support_stream, _support_vectors
 from ravine.datasets import make_blobs, make_moons, make_rings
 
 
@@ -25,7 +25,8 @@ def fitted(moons):
 
 @pytest.fixture
 def small_sample(monkeypatch):
-    monkeypatch.setattr(_support_vectors, "SAMPLE", 200)
+    for module in (_support_stream, _support_vectors):
+        monkeypatch.setattr(module, "SAMPLE", 200)
 
 
 def same_partition(a, b):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ravine.matrix import Floats, Ints
+from ravine.matrix import LARGEST, Floats, Ints
 
 
 def saved_fields(state: Any, *names: str) -> list[Any]:
@@ -35,3 +35,11 @@ def saved_ints(array: Any, name: str, length: int | None, least: int, largest: i
     if not ((array >= least) & (array <= largest)).all():
         raise ValueError(f"field {name!r} has an entry outside {least} to {largest}")
     return array.astype(np.int64)
+
+
+def saved_rows(array: Any, name: str, n_columns: int) -> Floats:
+    """A matrix of float64 that can have been rows: one at least, of so many columns, no entry too large."""
+    rows = saved_floats(array, name, (None, n_columns))
+    if not len(rows) or not (np.abs(rows) <= LARGEST).all():
+        raise ValueError(f"field {name!r} has no rows, or an entry that is far too large")
+    return rows

@@ -25,9 +25,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ravine.blocks import count_threads
 from ravine.cluster._base import Clusterer
-from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
-from ravine.matrix import LARGEST, Bools, Floats, Ints
-from ravine.reservoir import Reservoir, arrival_keys, content_sample, has_copies, merge_copies, visits
+from ravine.cluster._saved import saved_fields, saved_floats, saved_ints, saved_rows
+from ravine.cluster._support_stream import SAMPLE, Stream
+from ravine.matrix import Bools, Floats, Ints
+from ravine.reservoir import has_copies, merge_copies, visits
 from ravine.support import (
     Choice,
     Hills,
@@ -42,9 +43,6 @@ from ravine.support import (
     objective,
     solve_exactly,
 )
-
-SAMPLE = 2000
-"""Rows on which parameters are chosen and hills are told apart."""
 
 STEPS, EPOCHS, SWEEPS = 10_000, 20, 1000
 """Where no number is given: so many epochs, or more if they are fewer steps than these; sweeps of the exact solver."""
@@ -219,7 +217,7 @@ class SupportVectorClustering(Clusterer):
     labels_: Ints
     outlier_: Bools
     _settled: _Result | None
-    _stream: "_Stream | None"
+    _stream: Stream | None
 
     def __init__(
         self,
@@ -278,7 +276,7 @@ class SupportVectorClustering(Clusterer):
         if self.n_clusters is not None and self.n_clusters > len(learned):
             raise ValueError(f"n_samples={len(learned)} is fewer than n_clusters={self.n_clusters}: ask for fewer")
         with self._progress(rows, "epoch", self._max_iter(len(learned))) as on_epoch:
-            self._stream = _Stream(self._draw_seed())
+            self._stream = Stream(self._draw_seed())
             self._stream.read(learned, mass, self.n_jobs)
             sample = self._stream.sample(self.n_jobs)
             least = self._least_share(float(mass.sum()))
@@ -316,7 +314,7 @@ class SupportVectorClustering(Clusterer):
         self._check_magnitude(rows)
         weights = self._check_weights(sample_weight, rows, allow_all_zero=not first)
         if stream is None:
-            self._stream = stream = _Stream(self._draw_seed())
+            self._stream = stream = Stream(self._draw_seed())
         has_weight = weights > 0
         stream.learn(rows[has_weight], weights[has_weight], self._begin)
         self._settled = None
@@ -490,7 +488,7 @@ class SupportVectorClustering(Clusterer):
     def _objective(self, surface: Surface, C: float, sample: Sample) -> float:
         return objective(surface, C, surface.heights(sample.rows, self.n_jobs), sample.share)
 
-    def _begin(self, stream: "_Stream") -> None:
+    def _begin(self, stream: Stream) -> None:
         """Choose what is to be chosen, and take the first steps of a stream."""
         choice = self._choose(stream.sample(self.n_jobs), self._least_share(stream.weight))
         rows, weights = stream.reservoir.sample()
@@ -611,7 +609,7 @@ class SupportVectorClustering(Clusterer):
         vectors, coefficients, gamma, hill_rows, labels, numbers, rows, stream = saved_fields(state, *names)
         count_threads(self.n_jobs)  # refuses what is no number of threads
         n_columns = self.n_features_in_
-        n_vectors = len(_saved_rows(vectors, "vectors", n_columns))
+        n_vectors = len(saved_rows(vectors, "vectors", n_columns))
         saved_floats(coefficients, "coefficients", (n_vectors,), least=0.0)
         if not coefficients.any():
             raise ValueError("field 'coefficients' has no entry above 0")
@@ -620,14 +618,20 @@ class SupportVectorClustering(Clusterer):
         for name, value in zip(NUMBERS, saved_fields(numbers, *NUMBERS), strict=True):
             if type(value) is not NUMBERS[name] or not (value >= 0 or (name == "gap" and np.isnan(value))):
                 raise ValueError(f"field {name!r} is {value!r}")
-        n_hill_rows = len(_saved_rows(hill_rows, "hill_rows", n_columns))
+        n_hill_rows = len(saved_rows(hill_rows, "hill_rows", n_columns))
         labels = saved_ints(labels, "hill_labels", n_hill_rows, 0, n_hill_rows - 1)
         if len(np.unique(labels)) != labels.max() + 1:
             raise ValueError("field 'hill_labels' leaves out a cluster")
         parts = dict(numbers)
         hills = Nearest(hill_rows, labels, parts.pop("level"))
         self._settled = _Result(surface=Surface(vectors, coefficients, gamma), hills=hills, **parts)
-        self._stream = None if stream is None else self._restored_stream(stream)
+        self._stream = None
+        if stream is not None:
+            self._stream = Stream.from_state(stream, n_columns)
+            if stream["learner"] is not None:
+                self._stream.learner = self._restored_learner(stream["learner"])
+            elif self._stream.n_rows > SAMPLE and self.solver != "exact":
+                raise ValueError("field 'learner' is empty, and so many rows must have been learned from")
         if rows is not None:
             nearest, outlier = saved_fields(rows, "nearest", "outlier")
             self._nearest = saved_ints(nearest, "nearest", None, 0, n_hill_rows - 1)
@@ -636,31 +640,6 @@ class SupportVectorClustering(Clusterer):
             self.outlier_ = outlier
             self._label_rows()
 
-    def _restored_stream(self, state: dict[str, Any]) -> "_Stream":
-        seed, n_rows, weight, sample, learned = saved_fields(state, "seed", "n_rows", "weight", "sample", "learner")
-        if type(seed) is not int or not 0 <= seed <= np.iinfo(np.int32).max:
-            raise ValueError("field 'seed' is not an integer of 31 bits")
-        if type(n_rows) is not int or not 0 < n_rows < 1 << 62:
-            raise ValueError("field 'n_rows' is not a number of rows")
-        if type(weight) is not float or not 0 < weight < np.inf:
-            raise ValueError("field 'weight' is not a positive number")
-        keys, rows, weights = saved_fields(sample, "keys", "rows", "weights")
-        n_kept = len(_saved_rows(rows, "rows", self.n_features_in_))
-        saved_floats(weights, "weights", (n_kept,), least=np.finfo(np.float64).tiny)
-        if not isinstance(keys, np.ndarray) or keys.dtype != np.float64 or keys.shape != (n_kept,) or n_kept > n_rows:
-            raise ValueError("field 'keys' is not a number for each row, or there are more than there were")
-        if not weights.sum() < np.inf:
-            raise ValueError("field 'weights' has a sum that is not finite")
-        stream = _Stream(seed)
-        stream.n_rows, stream.weight = n_rows, weight
-        stream.reservoir = Reservoir.from_state(SAMPLE, keys, rows, weights)
-        if learned is not None:
-            self._stream = stream
-            stream.learner = self._restored_learner(learned)
-        elif n_rows > SAMPLE and self.solver != "exact":
-            raise ValueError("field 'learner' is empty, and so many rows must have been learned from")
-        return stream
-
     def _restored_learner(self, state: dict[str, Any]) -> Learner:
         gamma, C, n_steps, vectors, sums = saved_fields(state, "gamma", "C", "n_steps", "vectors", "sums")
         for name, value in (("gamma", gamma), ("C", C)):
@@ -668,68 +647,9 @@ class SupportVectorClustering(Clusterer):
                 raise ValueError(f"field {name!r} is {value!r}")
         if type(n_steps) is not int or not 0 < n_steps < 1 << 62:
             raise ValueError("field 'n_steps' is not a number of steps")
-        n_vectors = len(_saved_rows(vectors, "vectors", self.n_features_in_))
+        n_vectors = len(saved_rows(vectors, "vectors", self.n_features_in_))
         if self.budget is not None and n_vectors > self.budget:
             raise ValueError(f"field 'vectors' has {n_vectors} rows, and the budget is {self.budget}")
         saved_floats(sums, "sums", (n_vectors,), least=0.0)
         learner = self._new_learner(self.n_features_in_, Choice(gamma, C, None, 0.0))
         return learner.resume(n_steps, vectors, sums)
-
-
-class _Stream:
-    """What is remembered of the rows: a sample of them, and the steps taken so far.
-
-    Parameters
-    ----------
-    seed : int
-    """
-
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-        self.n_rows, self.weight = 0, 0.0
-        self.reservoir = Reservoir(SAMPLE)
-        self.learner: Learner | None = None
-
-    def read(self, X: Floats, weights: Floats, n_jobs: int | None) -> None:
-        """Take a sample of rows that are all at hand."""
-        chosen, keys = content_sample(X, weights, SAMPLE, self.seed, n_jobs)
-        self.reservoir.add(keys, X[chosen], weights[chosen])
-        self.n_rows, self.weight = len(X), float(weights.sum())
-
-    def learn(self, X: Floats, weights: Floats, begin: Callable[["_Stream"], None]) -> None:
-        """The next rows of a stream. The first ones are kept until they are enough to begin with."""
-        n_first = 0
-        if self.learner is None:
-            n_first = min(max(SAMPLE - self.n_rows, 0), len(X))
-            self._add(X[:n_first], weights[:n_first])
-            if self.n_rows >= SAMPLE:
-                begin(self)
-        if n_first < len(X):
-            assert self.learner is not None
-            self._add(X[n_first:], weights[n_first:])
-            self.learner.learn(X, np.arange(n_first, len(X)), weights)
-
-    def sample(self, n_jobs: int | None) -> Sample:
-        """The rows kept, copies of a row as one."""
-        rows, weights = self.reservoir.sample()
-        return Sample(*merge_copies(rows, weights, self.seed), n_jobs)
-
-    def state(self) -> dict[str, Any]:
-        """All that there is to remember but the parameters, not copied."""
-        learner = self.learner
-        learned = None if learner is None else {"gamma": learner.gamma, "C": learner.C, **learner.state()}
-        sample = dict(zip(("keys", "rows", "weights"), self.reservoir.state(), strict=True))
-        numbers = {"seed": self.seed, "n_rows": self.n_rows, "weight": self.weight}
-        return {**numbers, "sample": sample, "learner": learned}
-
-    def _add(self, X: Floats, weights: Floats) -> None:
-        self.reservoir.add(arrival_keys(self.n_rows, len(X), self.seed), X, weights)
-        self.n_rows += len(X)
-        self.weight += float(weights.sum())
-
-
-def _saved_rows(array: Any, name: str, n_columns: int) -> Floats:
-    rows = saved_floats(array, name, (None, n_columns))
-    if not len(rows) or not (np.abs(rows) <= LARGEST).all():
-        raise ValueError(f"field {name!r} has no rows, or an entry that is far too large")
-    return rows
