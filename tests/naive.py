@@ -622,3 +622,16 @@ def agreement_of_masses(first, second, mass):
     in_first, in_second = first[:, None] == first, second[:, None] == second
     both, one, other = (chance[same].sum() for same in (in_first & in_second, in_first, in_second))
     return (both - one * other) / ((one + other) / 2 - one * other)
+
+
+def wrong_side(b, marks, pulls, margin):
+    """Eq. 2.16 of Hofmeyr (2016) with squares and a margin: Σ |pull| max(0, margin - side · (mark - b))²."""
+    return sum(abs(p) * max(0.0, margin - np.sign(p) * (x - b)) ** 2 for x, p in zip(marks, pulls, strict=True))
+
+
+def labelled_density(values, weights, bandwidth, bound, steepness, marks, pulls, margin):
+    """Density, penalty outside the bound and penalty of labelled rows, the least on a fine grid."""
+    mass = weights / weights.sum() / np.sqrt(2 * np.pi)
+    grid = np.linspace(-bound - bandwidth, bound + bandwidth, 8001)
+    settings = (values, mass, bandwidth, bound, steepness, 1.5)
+    return min(penalised(b, *settings) + wrong_side(b, marks, pulls, margin) for b in grid)

@@ -4,9 +4,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ravine import cluster, datasets, metrics, plot, report, stream, tree
-    from ravine.cluster import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SumOfNorms, SupportVectorClustering
+    from ravine import cluster, datasets, metrics, plot, report, semi_supervised, stream, tree
+    from ravine.cluster import (
+        HSDC,
+        MDH,
+        PDDP,
+        SPDC,
+        IncrementalMDH,
+        NCutH,
+        SpectralPursuit,
+        SumOfNorms,
+        SupportVectorClustering,
+    )
     from ravine.persist import load, save
+    from ravine.semi_supervised import MDHClassifier
 
 __version__ = "0.1.0.dev0"
 
@@ -16,7 +27,9 @@ __all__ = [
     "PDDP",
     "SPDC",
     "IncrementalMDH",
+    "MDHClassifier",
     "NCutH",
+    "SpectralPursuit",
     "SumOfNorms",
     "SupportVectorClustering",
     "__version__",
@@ -27,18 +40,30 @@ __all__ = [
     "plot",
     "report",
     "save",
+    "semi_supervised",
     "stream",
     "tree",
 ]
 
 _HOME = {
     **dict.fromkeys(
-        ("HSDC", "IncrementalMDH", "MDH", "NCutH", "PDDP", "SPDC", "SumOfNorms", "SupportVectorClustering"),
+        (
+            "HSDC",
+            "IncrementalMDH",
+            "MDH",
+            "NCutH",
+            "PDDP",
+            "SPDC",
+            "SpectralPursuit",
+            "SumOfNorms",
+            "SupportVectorClustering",
+        ),
         "ravine.cluster",
     ),
     **dict.fromkeys(("load", "save"), "ravine.persist"),
+    **dict.fromkeys(("MDHClassifier",), "ravine.semi_supervised"),
 }
-_MODULES = ("cluster", "datasets", "metrics", "plot", "report", "stream", "tree")
+_MODULES = ("cluster", "datasets", "metrics", "plot", "report", "semi_supervised", "stream", "tree")
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ravine import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SumOfNorms, SupportVectorClustering
+from ravine import (
+    HSDC,
+    MDH,
+    PDDP,
+    SPDC,
+    IncrementalMDH,
+    NCutH,
+    SpectralPursuit,
+    SumOfNorms,
+    SupportVectorClustering,
+)
 from ravine.datasets import make_blobs
 
 ESTIMATORS = [
@@ -29,6 +39,9 @@ ESTIMATORS = [
     MDH(),
     MDH(n_clusters=3),
     MDH(n_clusters=3, margin=True),
+    SpectralPursuit(),
+    SpectralPursuit(n_clusters=3),
+    SpectralPursuit(n_clusters=3, projection="correlated"),
     IncrementalMDH(),
     IncrementalMDH(n_clusters=3),
     IncrementalMDH(selection="evidence"),
@@ -317,8 +330,9 @@ def test_degenerate_rows_give_finite_attributes(model, X):
     assert 1 <= fitted.n_clusters_ <= len(X)
     assert_array_equal(fitted.predict(X), fitted.labels_)
     names = ("centroids_", "support_vectors_", "dual_coef_", "equilibria_")
-    learned = {name: getattr(fitted, name) for name in names if hasattr(fitted, name)}
-    for name, array in (learned or fitted.tree_.to_dict()).items():
+    learned = {name: getattr(fitted, name) for name in names if hasattr(fitted, name)} or fitted.tree_.to_dict()
+    learned |= learned.pop("surfaces", {})
+    for name, array in learned.items():
         assert np.isfinite(array).all(), name
 
 

@@ -80,13 +80,13 @@ def test_splitting_again_gives_back_the_tree_told_k():
 
 
 @each
-def test_projection_is_orthonormal_and_starts_with_the_first_cut(method):
+def test_directions_are_orthonormal_and_start_with_the_first_cut(method):
     X = load_iris().data
-    directions = method().projection(X, 3)
+    directions = method().directions(X, 3)
     assert_allclose(directions @ directions.T, np.eye(3), atol=1e-9)
     first = method(2).fit(X).tree_.normal[0]
     assert abs(directions[0] @ first) == pytest.approx(1)
-    assert len(method().projection(np.c_[X[:, 0], np.zeros(150)], 2)) == 1
+    assert len(method().directions(np.c_[X[:, 0], np.zeros(150)], 2)) == 1
 
 
 def test_several_starts_never_give_a_larger_ncut(rng):

@@ -8,17 +8,29 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from tests import naive
 
-from ravine.cuts import pursuit
-from ravine.cuts.mdh import PenalisedDensity, minimum_density_cut
+from ravine.cuts import mdh, pursuit
+from ravine.cuts.mdh import NO_LABELS, Labels, PenalisedDensity, labelled_density_cut, minimum_density_cut
 from ravine.cuts.ncut import NormalisedCut, ncut_cut
 from ravine.cuts.pursuit import make_starts, pursue, search
 from ravine.matrix import moments, weighted_sum
+
+
+def some_labels(scale):
+    """Labels of six of the rows of `cloud`, one of them on the wrong side."""
+    pulls = np.array([0.3, -0.2, 0.1, -0.3, 0.2, 0.4])
+    return Labels(np.array([1, 5, 44, 50, 61, 70]), pulls, 0.2 * scale, 6.0)
+
 
 OBJECTIVES = {
     "ncut": lambda exact, scale: NormalisedCut(scale, 0.01, exact_rows=exact),
     "density, bound 0": lambda exact, scale: PenalisedDensity(scale, 0.0, 1e-9, exact_rows=exact),
     "density, bound 0.5": lambda exact, scale: PenalisedDensity(scale, 0.5, 1e-9, exact_rows=exact),
+    "density with labels": lambda exact, scale: PenalisedDensity(
+        scale, 0.5, 1e-9, exact_rows=exact, labels=some_labels(scale)
+    ),
 }
+UNLABELLED = {name: make for name, make in OBJECTIVES.items() if "labels" not in name}
+each_unlabelled = pytest.mark.parametrize("make", UNLABELLED.values(), ids=UNLABELLED)
 each_objective = pytest.mark.parametrize("make", OBJECTIVES.values(), ids=OBJECTIVES)
 
 
@@ -65,6 +77,21 @@ def test_penalised_density_agrees_with_naive(alpha, rng):
     assert abs(place) <= alpha * np.sqrt(np.average(values**2, weights=weights)) + 0.1 * 0.3
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("strength", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize("exact", [10**6, 0], ids=["exact", "binned"])
+def test_labelled_density_agrees_with_naive_and_stays_within_the_bound(alpha, strength, exact, rng):
+    values, weights = rng.normal(size=60), rng.integers(1, 3, size=60).astype(float)
+    values -= np.average(values, weights=weights)
+    labels = Labels(np.arange(5), strength * np.array([1.0, -1.0, 0.5, -0.7, 2.0]), 0.3, np.abs(values).max())
+    objective = PenalisedDensity(0.3, alpha, 1e-9, labels=labels, exact_rows=exact)
+    ours, place, _ = objective(values, weights)
+    steepness, bound = objective._settings(60)[2], alpha * np.sqrt(np.average(values**2, weights=weights))
+    slow = naive.labelled_density(values, weights, 0.3, bound, steepness, values[:5], labels.pulls, 0.3)
+    assert ours == pytest.approx(slow, rel=2e-3 if exact else 0.03)
+    assert abs(place) <= bound + 0.1 * 0.3
+
+
 @each_objective
 def test_binned_value_is_near_the_exact_one(make, rng):
     values = np.concatenate([rng.normal(size=800), rng.normal(5, 1, size=700)])
@@ -74,7 +101,7 @@ def test_binned_value_is_near_the_exact_one(make, rng):
     assert np.mean((values < exact[1]) != (values < binned[1])) <= 0.001
 
 
-@each_objective
+@each_unlabelled
 def test_integer_weights_equal_repeated_rows(make, rng):
     values, repeats = rng.normal(size=50), rng.integers(1, 4, size=50)
     values -= np.average(values, weights=repeats)
@@ -118,10 +145,13 @@ def test_end_of_a_search_is_no_worse_than_its_neighbours(make, as_csr, rng):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.9])
-@pytest.mark.parametrize("n", [60, 500])
-def test_compiled_search_agrees_with_the_general_one(alpha, n, rng):
+@pytest.mark.parametrize("n", [80, 500])
+@pytest.mark.parametrize("labels", [NO_LABELS, some_labels(1.5)], ids=["no labels", "labels"])
+def test_compiled_search_agrees_with_the_general_one(alpha, n, labels, rng):
     X, weights, about = cloud(rng, n=n)
-    objective = PenalisedDensity(1.5, alpha, 1e-7, unit=1.5)  # smooth: rounding must not decide between two valleys
+    objective = PenalisedDensity(
+        1.5, alpha, 1e-7, unit=1.5, labels=labels
+    )  # smooth: rounding must not decide between two valleys
     for start in np.eye(4):
         compiled = objective.search(X, weights, about.mean, start)
         general = search(X, weights, about.mean, objective, start)
@@ -203,3 +233,47 @@ def test_shrinking_scale_widens_the_margin(rng):
     plain = minimum_density_cut(X, np.ones(120), about, **options)
     wide = minimum_density_cut(X, np.ones(120), about, margin=True, **options)
     assert margin(wide) > 0.98 * margin(plain)
+
+
+def labelled_cut(X, sides, weights=None, **options):
+    weights = np.ones(len(X)) if weights is None else weights
+    settings = {"bandwidth": 0.9, "alphas": (0.0, 0.9), "gammas": (10.0, 100.0), "margin": 1.0, **options}
+    return labelled_density_cut(X, weights, moments(X, weights), sides, starts=make_starts(2), **settings)
+
+
+def test_labels_choose_between_two_valleys(rng):
+    X = rng.normal(size=(400, 2)) * 0.5
+    X[:200, 0] += 4
+    X[::2, 1] += 3.5
+    for column, normal in ((0, [1, 0]), (1, [0, 1])):
+        order = np.argsort(X[:, column])
+        sides = np.zeros(400, dtype=np.int64)
+        sides[order[:3]], sides[order[-3:]] = -1, 1
+        cut = labelled_cut(X, sides)
+        assert cut.normal @ normal > 0.95
+        assert_allclose(np.mean(cut.goes_left(X)), 0.5, atol=0.01)
+
+
+def test_exchanged_sides_turn_the_cut(rng):
+    X = separable(rng, gap=4.0)
+    sides = np.zeros(120, dtype=np.int64)
+    sides[[0, 1, 2]], sides[[70, 80]] = -1, 1
+    cut, turned = labelled_cut(X, sides), labelled_cut(X, -sides)
+    assert_allclose(turned.normal, -cut.normal, atol=1e-6)
+    assert turned.offset == pytest.approx(-cut.offset, abs=1e-6)
+    assert (cut.goes_left(X) == (np.arange(120) < 60)).all()
+
+
+def test_many_rows_are_searched_on_a_sample_that_keeps_the_labels(rng, monkeypatch):
+    X = rng.normal(size=(3000, 3)) * [1, 2, 2]
+    X[1500:, 0] += 6
+    sides = np.zeros(3000, dtype=np.int64)
+    sides[[3, 7]], sides[[2000, 2500]] = -1, 1
+    whole = labelled_cut(X, sides)
+    monkeypatch.setattr(mdh, "COARSE_ABOVE", 1000)
+    monkeypatch.setattr(pursuit, "COARSE_ROWS", 300)
+    monkeypatch.setattr(mdh, "COARSE_ROWS", 300)
+    coarse = labelled_cut(X, sides)
+    assert coarse.normal @ whole.normal > 0.99
+    sides[:1500], sides[1500:] = -1, 1
+    assert labelled_cut(X, sides).normal @ whole.normal > 0.99

@@ -6,7 +6,18 @@ from ravine.cluster._mdh import MDH
 from ravine.cluster._ncuth import NCutH
 from ravine.cluster._pddp import PDDP
 from ravine.cluster._spdc import SPDC
+from ravine.cluster._spectral import SpectralPursuit
 from ravine.cluster._sum_of_norms import SumOfNorms
 from ravine.cluster._support_vectors import SupportVectorClustering
 
-__all__ = ["HSDC", "MDH", "PDDP", "SPDC", "IncrementalMDH", "NCutH", "SumOfNorms", "SupportVectorClustering"]
+__all__ = [
+    "HSDC",
+    "MDH",
+    "PDDP",
+    "SPDC",
+    "IncrementalMDH",
+    "NCutH",
+    "SpectralPursuit",
+    "SumOfNorms",
+    "SupportVectorClustering",
+]

@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.callback import CallbackSupportMixin
@@ -38,7 +38,15 @@ def _thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-class Clusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
+def _without_duplicates(rows: Matrix) -> Matrix:
+    """Rows whose entries stand once each, as the compiled passes over sparse rows expect them."""
+    if sparse.issparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()  # the user's own stays as it is
+        rows.sum_duplicates()
+    return rows
+
+
+class RowEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of all estimators: what they ask of their rows, and how they tell of their progress."""
 
     n_features_in_: int
@@ -66,10 +74,11 @@ class Clusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
 
     def _validate(self, X: ArrayLike, reset: bool, order: str | None) -> Matrix:
         rows = validate_data(self, X, accept_sparse=self._accept_sparse, dtype=self._dtypes, order=order, reset=reset)
-        if sparse.issparse(rows) and not rows.has_canonical_format:
-            rows = rows.copy()  # the user's own stays as it is
-            rows.sum_duplicates()
-        return rows
+        return _without_duplicates(rows)
+
+    def _validate_with_target(self, X: ArrayLike, y: ArrayLike) -> tuple[Matrix, NDArray[Any]]:
+        rows, target = validate_data(self, X, y, accept_sparse=self._accept_sparse, dtype=self._dtypes, order="C")
+        return _without_duplicates(rows), target
 
     def _check_magnitude(self, X: Any) -> None:
         stored = X.data[:, np.newaxis] if sparse.issparse(X) else X
@@ -87,6 +96,10 @@ class Clusterer(ClusterMixin, CallbackSupportMixin, BaseEstimator):
         return _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=allow_all_zero
         )
+
+
+class Clusterer(ClusterMixin, RowEstimator):
+    """Base of the estimators that find clusters."""
 
 
 class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer):

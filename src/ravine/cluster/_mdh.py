@@ -114,7 +114,7 @@ class MDH(PursuitClusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
+    def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         alphas = [float(alpha) for alpha in self.alphas]
         if not alphas or not all(np.isfinite(alpha) and alpha >= 0 for alpha in alphas):
             raise ValueError(f"alphas={self.alphas!r}: give at least one number, none negative, from small to large")

@@ -111,7 +111,7 @@ class NCutH(PursuitClusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
+    def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         return partial(ncut_cut, scale=self.scale, margin=self.margin, min_cluster_size=min_cluster_size)
 
     def _order(self) -> Order:

@@ -19,11 +19,13 @@ from ravine.cuts import Cut
 from ravine.cuts.pursuit import make_starts
 from ravine.matrix import Floats, Matrix, Moments, moments
 from ravine.tree.evidence import VALLEY_BANDWIDTH, direction_of
-from ravine.tree.grow import ORDERS, FindCut, Order
+from ravine.tree.grow import ORDERS, PAIR_CELLS, FindCut, Order
 
 
 class PursuitClusterer(TreeClusterer, ABC):
     """Base of the estimators that cut across directions found by `ravine.cuts.pursuit`."""
+
+    _pair_cells: ClassVar[float] = PAIR_CELLS
 
     init: str | int | ArrayLike | Callable[..., ArrayLike]
     max_depth: int | None
@@ -57,11 +59,13 @@ class PursuitClusterer(TreeClusterer, ABC):
         weights = self._check_weights(sample_weight, rows)
         tested = self.n_clusters is None
         size = self._least_size(weights, tested)
-        options: dict[str, Any] = {"find_cut": self._find_cut(size), "min_cluster_size": size}
+        find_cut = self._find_cut(size, float(weights.sum()))
+        options: dict[str, Any] = {"find_cut": find_cut, "min_cluster_size": size}
         if tested:
-            direction = direction_of(_without_held_out(self._find_cut(size), self.n_jobs))
+            direction = direction_of(_without_held_out(find_cut, self.n_jobs))
             options = self._tested(direction, VALLEY_BANDWIDTH, size)
-        self._grow(rows, sample_weight=weights, max_depth=self.max_depth, order=self._order(), **options)
+        options |= {"max_depth": self.max_depth, "order": self._order(), "pair_cells": self._pair_cells}
+        self._grow(rows, sample_weight=weights, **options)
         if not tested:
             self._warn_if_short("rows that are equal cannot be told apart; a smaller min_cluster_size may help")
         return self
@@ -85,7 +89,7 @@ class PursuitClusterer(TreeClusterer, ABC):
         cut = None
         if len(here) > 1:
             X_node, w_node = rows[here], weights[here]
-            cut = self._find_cut(1.0)(X_node, w_node, moments(X_node, w_node, self.n_jobs))
+            cut = self._find_cut(1.0, float(weights.sum()))(X_node, w_node, moments(X_node, w_node, self.n_jobs))
         if cut is None:
             raise ValueError(f"no cut was found for node {node}: {len(here)} of the rows of X reach it")
         model = copy(self)
@@ -93,7 +97,7 @@ class PursuitClusterer(TreeClusterer, ABC):
         model.labels_ = model.tree_.predict(rows, self.n_jobs)
         return model
 
-    def projection(self, X: ArrayLike, n_components: int = 2) -> Floats:
+    def directions(self, X: ArrayLike, n_components: int = 2) -> Floats:
         """Orthogonal directions on which the rows show their structure, for pictures.
 
         The first is the direction of the cut of all rows; each further one is that of the rows with the directions
@@ -111,26 +115,30 @@ class PursuitClusterer(TreeClusterer, ABC):
         """
         rows = np.array(validate_data(self, X, dtype=np.float64, reset=not hasattr(self, "n_features_in_")))
         weights = np.ones(len(rows))
-        directions: list[Floats] = []
+        found: list[Floats] = []
         for _ in range(min(n_components, rows.shape[1])):
-            cut = self._find_cut(1.0)(rows, weights, moments(rows, weights, self.n_jobs))
+            cut = self._find_cut(1.0, len(rows))(rows, weights, moments(rows, weights, self.n_jobs))
             if cut is None:
                 break
             normal = cut.normal
-            for before in directions:  # rounding only: the rows no longer vary along them
+            for before in found:  # rounding only: the rows no longer vary along them
                 normal = normal - (normal @ before) * before
             normal = normal / np.linalg.norm(normal)
-            directions.append(normal)
+            found.append(normal)
             rows -= np.outer(rows @ normal, normal)
-        return np.array(directions).reshape(-1, rows.shape[1])
+        return np.array(found).reshape(-1, rows.shape[1])
 
-    def _find_cut(self, min_cluster_size: float) -> FindCut:
-        starts = make_starts(self.init, self.n_jobs)
-        return partial(self._cut_finder(min_cluster_size), starts=starts, n_jobs=self.n_jobs)
+    def _find_cut(self, min_cluster_size: float, total: float) -> FindCut:
+        starts = make_starts(self._init(), self.n_jobs)
+        return partial(self._cut_finder(min_cluster_size, total), starts=starts, n_jobs=self.n_jobs)
+
+    def _init(self) -> Any:
+        """What `make_starts` makes the starts of."""
+        return self.init
 
     @abstractmethod
-    def _cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
-        """The method: finds a cut of some rows, given `starts` and `n_jobs`."""
+    def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
+        """The method: finds a cut of some rows, given `starts` and `n_jobs`; `total` is the weight of all rows."""
 
     @abstractmethod
     def _order(self) -> Order:

@@ -1,5 +1,6 @@
 """Find one cut of some rows: a direction, and the place on it where the data is thin."""
 
 from ravine.cuts._cut import Cut
+from ravine.cuts._surface import Surface
 
-__all__ = ["Cut"]
+__all__ = ["Cut", "Surface"]

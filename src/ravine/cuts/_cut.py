@@ -1,15 +1,16 @@
-"""A cut: a half-space test in the user's own coordinates."""
+"""A cut: a half-space test in the user's own coordinates, or where it bends, a surface near one."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ravine.cuts._surface import Surface
 from ravine.matrix import Bools, Floats, Matrix, walk
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Rows with ``x @ normal < offset`` go left.
+    """Rows with ``x @ normal < offset`` go left; with a surface, those on the left of it.
 
     Attributes
     ----------
@@ -23,6 +24,9 @@ class Cut:
         How much higher than the valley the lower of its two modes is, in units of the valley (0 where there is none).
     p_value : float
         Evidence for the valley from rows that did not choose it; 1 where it was not tested.
+    surface : Surface or None
+        What decides where the cut is no hyperplane; `normal` and `offset` are then those of a hyperplane near it, for
+        pictures and for the features that carry the cut.
     """
 
     normal: Floats
@@ -30,12 +34,22 @@ class Cut:
     value: float = 0.0
     relative_depth: float = 0.0
     p_value: float = 1.0
+    surface: Surface | None = None
 
     def turned(self) -> "Cut":
         """The same cut with its sides exchanged."""
-        return replace(self, normal=-self.normal, offset=-self.offset)
+        surface = None if self.surface is None else self.surface.turned()
+        return replace(self, normal=-self.normal, offset=-self.offset, surface=surface)
 
     def goes_left(self, X: Matrix, n_jobs: int | None = None) -> Bools:
         """Side of each row, decided by the routine that also predicts."""
-        tree = (np.array([1, -1, -1]), np.array([2, -1, -1]))
-        return walk(X, self.normal[np.newaxis], np.array([self.offset]), *tree, n_jobs=n_jobs) == 1
+        return self.heights(X, n_jobs) < 0
+
+    def heights(self, X: Matrix, n_jobs: int | None = None) -> Floats:
+        """Signed distance of each row to the hyperplane, or height over the surface, negative on the left."""
+        if self.surface is not None:
+            return self.surface.heights(X, n_jobs)
+        tree = (self.normal[np.newaxis], np.array([self.offset]), np.array([1, -1, -1]), np.array([2, -1, -1]))
+        out = np.empty((X.shape[0], 1))
+        walk(X, *tree, column=np.zeros(1, dtype=np.int64), distance=out, n_jobs=n_jobs)
+        return out[:, 0]

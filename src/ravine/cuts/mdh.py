@@ -7,16 +7,18 @@ ended, and the last cut that is a minimum of the density itself is kept.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from ravine import kernels
 from ravine.blocks import BLOCK_CELLS
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import MAX_BINS, REACH, normal_bandwidth, projected_density
-from ravine.cuts.pursuit import COARSE_ABOVE, Found, Starts, search, spread_sample
+from ravine.cuts.pursuit import COARSE_ABOVE, COARSE_ROWS, Found, Starts, search, spread_sample
 from ravine.cuts.valley import strongest_valley
-from ravine.matrix import Floats, Matrix, Moments, project
+from ravine.matrix import Floats, Ints, Matrix, Moments, project
 
 EXACT_ROWS = 200
 """Up to here the density near the cut is summed over the rows themselves."""
@@ -37,6 +39,31 @@ MARGIN_SHRINK, MARGIN_STEPS = 2.0, 12
 
 
 @dataclass(frozen=True)
+class Labels:
+    """Rows that belong on one side of a cut.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+    pulls : ndarray
+        Positive for the rows that belong above the cut, negative for the others; |pull| · distance², in units of the
+        objective, is the penalty of a row on the wrong side.
+    margin : float
+        So far on its own side a row is to lie.
+    reach : float
+        No labelled row lies further from the mean, and the standard deviation along no direction is larger.
+    """
+
+    rows: Ints
+    pulls: Floats
+    margin: float
+    reach: float
+
+
+NO_LABELS = Labels(np.empty(0, dtype=np.int64), np.empty(0), 0.0, 0.0)
+
+
+@dataclass(frozen=True)
 class PenalisedDensity:
     """Least penalised density of projected rows as an objective of `ravine.cuts.pursuit`.
 
@@ -50,6 +77,8 @@ class PenalisedDensity:
     unit : float, default=1
         Length in which distances are measured: steps of the search do not depend on the unit of the data.
     exact_rows : int
+    labels : Labels, optional
+        Rows that belong on one side of the cut.
     """
 
     bandwidth: float
@@ -57,15 +86,17 @@ class PenalisedDensity:
     tolerance: float
     unit: float = 1.0
     exact_rows: int = EXACT_ROWS
+    labels: Labels = NO_LABELS
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         """Least penalised density, where it is, and its derivatives by the values."""
         h, exact = self.bandwidth / self.unit, len(values) <= self.exact_rows
         values = values / self.unit
+        labels = self._settings(len(values))[-3:]
         value, b, low, step, n_bins, pull = kernels.penalty.least(values, weights, *self._settings(len(values)))
 
         def derivatives() -> Floats:
-            return kernels.penalty.slopes_at(values, weights, b, h, low, step, n_bins, pull, exact) / self.unit
+            return kernels.penalty.slopes_at(values, weights, b, h, low, step, n_bins, pull, exact, *labels) / self.unit
 
         return value, b * self.unit, derivatives
 
@@ -76,12 +107,16 @@ class PenalisedDensity:
         settings = self._settings(X.shape[0])
         return Found(*kernels.penalty.search(X, weights, mean, start, self.unit, self.tolerance, *settings))
 
-    def _settings(self, n_rows: int) -> tuple[float, float, float, float, float, float, int, bool]:
+    def _settings(self, n_rows: int) -> tuple[Any, ...]:
         """What `ravine.kernels.penalty.least` takes beside the values."""
         h = self.bandwidth / self.unit
+        margin = self.labels.margin / self.unit
         steepest = 1.0 / (math.sqrt(2 * math.pi * math.e) * h * h)  # the slope of no density exceeds this
+        furthest = (1 + self.alpha) * self.labels.reach / self.unit + margin
+        steepest += 2 * float(np.abs(self.labels.pulls).sum()) * furthest  # nor that of the labelled rows this
         steepness = steepest / (OUTSIDE * h) ** (POWER - 1)
-        return h, self.alpha, steepness, POWER, h / STEPS_PER_BANDWIDTH, REACH, MAX_BINS, n_rows <= self.exact_rows
+        grid = (h / STEPS_PER_BANDWIDTH, REACH, MAX_BINS, n_rows <= self.exact_rows)
+        return h, self.alpha, steepness, POWER, *grid, self.labels.rows, self.labels.pulls, margin
 
 
 def minimum_density_cut(
@@ -132,6 +167,92 @@ def minimum_density_cut(
     return _widen_margin(X, weights, about, path, best, n_jobs) if margin else best
 
 
+def labelled_density_cut(
+    X: Matrix,
+    weights: Floats,
+    about: Moments,
+    sides: Ints,
+    *,
+    starts: Starts,
+    bandwidth: float | Callable[[float, float], float],
+    alphas: Sequence[float],
+    gammas: Sequence[float],
+    margin: float,
+    tolerance: float = TOLERANCE,
+    n_jobs: int | None = None,
+) -> Cut | None:
+    """Cut of low density with the labelled rows on their sides, the best found from some starts.
+
+    Parameters
+    ----------
+    X, weights, about, starts, bandwidth, alphas, tolerance : as for `minimum_density_cut`
+    sides : ndarray of shape (n_rows,)
+        -1 for the rows that belong to the left of the cut, 1 to the right, 0 for those without a label.
+    gammas : sequence of float
+        Weights of the labels, from small to large. The penalty is gamma times the weighted mean over the labelled rows
+        of (distance / deviation)², in units of the peak of a Gaussian density with the deviation along the first start.
+    margin : float
+        A labelled row is to lie so many bandwidths on its side of the cut.
+
+    Returns
+    -------
+    cut : Cut or None
+        None where the rows do not vary.
+    """
+    directions = starts(X, weights, about)
+    path = _Path.of(X, weights, about, directions[0], bandwidth, alphas, tolerance, n_jobs) if len(directions) else None
+    if path is None:
+        return None
+    labels = _labels(X, weights, about, sides, path, margin)
+    rows, row_weights, row_labels = X, weights, labels
+    if X.shape[0] > COARSE_ABOVE:
+        rows, row_weights, row_labels = _coarse(X, weights, labels, directions[0], n_jobs)
+    stages = [(alpha, gammas[0]) for alpha in alphas] + [(alphas[-1], gamma) for gamma in gammas[1:]]
+    ends = []
+    for start in directions:
+        first = path.objective(*stages[0], row_labels)
+        forth, back = (first(project(rows, v, n_jobs) - about.mean @ v, row_weights)[0] for v in (start, -start))
+        direction = start if forth <= back else -start
+        for stage in stages:
+            found = path.objective(*stage, row_labels).search(rows, row_weights, about.mean, direction, n_jobs)
+            direction = found.direction
+        ends.append(found)
+    best = min(ends, key=lambda found: found.value)
+    if rows is not X:
+        best = path.objective(*stages[-1], labels).search(X, weights, about.mean, best.direction, n_jobs)
+    values = project(X, best.direction, n_jobs) - about.mean @ best.direction
+    return path.cut_at(values, weights, about, best.direction, best.place)
+
+
+def _labels(X: Matrix, weights: Floats, about: Moments, sides: Ints, path: "_Path", margin: float) -> Labels:
+    """Labels whose pulls sum to one."""
+    rows = np.flatnonzero(sides)
+    pulls = sides[rows] * weights[rows]
+    reach = math.sqrt(max(_furthest_square(X[rows], about.mean), about.sum_sq / about.count))
+    return Labels(rows, pulls / np.abs(pulls).sum(), margin * path.bandwidth, reach)
+
+
+def _furthest_square(X: Matrix, mean: Floats) -> float:
+    """Largest squared distance of a row to the mean."""
+    if sparse.issparse(X):
+        return float((X.multiply(X).sum(axis=1) - 2 * (X @ mean)).max() + mean @ mean)
+    return float(((X - mean) ** 2).sum(axis=1).max())
+
+
+def _coarse(
+    X: Matrix, weights: Floats, labels: Labels, direction: Floats, n_jobs: int | None
+) -> tuple[Matrix, Floats, Labels]:
+    """A sample of the rows, and of those with a label, which do not count for the density where they came by that."""
+    sample = spread_sample(X, direction, n_jobs)
+    kept = np.arange(len(labels.rows))
+    if len(kept) > COARSE_ROWS:
+        kept = spread_sample(X[labels.rows], direction, n_jobs)
+    chosen = np.union1d(sample, labels.rows[kept])
+    pulls = labels.pulls[kept] / np.abs(labels.pulls[kept]).sum()
+    places = np.searchsorted(chosen, labels.rows[kept])
+    return X[chosen], np.where(np.isin(chosen, sample), weights[chosen], 0.0), replace(labels, rows=places, pulls=pulls)
+
+
 @dataclass(frozen=True)
 class _Path:
     """A sequence of searches of one bandwidth, from one bound to the next."""
@@ -139,6 +260,7 @@ class _Path:
     bandwidth: float
     tolerance: float
     unit: float
+    deviation: float
     alphas: Sequence[float]
 
     @classmethod
@@ -161,7 +283,13 @@ class _Path:
         deviation = math.sqrt(weights @ values**2 / about.count)
         h = float(bandwidth(deviation, about.count)) if callable(bandwidth) else h
         unit = math.sqrt(about.sum_sq / (about.count * X.shape[1]))
-        return cls(h, tolerance * unit / (math.sqrt(2 * math.pi) * deviation), unit, alphas)
+        return cls(h, tolerance * unit / (math.sqrt(2 * math.pi) * deviation), unit, deviation, alphas)
+
+    def objective(self, alpha: float, gamma: float, labels: Labels) -> PenalisedDensity:
+        """The objective of one search, given labels whose pulls sum to one."""
+        scale = gamma / math.sqrt(2 * math.pi) * (self.unit / self.deviation) ** 3
+        pulling = replace(labels, pulls=scale * labels.pulls)
+        return PenalisedDensity(self.bandwidth, alpha, self.tolerance, self.unit, labels=pulling)
 
     def follow(self, X: Matrix, weights: Floats, about: Moments, start: Floats, n_jobs: int | None) -> Cut:
         """Cut at the end of the path that begins at `start`."""
@@ -179,10 +307,14 @@ class _Path:
         if not kept_is_minimum:  # the bound stopped every search: look at the whole line
             valley = strongest_valley(kept_values, weights, RESCUE_BANDWIDTH)
             place = kept.place if valley is None else valley.place
-        along = projected_density(kept_values, weights, self.bandwidth)
-        offset = float(place + about.mean @ kept.direction)
+        return self.cut_at(kept_values, weights, about, kept.direction, place)
+
+    def cut_at(self, values: Floats, weights: Floats, about: Moments, direction: Floats, place: float) -> Cut:
+        """The cut at a place along a direction, on which the centred rows have these values."""
+        along = projected_density(values, weights, self.bandwidth)
+        offset = float(place + about.mean @ direction)
         density = float(along.density[along.index(place)])
-        return Cut(kept.direction, offset, density, along.relative_depth_at(place))
+        return Cut(direction, offset, density, along.relative_depth_at(place))
 
 
 def _widen_margin(X: Matrix, weights: Floats, about: Moments, path: _Path, cut: Cut, n_jobs: int | None) -> Cut:

@@ -7,7 +7,7 @@ length of the first step decides which basin is found (docs/decisions/projection
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike
 from ravine import kernels
 from ravine.cuts.principal import principal_directions
 from ravine.matrix import Floats, Ints, Matrix, Moments, project, weighted_sum
+
+Extra = TypeVar("Extra")
+Evaluate = Callable[[Floats], tuple[float, Extra, Callable[[], Floats]]]
 
 COARSE_ABOVE, COARSE_ROWS = 20_000, 4_000
 """Nodes with more rows than the first number are searched on a sample of the second first, then to the end on all."""
@@ -101,10 +104,25 @@ def search(
 
         return value, place, gradient
 
+    v, value, place = descend(evaluate, start, objective.tolerance)
+    return Found(v / np.linalg.norm(v), value, place)
+
+
+def descend(evaluate: Evaluate[Extra], start: Floats, tolerance: float) -> tuple[Floats, float, Extra]:
+    """Minimise by BFGS: the point, the value and what came with it.
+
+    Parameters
+    ----------
+    evaluate : callable ``v -> (value, extra, gradient)``
+        The gradient is a function, which is called where it is needed.
+    start : ndarray
+    tolerance : float
+        The search ends when the decrease is below this twice in a row.
+    """
     v = start
-    value, place, gradient = evaluate(v)
+    value, extra, gradient = evaluate(v)
     if not np.isfinite(value):
-        return Found(v, value, place)
+        return v, value, extra
     g = gradient()
     bfgs = kernels.bfgs
     steps, changes, n_steps = np.empty((bfgs.MEMORY, len(v))), np.empty((bfgs.MEMORY, len(v))), 0
@@ -114,7 +132,7 @@ def search(
         slope = float(g @ towards)
         length = 1.0
         for _ in range(bfgs.MAX_SHRINKS if slope < 0 else 0):
-            new_value, new_place, gradient = evaluate(v + length * towards)
+            new_value, new_extra, gradient = evaluate(v + length * towards)
             if new_value <= value + bfgs.SUFFICIENT * length * slope:
                 break
             length *= bfgs.SHRINK
@@ -125,8 +143,8 @@ def search(
             continue
         new_g, step = gradient(), length * towards
         n_steps = bfgs.remember(step, new_g - g, steps, changes, n_steps)
-        small_decreases = small_decreases + 1 if value - new_value <= objective.tolerance else 0
-        v, value, place, g = v + step, new_value, new_place, new_g
+        small_decreases = small_decreases + 1 if value - new_value <= tolerance else 0
+        v, value, extra, g = v + step, new_value, new_extra, new_g
         if small_decreases == 2:
             break
-    return Found(v / np.linalg.norm(v), value, place)
+    return v, value, extra

@@ -9,7 +9,20 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ravine.kernels import bfgs, density, fusion, intervals, ncut, online, pairs, penalty, rows, stream, support
+    from ravine.kernels import (
+        bfgs,
+        density,
+        fusion,
+        intervals,
+        ncut,
+        online,
+        pairs,
+        penalty,
+        rows,
+        spectral,
+        stream,
+        support,
+    )
 
 __all__ = [
     "bfgs",
@@ -21,6 +34,7 @@ __all__ = [
     "pairs",
     "penalty",
     "rows",
+    "spectral",
     "stream",
     "support",
 ]

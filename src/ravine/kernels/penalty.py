@@ -1,7 +1,8 @@
 """The least density on a line with a penalty away from its mean (Hofmeyr 2016, eq. 2.10), and its derivatives.
 
-The line is searched on a grid, O(n + bins), and the minimum refined between two grid points: over the values themselves
-where they are few, over the grid where they are many.
+Where rows have labels, a second penalty is on those on the wrong side (eq. 2.16). The line is searched on a grid,
+O(n + bins), and the minimum refined between two grid points: over the values themselves where they are few, over the
+grid where they are many.
 """
 
 import numpy as np
@@ -13,8 +14,58 @@ from ravine.kernels.rows import dot, project, weighted_sum
 
 
 @kernel
-def derivatives_at(b, positions, mass, bandwidth, bound, weight, power):
-    """First and second derivative by b of Σ mass · exp(-(b - x)² / 2h²) / h + weight · max(0, |b| - bound)^power."""
+def wrong_side(b, marks, pulls, margin):
+    """Σ |pull| · distance² over the marks less than `margin` on their own side of b, and its two derivatives by b.
+
+    Marks with a positive pull belong above b, those with a negative one below it; the distance is to where the mark
+    would be `margin` on its own side.
+    """
+    value, first, second = 0.0, 0.0, 0.0
+    for i in range(marks.shape[0]):
+        side = 1.0 if pulls[i] > 0.0 else -1.0
+        distance = side * (b - marks[i]) + margin
+        if distance > 0.0:
+            value += abs(pulls[i]) * distance * distance
+            first += 2.0 * pulls[i] * distance
+            second += 2.0 * abs(pulls[i])
+    return value, first, second
+
+
+@kernel
+def wrong_side_on_grid(low, step, n_points, marks, pulls, margin):
+    """The sum of `wrong_side` at low, low + step, …, in O(points + marks): each point continues its neighbour's sum."""
+    total = np.zeros(n_points)
+    entering = np.empty((n_points, 3))  # Σ |pull|, Σ |pull| · distance and Σ |pull| · distance² of new marks
+    side = 1.0
+    for _ in range(2 if marks.shape[0] > 0 else 0):
+        for k in range(n_points):
+            entering[k, 0], entering[k, 1], entering[k, 2] = 0.0, 0.0, 0.0
+        for i in range(marks.shape[0]):
+            begins = (marks[i] - side * margin - low) / step
+            if side < 0.0:
+                begins = n_points - 1.0 - begins
+            k = max(np.ceil(begins), 0.0)
+            if pulls[i] * side > 0.0 and k < n_points:
+                distance = step * (k - begins)
+                entering[int(k), 0] += abs(pulls[i])
+                entering[int(k), 1] += abs(pulls[i]) * distance
+                entering[int(k), 2] += abs(pulls[i]) * distance * distance
+        mass, moment, square = 0.0, 0.0, 0.0
+        for k in range(n_points):
+            square += step * (2.0 * moment + step * mass) + entering[k, 2]
+            moment += step * mass + entering[k, 1]
+            mass += entering[k, 0]
+            total[k if side > 0.0 else n_points - 1 - k] += square
+        side = -side
+    return total
+
+
+@kernel
+def derivatives_at(b, positions, mass, bandwidth, bound, weight, power, marks, pulls, margin):
+    """First and second derivative by b of the density, the penalty outside the bound and that of labelled rows.
+
+    Σ mass · exp(-(b - x)² / 2h²) / h + weight · max(0, |b| - bound)^power + `wrong_side`.
+    """
     first, second = 0.0, 0.0
     for i in range(positions.shape[0]):
         u = (b - positions[i]) / bandwidth
@@ -25,15 +76,16 @@ def derivatives_at(b, positions, mass, bandwidth, bound, weight, power):
     if over > 0.0:
         first += np.sign(b) * weight * power * over ** (power - 1.0)
         second += weight * power * (power - 1.0) * over ** (power - 2.0)
-    return first, second
+    _, by_labels, twice_by_labels = wrong_side(b, marks, pulls, margin)
+    return first + by_labels, second + twice_by_labels
 
 
 @kernel
-def refine(low, high, positions, mass, bandwidth, bound, weight, power):
+def refine(low, high, positions, mass, bandwidth, bound, weight, power, marks, pulls, margin):
     """Minimum between low and high, by Newton steps inside a bracket that bisection shrinks."""
     b = 0.5 * (low + high)
     for _ in range(60):
-        first, second = derivatives_at(b, positions, mass, bandwidth, bound, weight, power)
+        first, second = derivatives_at(b, positions, mass, bandwidth, bound, weight, power, marks, pulls, margin)
         if first > 0.0:
             high = b
         else:
@@ -48,7 +100,7 @@ def refine(low, high, positions, mass, bandwidth, bound, weight, power):
 
 
 @kernel
-def least(values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_bins, exact):
+def least(values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_bins, exact, labelled, pulls, margin):
     """Least penalised density of values whose mean is zero: (value, place, low, step, n_bins, pull).
 
     Parameters
@@ -59,6 +111,8 @@ def least(values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_b
         Step of the grid, bandwidths where the kernel is cut off, and the most grid points.
     exact : bool
         Sum over the values near the minimum, not over the grid.
+    labelled, pulls, margin : ndarray of int, ndarray, float
+        Which values have a label, and the numbers of `wrong_side` for them.
 
     Returns
     -------
@@ -89,14 +143,21 @@ def least(values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_b
     padded = np.zeros(n_bins + 2 * n_reach)
     for k in range(n_bins):
         padded[n_reach + k] = mass[k]
-    # No density exceeds 0.4 / h, and `steepness` is such that one bandwidth outside the bound the penalty alone does.
+    marks = np.empty(labelled.shape[0])
+    for i in range(labelled.shape[0]):
+        marks[i] = values[labelled[i]]
+    # No density exceeds 0.4 / h, and `steepness` is such that one bandwidth outside the bound the penalty alone does,
+    # also where labelled rows pull the cut outwards.
     middle, within = int(-first), int((bound + bandwidth) / step) + 1
     j, smallest = middle, np.inf
-    for k in range(max(middle - within, 0), min(middle + within + 1, n_bins)):
+    begin, end = max(middle - within, 0), min(middle + within + 1, n_bins)
+    wrong = wrong_side_on_grid(low + begin * step, step, max(end - begin, 0), marks, pulls, margin)
+    for k in range(begin, end):
         here = dot(padded[k : k + 2 * n_reach + 1], table)
         over = abs(low + k * step) - bound
         if over > 0.0:
             here += steepness * over**power
+        here += wrong[k - begin]
         if here < smallest:
             j, smallest = k, here
 
@@ -106,9 +167,9 @@ def least(values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_b
         positions[k - start] = values[k] if exact else low + step * k
         masses[k - start] = norm * (w[k] if exact else mass[k])
     place = low + j * step
-    b = refine(place - step, place + step, positions, masses, bandwidth, bound, steepness, power)
+    b = refine(place - step, place + step, positions, masses, bandwidth, bound, steepness, power, marks, pulls, margin)
     over = max(abs(b) - bound, 0.0)
-    value = steepness * over**power
+    value = steepness * over**power + wrong_side(b, marks, pulls, margin)[0]
     for i in range(positions.shape[0]):
         u = (b - positions[i]) / bandwidth
         value += masses[i] * np.exp(-0.5 * u * u) / bandwidth
@@ -119,7 +180,7 @@ def least(values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_b
 
 
 @kernel
-def slopes_at(values, w, b, bandwidth, low, step, n_bins, pull, exact):
+def slopes_at(values, w, b, bandwidth, low, step, n_bins, pull, exact, labelled, pulls, margin):
     """Derivatives of the least penalised density by the values, from what `least` returned."""
     count = w.sum()
     norm = 1.0 / (np.sqrt(2.0 * np.pi) * count * bandwidth)
@@ -136,11 +197,18 @@ def slopes_at(values, w, b, bandwidth, low, step, n_bins, pull, exact):
             out[i] = w[i] * norm * u * np.exp(-0.5 * u * u) / bandwidth
     for i in range(values.shape[0]):
         out[i] -= pull * w[i] * values[i]
+    for k in range(labelled.shape[0]):
+        side = 1.0 if pulls[k] > 0.0 else -1.0
+        distance = side * (b - values[labelled[k]]) + margin
+        out[labelled[k]] -= 2.0 * pulls[k] * max(distance, 0.0)
     return out
 
 
 @kernel
-def search(X, w, mean, start, unit, tolerance, bandwidth, alpha, steepness, power, grid_step, reach, max_bins, exact):
+def search(
+    X, w, mean, start, unit, tolerance,
+    bandwidth, alpha, steepness, power, grid_step, reach, max_bins, exact, labelled, pulls, margin,
+):  # fmt: skip
     """The search of `ravine.cuts.pursuit.search` for the least penalised density, in one call.
 
     Gives the direction, the value and the place. Distances are measured in `unit`; the other numbers are as in `least`.
@@ -168,7 +236,7 @@ def search(X, w, mean, start, unit, tolerance, bandwidth, alpha, steepness, powe
         for i in range(values.shape[0]):
             values[i] = (values[i] - centre) / unit
         new_value, b, low, step, n_bins, pull = least(
-            values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_bins, exact
+            values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_bins, exact, labelled, pulls, margin
         )
         if n_iterations > 0 and not new_value <= value + bfgs.SUFFICIENT * length * slope:
             n_shrinks += 1
@@ -179,7 +247,7 @@ def search(X, w, mean, start, unit, tolerance, bandwidth, alpha, steepness, powe
                 break
             n_steps = none  # the curvature has misled: once more downhill from here
         else:
-            c = slopes_at(values, w, b, bandwidth, low, step, n_bins, pull, exact)
+            c = slopes_at(values, w, b, bandwidth, low, step, n_bins, pull, exact, labelled, pulls, margin)
             total = 0.0
             for i in range(c.shape[0]):
                 c[i] /= unit

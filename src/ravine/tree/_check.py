@@ -27,6 +27,16 @@ def checked(arrays: dict[str, Any]) -> dict[str, NDArray[Any]]:
     return out
 
 
+def checked_surfaces(surfaces: Any, is_cut: NDArray[Any]) -> NDArray[Any]:
+    """The surfaces by node, None where there is none; ValueError where a leaf has one."""
+    out = np.full(len(is_cut), None, dtype=object)
+    if surfaces is not None:
+        _require(len(surfaces) == len(is_cut), "surface", f"has {len(surfaces)} entries for {len(is_cut)} nodes")
+        out[:] = surfaces
+    _require(all(surface is None for surface in out[~is_cut]), "surface", "is not None at a leaf")
+    return out
+
+
 def _typed(name: str, array: Any) -> NDArray[Any]:
     try:
         raw = np.asarray(array)

@@ -4,17 +4,18 @@ Nodes are numbered in preorder, the left subtree before the right, so the leaves
 leaves from left to right, a subtree is a range of numbers, and two trees are the same if their arrays are.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ravine.blocks import BLOCK_CELLS
 from ravine.cuts import Cut
 from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, group_moments, moments, walk
-from ravine.tree import _check, _html, _text
+from ravine.tree import _check, _html, _surfaces, _text
 
 FORMAT_VERSION = 1
 
@@ -51,6 +52,9 @@ class HyperplaneTree:
         Depth of the valley at the cut relative to its density (Hofmeyr 2016, eq. 2.30).
     p_value : ndarray of shape (n_nodes,)
         Evidence from held-out rows that the node has a valley, for leaves too where they were tested; 1 where not.
+    surface : ndarray of shape (n_nodes,)
+        What decides at a cut that bends, a `Surface`; its normal and offset are those of a hyperplane near it. None
+        everywhere else.
 
     Examples
     --------
@@ -78,9 +82,14 @@ class HyperplaneTree:
     value: Floats
     relative_depth: Floats
     p_value: Floats
+    surface: NDArray[Any] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        for name, array in _check.checked(asdict_shallow(self)).items():
+        arrays = asdict_shallow(self)
+        surface = arrays.pop("surface")
+        arrays = _check.checked(arrays)
+        arrays["surface"] = _check.checked_surfaces(surface, arrays["left"] >= 0)
+        for name, array in arrays.items():
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
@@ -161,7 +170,14 @@ class HyperplaneTree:
         n_jobs : int, default=-1
             Threads; -1 uses all cores. The result does not depend on it.
         """
-        return walk(self._rows(X), self.normal, self.offset, self.left, self.right, n_jobs=n_jobs)
+        X = self._rows(X)
+        if not self._bends:
+            return walk(X, self.normal, self.offset, self.left, self.right, n_jobs=n_jobs)
+        leaf = np.empty(X.shape[0], dtype=np.int64)
+        for node, rows, _ in self._descent(X, n_jobs):
+            if self.is_leaf[node]:
+                leaf[rows] = node
+        return leaf
 
     def predict(self, X: Matrix, n_jobs: int | None = -1) -> Ints:
         """Label of each row."""
@@ -184,9 +200,40 @@ class HyperplaneTree:
         X = self._rows(X)
         column = np.cumsum(~self.is_leaf) - 1
         distance = np.zeros((X.shape[0], len(self.cuts)))
-        tree = (self.normal, self.offset, self.left, self.right)
-        walk(X, *tree, column=column, distance=distance, n_jobs=n_jobs)
+        if not self._bends:
+            tree = (self.normal, self.offset, self.left, self.right)
+            walk(X, *tree, column=column, distance=distance, n_jobs=n_jobs)
+            return distance
+        for node, rows, heights in self._descent(X, n_jobs):
+            if not self.is_leaf[node]:
+                distance[rows, column[node]] = heights
         return distance
+
+    @property
+    def _bends(self) -> bool:
+        return any(surface is not None for surface in self.surface)
+
+    def _descent(self, X: Matrix, n_jobs: int | None) -> Iterator[tuple[int, Ints, Floats]]:
+        """Nodes with the rows that reach them and the heights of these over the cut, for cuts of any kind."""
+        # In blocks of rows: a node copies those of its rows that are in the block.
+        row_length = max(X.nnz // max(X.shape[0], 1) if sparse.issparse(X) else X.shape[1], 1)
+        size = max(BLOCK_CELLS // row_length, 1)
+        for start in range(0, X.shape[0], size):
+            stack = [(0, np.arange(start, min(start + size, X.shape[0])))]
+            while stack:
+                node, rows = stack.pop()
+                if self.is_leaf[node]:
+                    yield node, rows, np.empty(0)
+                    continue
+                heights = self.cut(node).heights(X[rows], n_jobs)
+                yield node, rows, heights
+                stack += [(int(self.left[node]), rows[heights < 0]), (int(self.right[node]), rows[~(heights < 0)])]
+
+    def cut(self, node: int) -> Cut:
+        """The cut of a node that has one."""
+        names = ("offset", "value", "relative_depth", "p_value")
+        numbers = {name: float(getattr(self, name)[node]) for name in names}
+        return Cut(self.normal[node], surface=self.surface[node], **numbers)
 
     def _rows(self, X: Matrix) -> Matrix:
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
@@ -247,10 +294,12 @@ class HyperplaneTree:
         nodes["p_value"][children] = 1.0
         nodes["left"][node], nodes["right"][node], nodes["rank"][node] = *children, self.n_clusters
         nodes["normal"][node], nodes["offset"][node] = normal / length, cut.offset / length
+        nodes["surface"][node] = cut.surface
         for name in ("value", "relative_depth", "p_value"):
             nodes[name][node] = getattr(cut, name)
         if X is not None:
-            for child, about in zip(children, self._halves(node, nodes, X, sample_weight), strict=True):
+            unit = replace(cut, normal=normal / length, offset=float(cut.offset / length))
+            for child, about in zip(children, self._halves(node, unit, X, sample_weight), strict=True):
                 if about is not None:
                     nodes["count"][child], nodes["mean"][child], nodes["sum_sq"][child] = (
                         about.count,
@@ -259,14 +308,12 @@ class HyperplaneTree:
                     )
         return HyperplaneTree.from_nodes(**nodes)
 
-    def _halves(
-        self, node: int, nodes: dict[str, Any], X: Matrix, sample_weight: ArrayLike | None
-    ) -> list[Moments | None]:
+    def _halves(self, node: int, cut: Cut, X: Matrix, sample_weight: ArrayLike | None) -> list[Moments | None]:
         """Moments of the rows of a leaf on both sides of its new cut; None for a side without rows."""
         X = self._rows(X)
         weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         here = np.flatnonzero(self.apply(X) == node)
-        goes_left = Cut(nodes["normal"][node], nodes["offset"][node]).goes_left(X[here])
+        goes_left = cut.goes_left(X[here])
         sides = here[goes_left], here[~goes_left]
         return [moments(X[rows], weights[rows]) if weights[rows].sum() > 0 else None for rows in sides]
 
@@ -351,8 +398,9 @@ class HyperplaneTree:
         length[self.is_leaf] = 1.0
         normal /= length[:, np.newaxis]
         offset = np.where(self.is_leaf, 0.0, self.offset / length + normal @ centre)
-        columns = {**asdict_shallow(self), "normal": normal, "offset": offset, "mean": self.mean * scale + centre}
-        return HyperplaneTree(**columns)
+        surface = np.array([s if s is None else s.unscaled(centre, scale) for s in self.surface], dtype=object)
+        moved = {"normal": normal, "offset": offset, "mean": self.mean * scale + centre, "surface": surface}
+        return HyperplaneTree(**{**asdict_shallow(self), **moved})
 
     def ranked(self, rank: ArrayLike) -> "HyperplaneTree":
         """The same tree with another sequence of cuts for `cut_to`; a cut's rank must exceed its parent's."""
@@ -365,6 +413,8 @@ class HyperplaneTree:
         for name in ("normal", "offset", "value", "relative_depth"):
             kept[name] = kept[name].copy()
             kept[name][ends] = 0.0
+        kept["surface"] = kept["surface"].copy()
+        kept["surface"][ends] = None
         return HyperplaneTree.from_nodes(**{**kept, "left": left, "right": np.where(left < 0, -1, self.right)})
 
     def _columns(self) -> dict[str, Any]:
@@ -416,7 +466,10 @@ class HyperplaneTree:
 
     def to_dict(self) -> dict[str, Any]:
         """Arrays by name, with a format version."""
-        return {"format_version": FORMAT_VERSION, **{name: a.copy() for name, a in asdict_shallow(self).items()}}
+        arrays = asdict_shallow(self)
+        surfaces = _surfaces.packed(arrays.pop("surface"))
+        record = {"format_version": FORMAT_VERSION, **{name: a.copy() for name, a in arrays.items()}}
+        return record if surfaces is None else {**record, "surfaces": surfaces}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> "HyperplaneTree":
@@ -426,12 +479,14 @@ class HyperplaneTree:
         version = record.get("format_version")
         if version != FORMAT_VERSION:
             raise ValueError(f"format_version is {version!r}; this version of ravine reads {FORMAT_VERSION}")
-        names = [f.name for f in fields(cls)]
+        names = [f.name for f in fields(cls) if f.name != "surface"]
         missing = [name for name in names if name not in record]
-        unknown = [str(name) for name in record if name not in names and name != "format_version"]
+        unknown = [str(name) for name in record if name not in (*names, "format_version", "surfaces")]
         if missing or unknown:
             raise ValueError(f"fields missing: {missing or 'none'}; fields unknown: {unknown or 'none'}")
-        return cls(**{name: record[name] for name in names})
+        straight = cls(**{name: record[name] for name in names})
+        surface = _surfaces.unpacked(record.get("surfaces"), straight.n_nodes, straight.n_features)
+        return cls(**{**asdict_shallow(straight), "surface": surface})
 
 
 def asdict_shallow(tree: HyperplaneTree) -> dict[str, Any]:

@@ -39,6 +39,9 @@ ORDERS: dict[str, Callable[[Cut, Moments], float]] = {
     "sum_sq_depth": lambda cut, rows: -rows.sum_sq * math.log1p(max(cut.relative_depth, LEAST_DEPTH)),
 }
 
+WITHOUT_CUT = ("size", "sum_sq")
+"""Orders that do not ask for the cut: a leaf is searched when its turn has come, and perhaps never."""
+
 
 @dataclass
 class _Node:
@@ -52,6 +55,7 @@ class _Node:
     children: tuple[int, int] = (-1, -1)
     rank: int = 0
     believed: bool = False
+    searched: bool = False
 
 
 def grow(
@@ -103,48 +107,73 @@ def grow(
     weights = np.ones(n_rows) if sample_weight is None else sample_weight
     row_length = X.nnz / n_rows if sparse.issparse(X) else X.shape[1]
     rank_leaf = ORDERS[order] if isinstance(order, str) else order
+    cut_decides = order not in WITHOUT_CUT
     rows = np.arange(n_rows)
     nodes: list[_Node] = []
     heap: list[tuple[float, int]] = []
+    n_leaves = 1
 
-    def examine(start: int, stop: int, depth: int, credit: int, search: bool) -> _Node:
-        """A leaf of rows[start:stop], with its cut if one is asked for and found."""
+    def rows_between(start: int, stop: int) -> tuple[Matrix, Floats]:
         mine = rows[start:stop]
-        X_node, w_node = (X, weights) if len(mine) == n_rows else (X[mine], weights[mine])
+        return (X, weights) if len(mine) == n_rows else (X[mine], weights[mine])
+
+    def examine(start: int, stop: int, depth: int, credit: int) -> _Node:
+        """A leaf of rows[start:stop], with its cut where that decides on its turn."""
+        X_node, w_node = rows_between(start, stop)
         node = _Node(start, stop, depth, credit, moments(X_node, w_node, n_jobs))
-        if search and (max_depth is None or depth < max_depth) and node.moments.count >= 2 * min_cluster_size:
-            node.cut = find_cut(X_node, w_node, node.moments)
-            node.believed = node.cut is not None and (believe is None or believe(node.cut, look_ahead - credit))
-            if node.cut is not None and (node.believed or credit > 0):
-                node.goes_left = node.cut.goes_left(X_node, n_jobs)
+        if cut_decides and n_leaves != n_clusters and may_be_searched(node):
+            search(node, X_node, w_node)
         return node
 
-    def add(node: _Node) -> int:
-        """Number the leaf, and put it in the queue if its cut may be made."""
-        nodes.append(node)
-        if node.cut is not None and node.goes_left is not None:
-            left_weight = weights[rows[node.start : node.stop][node.goes_left]].sum()
+    def may_be_searched(node: _Node) -> bool:
+        return (max_depth is None or node.depth < max_depth) and node.moments.count >= 2 * min_cluster_size
+
+    def search(node: _Node, X_node: Matrix, w_node: Floats) -> None:
+        """Find the cut of a leaf, and the sides of its rows if it may be made."""
+        node.searched = True
+        node.cut = find_cut(X_node, w_node, node.moments)
+        node.believed = node.cut is not None and (believe is None or believe(node.cut, look_ahead - node.credit))
+        if node.cut is not None and (node.believed or node.credit > 0):
+            goes_left = node.cut.goes_left(X_node, n_jobs)
+            left_weight = w_node[goes_left].sum()
             lighter_side = min(left_weight, node.moments.count - left_weight)
-            if lighter_side >= min_cluster_size and node.goes_left.any() and not node.goes_left.all():
-                heapq.heappush(heap, (rank_leaf(node.cut, node.moments), len(nodes) - 1))
+            if lighter_side >= min_cluster_size and goes_left.any() and not goes_left.all():
+                node.goes_left = goes_left
+
+    def add(node: _Node) -> int:
+        """Number the leaf, and put it in the queue if its cut may be made, or is still to be found."""
+        nodes.append(node)
+        if node.goes_left is not None or (not cut_decides and may_be_searched(node)):
+            # An order that does not ask for the cut is given one that may not be there.
+            heapq.heappush(heap, (rank_leaf(node.cut, node.moments), len(nodes) - 1))  # type: ignore[arg-type]
         return len(nodes) - 1
 
-    add(examine(0, n_rows, 0, look_ahead, n_clusters != 1))
-    n_leaves = 1
+    def at_once(n_pair_rows: int) -> bool:
+        """Whether two leaves are searched at the same time; both hold copies of their rows."""
+        n_cells = n_pair_rows * row_length
+        return n_cells >= pair_cells and (2 * n_pair_rows <= n_rows or n_cells <= BLOCK_CELLS)
+
+    add(examine(0, n_rows, 0, look_ahead))
     while heap and n_leaves != n_clusters:
         node = nodes[heapq.heappop(heap)[1]]
-        assert node.goes_left is not None
+        if not node.searched:
+            pending = [node]
+            if heap and n_leaves + 1 != n_clusters:  # the next in the queue, while a thread is free
+                following = nodes[heap[0][1]]
+                both = node.stop - node.start + following.stop - following.start
+                pending += [following] if not following.searched and at_once(both) else []
+            map_both(lambda leaf: search(leaf, *rows_between(leaf.start, leaf.stop)), pending, n_jobs)
+        if node.goes_left is None:
+            continue
         mine = rows[node.start : node.stop]
         middle = node.start + int(node.goes_left.sum())
         rows[node.start : node.stop] = np.concatenate([mine[node.goes_left], mine[~node.goes_left]])
         node.goes_left = None
         node.rank, n_leaves = n_leaves, n_leaves + 1
-        below = (node.depth + 1, look_ahead if node.believed else node.credit - 1, n_leaves != n_clusters)
+        below = (node.depth + 1, look_ahead if node.believed else node.credit - 1)
         children = [(node.start, middle, *below), (middle, node.stop, *below)]
-        # Two children at once hold copies of all their rows: not where that is more than half of much data.
-        n_cells = len(mine) * row_length
-        at_once = n_cells >= pair_cells and (2 * len(mine) <= n_rows or n_cells <= BLOCK_CELLS)
-        left, right = map_both(lambda child: examine(*child), children, n_jobs if at_once else 1)
+        pair_jobs = n_jobs if at_once(len(mine)) else 1
+        left, right = map_both(lambda child: examine(*child), children, pair_jobs)
         node.children = (add(left), add(right))
         if on_split is not None and on_split(n_leaves):
             break
@@ -175,6 +204,7 @@ def _assemble(nodes: list[_Node], n_features: int) -> HyperplaneTree:
         value=[cut.value for cut in cuts],
         relative_depth=[cut.relative_depth for cut in cuts],
         p_value=[1.0 if node.cut is None else node.cut.p_value for node in nodes],
+        surface=np.array([cut.surface for cut in cuts], dtype=object),
         count=[node.moments.count for node in nodes],
         mean=[node.moments.mean for node in nodes],
         sum_sq=[node.moments.sum_sq for node in nodes],

@@ -1,0 +1,88 @@
+"""Many small clusters that stand for the rows: centres with counts, by a few steps of k-means.
+
+Where there are no more distinct rows than microclusters may be, each distinct row is one, and nothing is approximated.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from ravine.blocks import map_blocks
+from ravine.matrix import Floats, Ints, Matrix
+
+STEPS = 8
+"""Steps of k-means: that the groups are small matters, not that they are the best."""
+
+
+@dataclass(frozen=True)
+class Microclusters:
+    """Means of groups of rows, their weights, the group of each row, and whether each group is one distinct row."""
+
+    centres: Floats
+    counts: Floats
+    group: Ints
+    exact: bool
+
+
+def microclusters(
+    X: Matrix,
+    weights: Floats,
+    n_groups: int,
+    order: Ints,
+    seed: int,
+    stretch: Floats | None = None,
+    n_jobs: int | None = None,
+) -> Microclusters:
+    """At most `n_groups` microclusters of rows, all of positive weight.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+    weights : ndarray
+    n_groups : int
+    order : ndarray of shape (n_rows,)
+        The rows from one end to the other, so that how they are stored has no say in what is drawn.
+    seed : int
+        Draws the rows from which k-means begins.
+    stretch : ndarray of shape (n_directions, n_features), optional
+        Distances along these directions count so much more that a step of their length is one longer by its square.
+    """
+    if X.shape[0] <= n_groups:
+        return _distinct(X, weights)
+    drawn = np.random.default_rng(seed).choice(X.shape[0], n_groups, replace=False)
+    centres = _dense(X[order[np.sort(drawn)]])
+    for _ in range(STEPS):
+        group = _nearest(X, centres, stretch, n_jobs)
+        centres, counts, group = _means(X, weights, group)
+    return Microclusters(centres, counts, group, exact=False)
+
+
+def _distinct(X: Matrix, weights: Floats) -> Microclusters:
+    centres, group = np.unique(_dense(X), axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    return Microclusters(centres, _totals(group, weights), group, exact=True)
+
+
+def _nearest(X: Matrix, centres: Floats, stretch: Floats | None, n_jobs: int | None) -> Ints:
+    """Number of the nearest centre of each row."""
+    images = centres if stretch is None else centres + (centres @ stretch.T) @ stretch
+    squares = np.einsum("ij,ij->i", images, centres)
+    parts = map_blocks(lambda b: (squares - 2.0 * (X[b] @ images.T)).argmin(axis=1), (X.shape[0], len(centres)), n_jobs)
+    return np.concatenate(parts)
+
+
+def _means(X: Matrix, weights: Floats, group: Ints) -> tuple[Floats, Floats, Ints]:
+    """Means and weights of the groups that have rows, and the groups numbered without gaps."""
+    used, group = np.unique(group, return_inverse=True)
+    member = sparse.csr_array((weights, (group, np.arange(len(group)))), shape=(len(used), len(group)))
+    counts = _totals(group, weights)
+    return _dense(member @ X) / counts[:, np.newaxis], counts, group
+
+
+def _totals(group: Ints, weights: Floats) -> Floats:
+    return np.asarray(np.bincount(group, weights), dtype=np.float64)
+
+
+def _dense(rows: Matrix) -> Floats:
+    return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)

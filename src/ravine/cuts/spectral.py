@@ -1,0 +1,547 @@
+"""The projection in which rows are least connected, and the cut that it shows (Hofmeyr 2016, ch. 3A).
+
+The connectivity of projected points is λ₂, the second eigenvalue of the Laplacian of their graph. Its logarithm is
+minimised, which makes the weight of the correlation between directions a number without unit, and lets the scale of the
+similarities go to zero. An evaluation costs O(m³) for m points, whatever the number of rows: the points are
+microclusters, or the masses of the rows on a grid where the projection is a line.
+"""
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from ravine import kernels
+from ravine.cuts._cut import Cut
+from ravine.cuts._surface import Surface
+from ravine.cuts.density import Line, normal_bandwidth, projected_density
+from ravine.cuts.microclusters import Microclusters, microclusters
+from ravine.cuts.pursuit import Starts, descend, search
+from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, project
+
+SHAPE = 0.1
+"""α of the similarity (d / (σ α) + 1)^α exp(-d / σ), eq. 3.30."""
+
+CONTRACTION = 0.01
+"""δ of eq. 3.23 at most; it is σ² where that is smaller. Distances outside the bound are this much shorter."""
+
+BOUNDS = (3.0, 2.5, 2.0, 1.5, 1.0, 0.5)
+"""β: how far from the mean distances count in full, in standard deviations; the first that gives a balanced cut."""
+
+LEAST_SHARE, MOST_SHARE = 1 / 8, 1 / 4
+"""Of the rows of a node, which the lighter side of a balanced cut may be asked to have."""
+
+ORTHOGONAL, CORRELATED = 1.0, -0.1
+"""ω: what the squared correlations of the directions add to log λ₂."""
+
+ROUGHLY, TOLERANCE = 1e-2, 1e-4
+"""Decrease of log λ₂ at which a search ends: to see whether the cut will be balanced, and to its end."""
+
+LINE_POINTS, EMPTY = 256, 1e-12
+"""Grid points on a line, and the share of the weight that even an empty one has: it needs an entry in the vector."""
+
+MARGIN_SHRINK, MARGIN_STEPS, MARGIN_STILL = 2.0, 10, 1e-3
+"""For the large margin σ is divided by the first number until no direction turns by more than the cosine 1 - third."""
+
+DEPTH_BANDWIDTH = 0.9
+"""Factor of the bandwidth with which the depth of the valley at a cut is measured."""
+
+SMALL = 1e-12
+"""Share of the spread that is added to a covariance before it is inverted."""
+
+REPEATED = 1e-6
+"""Two eigenvalues are one where they differ by less, relatively."""
+
+
+def drawn_in(values: Floats, bound: Floats | float, contraction: float) -> tuple[Floats, Floats]:
+    """Values with the distances beyond ± `bound` shortened (T of eq. 3.23, centred), and the slopes of that."""
+    beyond = np.abs(values) - bound
+    outside = beyond > 0
+    # The slope is 1 at the bound; for a small contraction the number that makes it so underflows.
+    least = (contraction * (1 - contraction)) ** (1 / contraction)
+    y = np.where(outside, beyond, 1.0) + least
+    slope = np.where(outside, np.minimum(contraction * (1 - contraction) * y**-contraction, 1.0), 1.0)
+    further = contraction * (y ** (1 - contraction) - least ** (1 - contraction))
+    return np.where(outside, np.sign(values) * (bound + further), values), slope
+
+
+def contraction_at(scale: float) -> float:
+    """δ for a scale in units of the data's deviation (ch. 3A §7.1)."""
+    return min(CONTRACTION, scale * scale)
+
+
+@dataclass(frozen=True)
+class View:
+    """Points in a projection.
+
+    Attributes
+    ----------
+    directions, lengths : ndarray of shape (n_components, n_features) and (n_components, 1)
+        Unit directions, and the lengths that they were given with.
+    values, deviation : ndarray of shape (n_points, n_components) and (n_components,)
+        Where the points fall, and how far they spread.
+    drawn, slope : ndarray of shape (n_points, n_components)
+        The values with the distances outside the bound shortened, and the slopes of that.
+    value, next_value : float
+        λ₂ and λ₃, the latter roughly.
+    vectors, sizes : ndarray of shape (2, n_points) and (n_points,)
+        Their eigenvectors, and the diagonal that makes these of length 1.
+    """
+
+    directions: Floats
+    lengths: Floats
+    values: Floats
+    deviation: Floats
+    drawn: Floats
+    slope: Floats
+    value: float
+    next_value: float
+    vectors: Floats
+    sizes: Floats
+
+
+class Connectivity:
+    """log λ₂ of projected points plus the correlation of the directions, as a function for `pursuit.descend`.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+        Their mean, by `counts`, is zero.
+    counts : ndarray of shape (n_points,)
+    scale : float
+        σ of the similarity.
+    bound : float
+        β: distances beyond so many standard deviations of a direction are shortened.
+    normalised : bool
+        The Laplacian.
+    correlation : float
+        ω.
+    """
+
+    def __init__(
+        self, points: Floats, counts: Floats, scale: float, bound: float, normalised: bool, correlation: float = 0.0
+    ) -> None:
+        self.points, self.counts, self.scale, self.bound = points, counts, scale, bound
+        self.normalised, self.correlation = normalised, correlation
+        n = len(counts)
+        self._graph, self._degrees, self._pivots = np.empty((n, n)), np.empty(n), np.empty(n)
+        self._vectors: Floats | None = None
+
+    def __call__(self, flat: Floats) -> tuple[float, View, Callable[[], Floats]]:
+        """Value, view and gradient for directions that lie one after the other in `flat`, of any length."""
+        raw = flat.reshape(-1, self.points.shape[1])
+        lengths = np.linalg.norm(raw, axis=1, keepdims=True)
+        directions = raw / lengths
+        values = self.points @ directions.T
+        deviation = np.sqrt(self.counts @ values**2 / self.counts.sum())
+        drawn, slope = drawn_in(values, self.bound * deviation, contraction_at(self.scale))
+        self._weigh(drawn)
+        kernels.spectral.eliminate(self._graph, self._pivots)
+        sizes = self._degrees.copy() if self.normalised else self.counts
+        vectors = np.stack([drawn[:, 0], drawn[:, -1] ** 2 + drawn[:, -1]])
+        vectors = vectors if self._vectors is None else self._vectors.copy()
+        second, third = kernels.spectral.second_pair(self._graph, self._pivots, sizes, vectors)
+        view = View(directions, lengths, values, deviation, drawn, slope, second, third, vectors, sizes)
+        if not 0 < second < np.inf:  # similarities have vanished
+            return np.inf, view, lambda: np.zeros_like(flat)
+        between = directions @ directions.T - np.eye(len(directions))
+
+        def gradient() -> Floats:
+            self._vectors = vectors
+            of_correlation = 4 * self.correlation * across(between @ directions, view)
+            return np.asarray(self._slopes(view, vectors[0]) / second + of_correlation.ravel())
+
+        return math.log(second) + self.correlation * float((between**2).sum()), view, gradient
+
+    def minimise(self, start: Floats, tolerance: float = TOLERANCE) -> View | None:
+        """The view at the end of a search from some directions; None where nothing is left to compare.
+
+        Where the search ends at an eigenvalue that is repeated, it goes on along a direction that parts the two.
+        """
+        at, value, view = descend(self, start.ravel(), tolerance)
+        while np.isfinite(value) and view.next_value <= (1 + REPEATED) * view.value:
+            further, lower, new_view = descend(self, self.decoupled(at), tolerance)
+            if not lower < value - tolerance:
+                break
+            at, value, view = further, lower, new_view
+        return view if np.isfinite(value) else None
+
+    def decoupled(self, flat: Floats) -> Floats:
+        """A lower point beside one where λ₂ is repeated, along one coordinate (Algorithm 1); itself where none is.
+
+        The derivative of λ₂ along a coordinate is then the smallest eigenvalue of the form that the derivative of the
+        Laplacian has on the eigenvectors of λ₂.
+        """
+        value, view, _ = self(flat)
+        self._weigh(view.drawn)
+        laplacian = np.diag(self._graph.sum(axis=1)) - self._graph
+        all_values, all_vectors = linalg.eigh(laplacian, np.diag(view.sizes), check_finite=False)
+        vectors = all_vectors[:, np.abs(all_values - view.value) <= REPEATED * view.value].T
+        t = len(vectors)
+        forms = np.empty((len(flat), t, t))
+        for a in range(t):
+            for b in range(t):  # by polarisation
+                plus, minus = vectors[a] + vectors[b], vectors[a] - vectors[b]
+                forms[:, a, b] = (self._slopes(view, plus) - self._slopes(view, minus)) / 4
+        eigenvalues = np.linalg.eigvalsh(forms)
+        steepness = np.maximum(eigenvalues[:, -1], -eigenvalues[:, 0])
+        steepest = int(steepness.argmax())
+        step = np.zeros(len(flat))
+        step[steepest] = -1.0 if eigenvalues[steepest, -1] == steepness[steepest] else 1.0
+        for _ in range(kernels.bfgs.MAX_SHRINKS if steepness[steepest] > 0 else 0):
+            if self(flat + step)[0] < value:
+                return np.asarray(flat + step)
+            step = step * kernels.bfgs.SHRINK
+        return flat
+
+    def best_cut(self, view: View) -> Bools:
+        """Which points lie on the left of the best cut among those that the second eigenvector orders."""
+        self._weigh(view.drawn)
+        order = np.argsort(view.vectors[0], kind="stable")
+        _, n_left = kernels.spectral.sweep(self._graph, order, view.sizes)
+        is_left = np.zeros(len(order), dtype=bool)
+        is_left[order[:n_left]] = True
+        return is_left
+
+    def _weigh(self, drawn: Floats) -> None:
+        kernels.spectral.similarities(drawn, self.counts, self.scale, SHAPE, self._graph, self._degrees)
+
+    def _slopes(self, view: View, vector: Floats) -> Floats:
+        """Derivatives of the eigenvalue, or of the form on any vector, by the directions as they were given."""
+        by_drawn = np.empty_like(view.drawn)
+        settings = (self.scale, SHAPE, self._graph, vector, view.value, self.normalised)
+        kernels.spectral.slopes(view.drawn, *settings, by_drawn)
+        # A value moves its own image, and by the deviation the bound under all images outside.
+        by_deviation = self.bound * (by_drawn * np.sign(view.values) * (1 - view.slope)).sum(axis=0)
+        weighted = self.counts[:, np.newaxis] * view.values / (self.counts.sum() * view.deviation)
+        by_value = by_drawn * view.slope + by_deviation * weighted
+        return np.asarray(across(by_value.T @ self.points, view).ravel())
+
+
+def across(by_direction: Floats, view: View) -> Floats:
+    """Derivatives by directions of any length, from those by unit directions."""
+    along = (by_direction * view.directions).sum(axis=1, keepdims=True)
+    return np.asarray((by_direction - along * view.directions) / view.lengths)
+
+
+@dataclass(frozen=True)
+class LineConnectivity:
+    """log λ₂ of the rows' masses on a grid along a direction, as an objective of `ravine.cuts.pursuit`.
+
+    Parameters
+    ----------
+    scale, bound, normalised : as for `Connectivity`
+    unit : float
+        Length in which `scale` is given.
+    step : float
+        Distance of the grid points, in units. Rows far outside the bound are moved to the outermost points.
+    tolerance : float
+        Decrease at which a search ends.
+    """
+
+    scale: float
+    bound: float
+    normalised: bool
+    unit: float
+    step: float
+    tolerance: float
+
+    def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
+        """log λ₂, the place of the best cut, and the derivatives by the values."""
+        count = weights.sum()
+        values = values / self.unit
+        deviation = math.sqrt(weights @ values**2 / count)
+        reach = self.bound * deviation + 2 * self.scale
+        inside = np.clip(values, -reach, reach)
+        line = Line.around(inside, self.step)
+        mass = line.bin(inside, weights) + EMPTY * count
+        places: Floats = line.low + line.step * np.arange(line.n_bins, dtype=np.float64)
+        drawn, slope = drawn_in(places, self.bound * deviation, contraction_at(self.scale))
+        points = drawn[:, np.newaxis]
+        spectral = kernels.spectral
+        n = line.n_bins
+        graph, degrees, pivots = np.empty((n, n)), np.empty(n), np.empty(n)
+        spectral.similarities(points, mass, self.scale, SHAPE, graph, degrees)
+        sizes = degrees if self.normalised else mass
+        _, n_left = spectral.sweep(graph, np.arange(n), sizes)
+        spectral.eliminate(graph, pivots)
+        vectors = np.stack([drawn, drawn**2])
+        second, _ = spectral.second_pair(graph, pivots, sizes, vectors)
+        place = float(places[n_left - 1 : n_left + 1].mean()) * self.unit
+        if not 0 < second < np.inf:
+            return np.inf, place, lambda: np.zeros_like(values)
+
+        def derivatives() -> Floats:
+            by_mass, by_point = np.empty(n), np.empty((n, 1))
+            spectral.mass_slopes(graph, mass, vectors[0], second, self.normalised, by_mass)
+            spectral.slopes(points, self.scale, SHAPE, graph, vectors[0], second, self.normalised, by_point)
+            by_value = line.slopes(by_mass, inside, weights)
+            moved = np.abs(values) > reach
+            # The deviation moves the bound under the images outside, and the rows that the reach has moved.
+            by_bound = by_point[:, 0] @ (np.sign(places) * (1 - slope)) + by_value[moved] @ np.sign(values[moved])
+            by_value[moved] = 0.0
+            by_value += by_bound * self.bound * weights * values / (count * deviation)
+            return np.asarray(by_value / (second * self.unit))
+
+        return math.log(second), place, derivatives
+
+
+def spectral_cut(
+    X: Matrix,
+    weights: Floats,
+    about: Moments,
+    *,
+    starts: Starts,
+    normalised: bool,
+    correlated: bool,
+    scale: float = 1.0,
+    margin: bool = False,
+    n_microclusters: int = 200,
+    balance: float = 0.0,
+    seed: int = 0,
+    on_bound: Callable[[float], None] | None = None,
+    n_jobs: int | None = None,
+) -> Cut | None:
+    """Cut of the rows in the projection, found from some starts, in which they are least connected.
+
+    Parameters
+    ----------
+    X, weights, about : rows of the node, their weights and moments
+    starts : Starts
+        Their number is that of the directions of the projection.
+    normalised : bool
+        The Laplacian.
+    correlated : bool
+        Let the directions become one, and cut across it; else they stay apart, and the cut is a surface.
+    scale : float
+        Factor of σ = scale · √l · σ₁ n^(-1/5) for l directions, σ₁ the standard deviation along the first start.
+    margin : bool, default=False
+        Shrink σ until the directions stand still.
+    n_microclusters : int
+        Points that stand for the rows at most.
+    balance : float
+        Weight that the lighter side should have; no less than an eighth and no more than a fourth of the node.
+    seed : int
+        Draws the rows from which microclusters begin.
+    on_bound : callable ``(bound)``, optional
+        Told how much the microclusters can have changed λ₂ at most, relatively.
+    """
+    directions = starts(X, weights, about)
+    if not len(directions):
+        return None
+    along = project(X, directions[0], n_jobs) - about.mean @ directions[0]
+    deviation = math.sqrt(weights @ along**2 / about.count)
+    order = np.argsort(along, kind="stable")
+    micro = microclusters(X, weights, n_microclusters, order, seed, n_jobs=n_jobs)
+    if not deviation > 0 or len(micro.counts) < 2:
+        return None
+    least = min(MOST_SHARE * about.count, max(balance, LEAST_SHARE * about.count))
+    pursuit = _Search(X, weights, about, normalised, correlated, micro, order, seed, n_jobs)
+    sigma = scale * math.sqrt(len(directions)) * deviation * about.count**-0.2 / pursuit.unit
+    found: _Found | None = None
+    for bound in BOUNDS:
+        candidate = pursuit.run(directions, sigma, bound, ROUGHLY)
+        if candidate is not None and candidate.lighter_side >= least:
+            candidate = pursuit.run(candidate.directions, candidate.scale, bound, TOLERANCE)
+        found = candidate or found
+        if candidate is None or candidate.lighter_side >= least:
+            break
+    if found is None:
+        return None
+    if on_bound is not None:
+        on_bound(pursuit.approximation_bound(found))
+    return pursuit.cut(pursuit.widen_margin(found, least) if margin else found)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Directions in the coordinates of the rows, points along them in units, and the sides of these."""
+
+    directions: Floats
+    places: Floats
+    counts: Floats
+    is_left: Bools
+    value: float
+    scale: float
+    bound: float
+    drawn: Floats
+
+    @property
+    def lighter_side(self) -> float:
+        on_left = float(self.counts[self.is_left].sum())
+        return min(on_left, float(self.counts.sum()) - on_left)
+
+
+class _Search:
+    """The rows of a node, centred and in units of their deviation, and the searches among their projections."""
+
+    def __init__(
+        self,
+        X: Matrix,
+        weights: Floats,
+        about: Moments,
+        normalised: bool,
+        correlated: bool,
+        micro: Microclusters,
+        order: Ints,
+        seed: int,
+        n_jobs: int | None,
+    ) -> None:
+        self.X, self.weights, self.about, self.n_jobs = X, weights, about, n_jobs
+        self.normalised, self.correlated, self.micro, self.seed = normalised, correlated, micro, seed
+        self.order = order
+        self.unit = math.sqrt(about.sum_sq / (about.count * X.shape[1]))
+
+    def run(self, directions: Floats, sigma: float, bound: float, tolerance: float) -> "_Found | None":
+        """Least connected projection from some directions, for several of them and then for the one they became."""
+        n_directions = len(directions)
+        if not self.correlated or n_directions == 1:
+            return self._among_points(self.micro, directions, sigma, bound, ORTHOGONAL, tolerance)
+        together = self._among_points(self.micro, directions, sigma, bound, CORRELATED, tolerance)
+        if together is None:
+            return None
+        one = linalg.svd(together.directions, full_matrices=False)[2][:1]
+        return self._among_points(self.micro, one, sigma / math.sqrt(n_directions), bound, 0.0, tolerance)
+
+    def widen_margin(self, found: "_Found", least: float) -> "_Found":
+        """Shrink σ until the directions stand still, or the lighter side becomes lighter than `least`."""
+        first = found.scale
+        least = min(least, found.lighter_side)
+        for _ in range(MARGIN_STEPS):
+            sigma = found.scale / MARGIN_SHRINK
+            # log λ₂ is about the margin over σ: what a step of the directions changes grows as σ shrinks.
+            tolerance = TOLERANCE * first / sigma
+            if self.micro.exact:
+                narrower = self._among_points(self.micro, found.directions, sigma, found.bound, ORTHOGONAL, tolerance)
+            elif len(found.directions) == 1:
+                narrower = self._on_line(found.directions[0], sigma, found.bound, tolerance)
+            else:
+                # Groups of rows that are close in the projection more than elsewhere.
+                stretch = found.directions * math.sqrt((first / sigma) ** 2 - 1)
+                groups = (self.X, self.weights, len(self.micro.counts), self.order, self.seed, stretch, self.n_jobs)
+                narrower = self._among_points(
+                    microclusters(*groups), found.directions, sigma, found.bound, ORTHOGONAL, tolerance
+                )
+            if narrower is None or narrower.lighter_side < least:
+                break
+            cosines = np.abs((narrower.directions * found.directions).sum(axis=1))
+            found = narrower
+            if cosines.min() > 1 - MARGIN_STILL:
+                break
+        return found
+
+    def _among_points(
+        self, micro: Microclusters, directions: Floats, sigma: float, bound: float, correlation: float, tolerance: float
+    ) -> "_Found | None":
+        points = (micro.centres - self.about.mean) / self.unit
+        basis = None
+        if points.shape[1] > len(points):  # directions of descent lie in the span of the points
+            basis = linalg.qr(points.T, mode="economic", check_finite=False)[0].T
+            points, directions = points @ basis.T, directions @ basis.T
+        objective = Connectivity(points, micro.counts, sigma, bound, self.normalised, correlation)
+        view = objective.minimise(directions, tolerance)
+        if view is None:
+            return None
+        is_left = objective.best_cut(view)
+        directions = view.directions if basis is None else view.directions @ basis
+        return _Found(directions, view.values, micro.counts, is_left, view.value, sigma, bound, view.drawn)
+
+    def _on_line(self, direction: Floats, sigma: float, bound: float, tolerance: float) -> "_Found | None":
+        values = self._values(direction[np.newaxis])[:, 0]
+        reach = bound * math.sqrt(self.weights @ values**2 / self.about.count) + 2 * sigma
+        step = 2 * min(reach, float(np.abs(values).max())) / LINE_POINTS
+        objective = LineConnectivity(sigma, bound, self.normalised, self.unit, step, tolerance)
+        end = search(self.X, self.weights, self.about.mean, objective, direction, self.n_jobs)
+        if not np.isfinite(end.value):
+            return None
+        values = self._values(end.direction[np.newaxis])[:, 0]
+        place = end.place / self.unit
+        places = place + np.array([[-step], [step]]) / 2
+        on_left = float(self.weights[values < place].sum())
+        counts, is_left = np.array([on_left, self.about.count - on_left]), np.array([True, False])
+        value = math.exp(end.value)
+        return _Found(end.direction[np.newaxis], places, counts, is_left, value, sigma, bound, places)
+
+    def _values(self, directions: Floats) -> Floats:
+        """Projected rows, centred, in units."""
+        parts = [project(self.X, v, self.n_jobs) - self.about.mean @ v for v in directions]
+        return np.stack(parts, axis=1) / self.unit
+
+    def cut(self, found: "_Found") -> Cut:
+        """The cut in the coordinates of the rows: a hyperplane on a line, else a surface and one near it."""
+        on_line = len(found.directions) == 1
+        normal = found.directions[0] if on_line else self._normal(found)
+        along = found.places @ (found.directions @ normal)
+        if normal[np.abs(normal).argmax()] < 0:
+            normal, along = -normal, -along
+        is_left = found.is_left
+        if along[is_left].mean() > along[~is_left].mean():
+            is_left = ~is_left
+        values = self._values(normal[np.newaxis])[:, 0]
+        low, high = _threshold(along, is_left, found.counts)
+        place = _middle_of_widest_gap(values, low, high)
+        bandwidth = normal_bandwidth(values, self.weights, DEPTH_BANDWIDTH)
+        density = projected_density(values, self.weights, bandwidth) if bandwidth > 0 else None
+        depth = 0.0 if density is None else density.relative_depth_at(place)
+        offset = place * self.unit + float(self.about.mean @ normal)
+        surface = None
+        if not on_line:
+            places = found.places * self.unit + found.directions @ self.about.mean
+            surface = Surface(found.directions, places, is_left)
+        return Cut(normal, offset, found.value, depth, surface=surface)
+
+    def approximation_bound(self, found: "_Found") -> float:
+        """How much λ₂ of the microclusters can differ from that of the rows, relatively.
+
+        Similarities change by a factor between two numbers (Lemma 15, with the radii in the projection, and for rows of
+        one microcluster too), and so does λ₂ of the standard Laplacian; that of the normalised one, a ratio of two such
+        sums, by their quotient.
+        """
+        if self.micro.exact:
+            return 0.0
+        distances = np.linalg.norm(self._values(found.directions) - found.places[self.micro.group], axis=1)
+        radii = np.zeros(len(found.counts))
+        np.maximum.at(radii, self.micro.group, distances)
+        both = radii[:, np.newaxis] + radii
+        apart = np.linalg.norm(found.drawn[:, np.newaxis] - found.drawn, axis=2)
+        here = _log_similarity(apart / found.scale)
+        least = float((here - _log_similarity(np.maximum(apart - both, 0) / found.scale)).min())
+        most = float((here - _log_similarity((apart + both) / found.scale)).max())
+        with np.errstate(over="ignore"):
+            bound = np.expm1(most - least) if self.normalised else max(-np.expm1(least), np.expm1(most))
+        return min(float(bound), sys.float_info.max)
+
+    def _normal(self, found: "_Found") -> Floats:
+        """Unit normal in the plane of the directions, the discriminant of the two sides."""
+        weights = found.counts / found.counts.sum()
+        means = [
+            np.average(found.places[side], axis=0, weights=weights[side]) for side in (found.is_left, ~found.is_left)
+        ]
+        centred = found.places - np.where(found.is_left[:, np.newaxis], *means)
+        within = (weights[:, np.newaxis] * centred).T @ centred
+        within += SMALL * np.trace(found.places.T @ found.places) * np.eye(len(within))
+        normal = np.linalg.solve(within, means[1] - means[0]) @ found.directions
+        length = np.linalg.norm(normal)
+        return np.asarray(normal / length) if length > 0 else found.directions[0]
+
+
+def _log_similarity(r: Floats) -> Floats:
+    return np.asarray(SHAPE * np.log1p(r / SHAPE) - r)
+
+
+def _threshold(values: Floats, is_left: Bools, counts: Floats) -> tuple[float, float]:
+    """The two neighbours on a line between which a cut errs least about the sides of points."""
+    order = np.argsort(values, kind="stable")
+    signed = np.where(is_left, counts, -counts)[order]
+    k = int(np.cumsum(signed)[:-1].argmax())
+    return float(values[order[k]]), float(values[order[k + 1]])
+
+
+def _middle_of_widest_gap(values: Floats, low: float, high: float) -> float:
+    """The middle of the widest gap between values that lie between two places, these included."""
+    between = np.sort(np.concatenate([[low, high], values[(values > low) & (values < high)]]))
+    k = int(np.diff(between).argmax())
+    return float(between[k] + between[k + 1]) / 2

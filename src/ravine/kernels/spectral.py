@@ -1,0 +1,229 @@
+"""How connected points are: the second eigenvalue of the Laplacian of their graph, its vector and its derivatives.
+
+Points with counts n and similarities s make the graph with the weights w = n n' s. Its Laplacian G and a diagonal of
+sizes M, the counts or the degrees, have the eigenvalues of the standard and of the normalised Laplacian of all rows
+(Hofmeyr 2016, ch. 3A §6): G x = λ M x. G is eliminated node by node; each step leaves the Laplacian of a smaller graph
+and only adds positive numbers, so λ keeps its digits however small it is, down to where similarities underflow.
+"""
+
+import numpy as np
+
+from ravine.kernels._compile import kernel, reduction
+
+MAX_STEPS, TOLERANCE = 60, 1e-10
+"""Most steps of inverse iteration, and the relative decrease of λ that ends them."""
+
+
+@reduction
+def similarities(points, counts, scale, shape, graph, degrees):
+    """Fill the weights n n' (d / (σ α) + 1)^α exp(-d / σ), α the `shape`, and their sums, with n² for the point."""
+    n = points.shape[0]
+    for i in range(n):
+        row, mine = graph[i], counts[i]
+        row[i] = 0.0
+        for j in range(i):
+            square = 0.0
+            for c in range(points.shape[1]):
+                apart = points[i, c] - points[j, c]
+                square += apart * apart
+            row[j] = np.sqrt(square) / scale
+        degree = mine * mine
+        for j in range(i):
+            w = mine * counts[j] * np.exp(shape * np.log(1.0 + row[j] / shape) - row[j])
+            row[j] = w
+            degree += w
+            degrees[j] += w
+        degrees[i] = degree
+    for i in range(n):
+        for j in range(i):
+            graph[j, i] = graph[i, j]
+
+
+@reduction
+def eliminate(graph, pivots):
+    """Eliminate the Laplacian of a graph, from the last node to the second: factors below the diagonal, and pivots.
+
+    What lies above the diagonal stays. A node without neighbours has pivot 0.
+    """
+    for k in range(graph.shape[0] - 1, 0, -1):
+        row = graph[k]
+        pivot = 0.0
+        for j in range(k):
+            pivot += row[j]
+        pivots[k] = pivot
+        for i in range(1, k):
+            share, other = row[i] / pivot, graph[i]
+            for j in range(i):
+                other[j] += share * row[j]
+        for j in range(k):
+            row[j] /= pivot
+
+
+@reduction
+def solve(graph, pivots, right, out):
+    """Solve G out = right, the sum of `right` zero, by the factors of `eliminate`; out[0] is 0 and `right` is used."""
+    n = graph.shape[0]
+    for k in range(n - 1, 0, -1):
+        row, mine = graph[k], right[k]
+        for j in range(k):
+            right[j] += row[j] * mine
+    out[0] = 0.0
+    for k in range(1, n):
+        row, total = graph[k], 0.0
+        for j in range(k):
+            total += row[j] * out[j]
+        out[k] = right[k] / pivots[k] + total
+
+
+@reduction
+def _inner(a, sizes, b):
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += a[i] * sizes[i] * b[i]
+    return total
+
+
+@kernel
+def second_pair(graph, pivots, sizes, vectors):
+    """The second and the third smallest eigenvalue of G x = λ M x, by inverse iteration from `vectors`.
+
+    Parameters
+    ----------
+    graph, pivots : as `eliminate` left them
+    sizes : ndarray of shape (n,)
+        The diagonal of M.
+    vectors : ndarray of shape (2, n)
+        Two vectors from which to begin, none a multiple of the other or constant. Filled with the eigenvectors, of
+        length 1 by M; the first has converged, the second is as far as it came.
+    """
+    n = graph.shape[0]
+    total = sizes.sum()
+    right, images = np.empty(n), np.empty((2, n))
+    second, third = np.inf, np.inf
+    for _ in range(MAX_STEPS):
+        for a in range(2):
+            mean = 0.0
+            for i in range(n):
+                mean += sizes[i] * vectors[a, i]
+            for i in range(n):
+                vectors[a, i] -= mean / total
+                right[i] = sizes[i] * vectors[a, i]
+            solve(graph, pivots, right, images[a])
+            mean = 0.0
+            for i in range(n):
+                mean += sizes[i] * images[a, i]
+            for i in range(n):
+                images[a, i] -= mean / total
+        # Images of length 1 by M, the second orthogonal to the first; G times an image is M times its vector.
+        for a in range(2):
+            if a == 1:
+                along = _inner(images[0], sizes, images[1])
+                for i in range(n):
+                    images[1, i] -= along * images[0, i]
+                    vectors[1, i] -= along * vectors[0, i]
+            length = np.sqrt(_inner(images[a], sizes, images[a]))
+            for i in range(n):
+                images[a, i] /= length
+                vectors[a, i] /= length
+        first, last = _inner(images[0], sizes, vectors[0]), _inner(images[1], sizes, vectors[1])
+        between = _inner(images[0], sizes, vectors[1])
+        angle = 0.5 * np.arctan2(2.0 * between, first - last)
+        c, s = np.cos(angle), np.sin(angle)
+        one = c * c * first + 2.0 * c * s * between + s * s * last
+        other = s * s * first - 2.0 * c * s * between + c * c * last
+        if other <= one:
+            c, s, one, other = -s, c, other, one
+        for i in range(n):
+            x, y = images[0, i], images[1, i]
+            vectors[0, i], vectors[1, i] = c * x + s * y, c * y - s * x
+        done = abs(second - one) <= TOLERANCE * one
+        second, third = one, other
+        if done or not np.isfinite(one):
+            break
+    return second, third
+
+
+@reduction
+def slopes(points, scale, shape, graph, vector, value, normalised, out):
+    """Derivatives of an eigenvalue by the coordinates of the points; similarities stand above the diagonal of `graph`.
+
+    `vector` has length 1 by M.
+    """
+    n, n_columns = points.shape
+    for i in range(n):
+        for c in range(n_columns):
+            out[i, c] = 0.0
+    for j in range(n):
+        for i in range(j):
+            square = 0.0
+            for c in range(n_columns):
+                apart = points[i, c] - points[j, c]
+                square += apart * apart
+            between = vector[i] - vector[j]
+            pull = between * between
+            if normalised:
+                pull -= value * (vector[i] * vector[i] + vector[j] * vector[j])
+            pull *= graph[i, j] / (scale * (np.sqrt(square) + shape * scale))
+            for c in range(n_columns):
+                force = pull * (points[i, c] - points[j, c])
+                out[i, c] -= force
+                out[j, c] += force
+
+
+@reduction
+def mass_slopes(graph, mass, vector, value, normalised, out):
+    """Derivatives of an eigenvalue by the counts of the points, similarities above the diagonal of `graph`."""
+    n = mass.shape[0]
+    for i in range(n):
+        own = 2.0 * mass[i] if normalised else 1.0
+        out[i] = -value * vector[i] * vector[i] * own
+    for i in range(n):
+        for j in range(i + 1, n):
+            between = vector[i] - vector[j]
+            pull = between * between
+            if normalised:
+                pull -= value * (vector[i] * vector[i] + vector[j] * vector[j])
+            pull *= graph[i, j]
+            out[i] += pull / mass[i]
+            out[j] += pull / mass[j]
+
+
+@kernel
+def sweep(graph, order, sizes):
+    """The best cut of points in a given order: (value, number of points before it).
+
+    The value is the weight across times the sum of the inverse sizes; `graph` has its weights above the diagonal.
+    """
+    n = len(order)
+    total = sizes.sum()
+    value, place = np.inf, 0
+    across, before = 0.0, 0.0
+    for k in range(n - 1):
+        i = order[k]
+        for m in range(n):
+            j = order[m]
+            if j != i:
+                w = graph[min(i, j), max(i, j)]
+                across += w if m > k else -w
+        before += sizes[i]
+        here = across * (1.0 / before + 1.0 / (total - before))
+        if here < value:
+            value, place = here, k + 1
+    return value, place
+
+
+@reduction
+def heights(values, places, is_left, out):
+    """out[i] = distance of values[i] to the nearest place on the left minus that to the nearest on the right."""
+    for i in range(values.shape[0]):
+        left, right = np.inf, np.inf
+        for k in range(places.shape[0]):
+            square = 0.0
+            for c in range(places.shape[1]):
+                apart = values[i, c] - places[k, c]
+                square += apart * apart
+            if is_left[k]:
+                left = min(left, square)
+            else:
+                right = min(right, square)
+        out[i] = np.sqrt(left) - np.sqrt(right)

@@ -1,0 +1,340 @@
+"""What the semi-supervised classifiers have in common: labels, pairs of classes, votes and probabilities.
+
+The boundary between two classes is a cut. With more classes every pair has one, and the pairs vote: for k classes and
+n rows k(k - 1) / 2 searches, and as many passes to predict.
+"""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from itertools import combinations
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.optimize import brentq
+from scipy.special import expit, log_expit, softmax
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.callback import with_callbacks
+from sklearn.svm import LinearSVC
+from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from ravine.blocks import count_threads, map_items
+from ravine.cluster._base import RowEstimator, _thread_pools
+from ravine.cuts import Cut
+from ravine.cuts.density import normal_bandwidth, projected_density
+from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, moments, project
+
+UNLABELLED = -1
+
+ADDED_LABELS = 10.0
+"""Labels that are added before probabilities are learned, see docs/decisions/semi-supervised.md."""
+
+BANDWIDTH = 0.9
+"""Factor of σ n^(-1/5), for the density across a cut."""
+
+SLOPES = (1e-3, 1e3)
+"""Least and largest slope of the log-odds, over the mean distance to the cut."""
+
+
+class CutClassifier(ClassifierMixin, RowEstimator, ABC):
+    """Base of the classifiers whose boundary between two classes is a cut."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_jobs": [Integral, None]}
+
+    classes_: NDArray[Any]
+    cuts_: list[Cut]
+    slopes_: Floats
+    transduction_: NDArray[Any]
+    random_state: int | np.random.RandomState | None = 0
+
+    @abstractmethod
+    def _find_cut(self, X: Matrix, sides: Ints, weights: Floats, seed: int, n_jobs: int | None) -> Cut | None:
+        """The boundary of two classes.
+
+        Parameters
+        ----------
+        X : rows
+        sides : ndarray of shape (n_rows,)
+            -1 for the rows labelled with the first class of the pair, 1 for those with the second, 0 for rows without
+            a label. Both classes have rows.
+        weights : ndarray of shape (n_rows,)
+            All positive.
+        seed : int
+            Decides everything random.
+        n_jobs : int or None
+            Threads; the result does not depend on it.
+
+        Returns
+        -------
+        cut : Cut or None
+            With the first class on its left, where ``x @ normal < offset``. None where the rows do not vary.
+        """
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the boundaries of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            A CSR matrix is not made dense.
+        y : array-like of shape (n_rows,)
+            Class of each row. -1 marks a row without a label, and so does None in an array of objects; put strings
+            and marks into an array of objects. Where all is -1 or 1 there would be one class only: then -1 is a class,
+            all rows are labelled, and a warning says so.
+        sample_weight : array-like of shape (n_rows,), optional
+            A row of weight 2 counts as two rows, whether it has a label or not. Labels of rows without weight do not
+            count.
+        """
+        rows, target = self._validate_with_target(X, y)
+        self._check_magnitude(rows)
+        weights = self._check_weights(sample_weight, rows)
+        labels, is_labelled = read_labels(target)
+        is_labelled &= weights > 0
+        self.classes_, codes = np.unique(labels[is_labelled], return_inverse=True)
+        if len(self.classes_) < 2:
+            seen = f"has one class only, {self.classes_[0]!s}" if len(self.classes_) else "has no labels"
+            raise ValueError(
+                f"y {seen}: labels of at least two classes are needed, on rows that have weight; -1 marks a row "
+                "without a label, every other value is a class"
+            )
+        code = np.full(len(labels), UNLABELLED)
+        code[is_labelled] = codes
+        with self._progress(rows, "pair", len(self._pairs())) as on_pair:
+            self._learn(rows, code, weights, on_pair)
+        self.transduction_ = self._classes_of(self._decide(rows))
+        self.transduction_[is_labelled] = labels[is_labelled]
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+        """
+        return self._classes_of(self.decision_function(X))
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """How much each row belongs to the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+
+        Returns
+        -------
+        decision : ndarray of shape (n_rows,) or (n_rows, n_classes)
+            With two classes the signed distance to the cut, positive on the side of ``classes_[1]``; with more the
+            logarithm of the probability that the class wins all its pairs, were they independent.
+        """
+        check_is_fitted(self)
+        return self._decide(self._validate(X, reset=False, order="C"))
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+
+        Returns
+        -------
+        probability : ndarray of shape (n_rows, n_classes)
+            In the order of ``classes_``. With two classes a logistic function of the distance to the cut, 1/2 on it;
+            with more, that of a class is in proportion to its winning all its pairs.
+        """
+        decision = self.decision_function(X)
+        if len(self.classes_) == 2:
+            right = expit(self.slopes_[0] * decision)
+            return np.column_stack([1 - right, right])
+        return np.asarray(softmax(decision, axis=1))
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of the rows with a label whose class is predicted; rows without one do not count.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+        """
+        check_is_fitted(self)
+        has_minus_one = bool(np.isin(UNLABELLED, self.classes_)) if self.classes_.dtype.kind in "if" else False
+        labels, is_labelled = read_labels(np.asarray(y), has_minus_one)
+        rows = np.flatnonzero(is_labelled)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
+        return float(super().score(_safe_indexing(X, rows), labels[rows], weights))
+
+    def _classes_of(self, decision: Floats) -> NDArray[Any]:
+        best = (decision >= 0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def _decide(self, rows: Matrix) -> Floats:
+        if len(self.classes_) == 2:
+            return _distance(rows, self.cuts_[0], self.n_jobs)
+        decision = np.zeros((rows.shape[0], len(self.classes_)))
+        for (first, second), cut, slope in zip(self._pairs(), self.cuts_, self.slopes_, strict=True):
+            log_odds = slope * _distance(rows, cut, self.n_jobs)
+            decision[:, second] += log_expit(log_odds)
+            decision[:, first] += log_expit(-log_odds)
+        return decision
+
+    def _learn(self, rows: Matrix, code: Ints, weights: Floats, on_pair: Callable[[], bool]) -> None:
+        """Find the cut of every pair of classes and how steep the probability is across it."""
+        seed, pairs = self._draw_seed(), self._pairs()
+        guess = code if len(pairs) == 1 else _guess(rows, code, weights, len(self.classes_))
+        n_threads = count_threads(self.n_jobs)
+        n_jobs = self.n_jobs if len(pairs) == 1 else 1  # threads take whole pairs where there are several
+
+        def learn_pair(pair: tuple[int, int]) -> tuple[Cut, float]:
+            here = np.flatnonzero((weights > 0) & (np.isin(guess, pair) if len(pairs) > 1 else True))
+            pair_rows, pair_weights = (rows, weights) if len(here) == len(weights) else (rows[here], weights[here])
+            sides = np.select([code[here] == pair[0], code[here] == pair[1]], [-1, 1], 0)
+            cut = self._find_cut(pair_rows, sides, pair_weights, seed, n_jobs)
+            if cut is None:
+                cut = _all_on_one_side(pair_rows, sides, pair_weights)
+            return cut, _slope(_distance(pair_rows, cut, n_jobs), sides, pair_weights)
+
+        found: list[tuple[Cut, float]] = []
+        with _thread_pools().limit(limits=1, user_api="blas"):
+            for start in range(0, len(pairs), n_threads):
+                batch = pairs[start : start + n_threads]
+                found += map_items(learn_pair, batch, self.n_jobs)
+                for _ in batch:
+                    on_pair()
+        self.cuts_ = [cut for cut, _ in found]
+        self.slopes_ = np.array([slope for _, slope in found])
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        return list(combinations(range(len(self.classes_)), 2))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = bool(self._accept_sparse)
+        return tags
+
+
+def read_labels(y: NDArray[Any], has_minus_one: bool | None = None) -> tuple[NDArray[Any], Bools]:
+    """Labels as an array of one type, and which rows have one.
+
+    -1 marks a row without a label, and None in an array of objects. Where `has_minus_one`, -1 is a class; None decides:
+    it is one where everything is -1 or 1.
+    """
+    if y.dtype.kind == "O":
+        is_labelled = np.array([value is not None and value != UNLABELLED for value in y], dtype=bool)
+        if len({isinstance(value, str) for value in y[is_labelled]}) > 1:
+            raise ValueError("y mixes strings and other values: give labels of one kind, and -1 for rows without one")
+        given = np.array(y[is_labelled].tolist())
+        y = np.zeros(len(y), dtype=given.dtype)
+        y[is_labelled] = given
+    elif y.dtype.kind in "US":
+        if (y == str(UNLABELLED)).any():
+            raise ValueError(
+                "y holds strings, '-1' among them: to mark rows without a label put the number -1 into an array of "
+                "objects, y.astype(object); a class cannot be called '-1'"
+            )
+        is_labelled = np.ones(len(y), dtype=bool)
+    else:
+        is_labelled = np.ones(len(y), dtype=bool) if has_minus_one else y != UNLABELLED
+        if has_minus_one is None and 0 < is_labelled.sum() < len(y) and (y[is_labelled] == 1).all():
+            warnings.warn(
+                "y holds nothing but -1 and 1: taken as two classes, not as one class and rows without a label",
+                UserWarning,
+                stacklevel=4,
+            )
+            is_labelled = np.ones(len(y), dtype=bool)
+    check_classification_targets(y[is_labelled])
+    return y, is_labelled
+
+
+def linear_svm(X: Matrix, sides: Ints, weights: Floats, about: Moments) -> tuple[Floats, float]:
+    """Normal and intercept of a linear support vector machine on the labelled rows.
+
+    Rows are centred and divided by the root mean square deviation of `about`, so that the machine moves, turns and
+    grows with them. A CSR matrix is not centred.
+    """
+    labelled = np.flatnonzero(sides)
+    rows, row_weights = X[labelled], weights[labelled]
+    unit = np.sqrt(about.sum_sq / (about.count * X.shape[1]))
+    centre = np.zeros(X.shape[1])
+    if not sparse.issparse(X):
+        centre = moments(rows, row_weights).mean
+        rows = rows - centre
+    machine = LinearSVC(dual=False, tol=1e-6).fit(rows / unit, sides[labelled], sample_weight=row_weights)
+    normal = machine.coef_[0] / unit
+    return normal, float(machine.intercept_[0] - centre @ normal)
+
+
+def _guess(rows: Matrix, code: Ints, weights: Floats, n_classes: int) -> Ints:
+    """Class of each row by linear support vector machines of all pairs; rows with a label keep it."""
+    votes = np.zeros((rows.shape[0], n_classes))
+    about = moments(rows, weights)
+    for first, second in combinations(range(n_classes), 2):
+        sides = np.select([code == first, code == second], [-1, 1], 0)
+        normal, intercept = linear_svm(rows, sides, weights, about)
+        right = np.clip(project(rows, normal) + intercept, -1, 1)
+        votes[:, second] += right
+        votes[:, first] -= right
+    return np.where(code == UNLABELLED, votes.argmax(axis=1), code)
+
+
+def _all_on_one_side(rows: Matrix, sides: Ints, weights: Floats) -> Cut:
+    """A cut of rows that are all alike: they go where most of the labelled ones belong."""
+    normal = np.zeros(rows.shape[1])
+    normal[0] = 1.0
+    value = float(rows[[0], :][0, 0])
+    step = max(abs(value), 1.0)
+    return Cut(normal, value - step if weights @ sides >= 0 else value + step)
+
+
+def _slope(distance: Floats, sides: Ints, weights: Floats) -> float:
+    """How fast the log-odds grow with the distance: the logistic regression without intercept of the labels.
+
+    Labelled rows chose the cut, so they lie better than others. Some labels are added, spread over all rows; those of a
+    row are right with the probability of `_trust`.
+    """
+    unit = float(weights @ np.abs(distance) / weights.sum())
+    labelled = np.flatnonzero(sides)
+    place, label_weight = sides[labelled] * distance[labelled] / unit, weights[labelled]
+    away, added, trust = np.abs(distance) / unit, ADDED_LABELS * weights / weights.sum(), _trust(distance, weights)
+
+    def excess(slope: float) -> float:
+        missing = label_weight @ (place * expit(-slope * place))
+        return float(added @ (away * (expit(slope * away) - trust)) - missing)
+
+    if excess(SLOPES[0]) >= 0:
+        return SLOPES[0] / unit
+    if excess(SLOPES[1]) <= 0:
+        return SLOPES[1] / unit
+    return float(brentq(excess, *SLOPES)) / unit
+
+
+def _trust(distance: Floats, weights: Floats) -> Floats:
+    """Probability that a row belongs to its side of a cut, by the density along the line across it.
+
+    1/2 where the density has not risen from the cut to the row, 1 - f(cut) / 2f where f is the highest between them.
+    """
+    h = normal_bandwidth(distance, weights, BANDWIDTH)
+    if not h > 0:
+        return np.full(len(distance), 0.5)
+    along = projected_density(distance, weights, h)
+    cut, highest = along.index(0.0), along.density.copy()
+    highest[cut:] = np.maximum.accumulate(highest[cut:])
+    highest[: cut + 1] = np.maximum.accumulate(highest[cut::-1])[::-1]
+    at = along.at(np.arange(len(highest)))
+    return np.interp(distance, at, 1 - along.density[cut] / (2 * highest))
+
+
+def _distance(rows: Matrix, cut: Cut, n_jobs: int | None) -> Floats:
+    return project(rows, cut.normal, n_jobs) - cut.offset
