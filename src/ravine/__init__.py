@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         SupportVectorClustering,
     )
     from ravine.persist import load, save
-    from ravine.semi_supervised import MDHClassifier
+    from ravine.semi_supervised import MDHClassifier, SpectralPursuitClassifier
 
 __version__ = "0.1.0.dev0"
 
@@ -30,6 +30,7 @@ __all__ = [
     "MDHClassifier",
     "NCutH",
     "SpectralPursuit",
+    "SpectralPursuitClassifier",
     "SumOfNorms",
     "SupportVectorClustering",
     "__version__",
@@ -61,7 +62,7 @@ _HOME = {
         "ravine.cluster",
     ),
     **dict.fromkeys(("load", "save"), "ravine.persist"),
-    **dict.fromkeys(("MDHClassifier",), "ravine.semi_supervised"),
+    **dict.fromkeys(("MDHClassifier", "SpectralPursuitClassifier"), "ravine.semi_supervised"),
 }
 _MODULES = ("cluster", "datasets", "metrics", "plot", "report", "semi_supervised", "stream", "tree")
 

@@ -17,10 +17,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.strategies import seeds
 
 from ravine.datasets import make_blobs
-from ravine.semi_supervised import MDHClassifier
+from ravine.semi_supervised import MDHClassifier, SpectralPursuitClassifier
 from ravine.semi_supervised._base import read_labels
 
-CLASSIFIERS = [MDHClassifier()]
+CLASSIFIERS = [MDHClassifier(), SpectralPursuitClassifier()]
 each = pytest.mark.parametrize("model", CLASSIFIERS, ids=repr)
 
 
@@ -177,7 +177,7 @@ def test_bad_rows_say_what_to_change(model, X, message):
 @each
 def test_wrong_width_at_predict_is_refused(model):
     X, _, y = blobs(2)
-    with pytest.raises(ValueError, match="X has 2 features, but MDHClassifier is expecting 3 features"):
+    with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
         clone(model).fit(X, y).predict(X[:, :2])
 
 
@@ -323,8 +323,8 @@ def test_classifier_works_in_pipelines_and_searches(model):
     X, truth, y = blobs(3, n_labels=6)
     pipeline = make_pipeline(StandardScaler(), clone(model))
     assert pipeline.fit(X, y).score(X, truth) > 0.99
-    name = f"{type(model).__name__.lower()}__bandwidth"
-    search = GridSearchCV(pipeline, {name: [0.5, 0.9]}, cv=2).fit(X, y)
+    name = "bandwidth" if isinstance(model, MDHClassifier) else "scale"
+    search = GridSearchCV(pipeline, {f"{type(model).__name__.lower()}__{name}": [0.5, 0.9]}, cv=2).fit(X, y)
     assert search.score(X, truth) > 0.99
     assert (search.cv_results_["mean_test_score"] > 0.9).all()
 

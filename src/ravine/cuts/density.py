@@ -101,6 +101,11 @@ class Line:
         first = math.floor(lowest / step) - 1
         return cls(first * step, step, math.ceil(highest / step) - first + 2)
 
+    @property
+    def places(self) -> Floats:
+        """The grid points."""
+        return np.asarray(self.low + self.step * np.arange(self.n_bins), dtype=np.float64)
+
     def bin(self, values: Floats, weights: Floats) -> Floats:
         """Weight on each grid point, see `ravine.kernels.density.bin_linear`."""
         return kernels.density.bin_linear(values, weights, self.low, self.step, self.n_bins)

@@ -11,8 +11,8 @@ from scipy import sparse
 from ravine.blocks import map_blocks
 from ravine.matrix import Floats, Ints, Matrix
 
-STEPS = 8
-"""Steps of k-means: that the groups are small matters, not that they are the best."""
+STEPS, FURTHER_STEPS = 8, 3
+"""Steps of k-means, and where it starts from a result: that groups are small matters, not that they are the best."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,7 @@ class Microclusters:
 
 
 def microclusters(
-    X: Matrix,
-    weights: Floats,
-    n_groups: int,
-    order: Ints,
-    seed: int,
-    stretch: Floats | None = None,
-    n_jobs: int | None = None,
+    X: Matrix, weights: Floats, n_groups: int, order: Ints, seed: int, n_jobs: int | None = None
 ) -> Microclusters:
     """At most `n_groups` microclusters of rows, all of positive weight.
 
@@ -45,15 +39,28 @@ def microclusters(
         The rows from one end to the other, so that how they are stored has no say in what is drawn.
     seed : int
         Draws the rows from which k-means begins.
-    stretch : ndarray of shape (n_directions, n_features), optional
-        Distances along these directions count so much more that a step of their length is one longer by its square.
     """
     if X.shape[0] <= n_groups:
         return _distinct(X, weights)
     drawn = np.random.default_rng(seed).choice(X.shape[0], n_groups, replace=False)
-    centres = _dense(X[order[np.sort(drawn)]])
-    for _ in range(STEPS):
-        group = _nearest(X, centres, stretch, n_jobs)
+    return _means_of_nearest(X, weights, _dense(X[order[np.sort(drawn)]]), None, STEPS, n_jobs)
+
+
+def stretched(
+    micro: Microclusters, X: Matrix, weights: Floats, directions: Floats, n_jobs: int | None = None
+) -> Microclusters:
+    """Microclusters near those that are given, of rows that are near along some directions more than elsewhere.
+
+    The squared distance of two rows is that in the data plus their squared difference in ``directions @ x``.
+    """
+    return _means_of_nearest(X, weights, micro.centres, directions, FURTHER_STEPS, n_jobs)
+
+
+def _means_of_nearest(
+    X: Matrix, weights: Floats, centres: Floats, directions: Floats | None, n_steps: int, n_jobs: int | None
+) -> Microclusters:
+    for _ in range(n_steps):
+        group = _nearest(X, centres, directions, n_jobs)
         centres, counts, group = _means(X, weights, group)
     return Microclusters(centres, counts, group, exact=False)
 
@@ -64,9 +71,9 @@ def _distinct(X: Matrix, weights: Floats) -> Microclusters:
     return Microclusters(centres, _totals(group, weights), group, exact=True)
 
 
-def _nearest(X: Matrix, centres: Floats, stretch: Floats | None, n_jobs: int | None) -> Ints:
+def _nearest(X: Matrix, centres: Floats, directions: Floats | None, n_jobs: int | None) -> Ints:
     """Number of the nearest centre of each row."""
-    images = centres if stretch is None else centres + (centres @ stretch.T) @ stretch
+    images = centres if directions is None else centres + (centres @ directions.T) @ directions
     squares = np.einsum("ij,ij->i", images, centres)
     parts = map_blocks(lambda b: (squares - 2.0 * (X[b] @ images.T)).argmin(axis=1), (X.shape[0], len(centres)), n_jobs)
     return np.concatenate(parts)

@@ -18,9 +18,9 @@ from ravine import kernels
 from ravine.cuts._cut import Cut
 from ravine.cuts._surface import Surface
 from ravine.cuts.density import Line, normal_bandwidth, projected_density
-from ravine.cuts.microclusters import Microclusters, microclusters
+from ravine.cuts.microclusters import Microclusters, microclusters, stretched
 from ravine.cuts.pursuit import Starts, descend, search
-from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, project
+from ravine.matrix import Bools, Floats, Matrix, Moments, project
 
 SHAPE = 0.1
 """α of the similarity (d / (σ α) + 1)^α exp(-d / σ), eq. 3.30."""
@@ -40,8 +40,8 @@ ORTHOGONAL, CORRELATED = 1.0, -0.1
 ROUGHLY, TOLERANCE = 1e-2, 1e-4
 """Decrease of log λ₂ at which a search ends: to see whether the cut will be balanced, and to its end."""
 
-LINE_POINTS, EMPTY = 256, 1e-12
-"""Grid points on a line, and the share of the weight that even an empty one has: it needs an entry in the vector."""
+LINE_POINTS = 256
+"""Grid points on a line, at the start of a search."""
 
 MARGIN_SHRINK, MARGIN_STEPS, MARGIN_STILL = 2.0, 10, 1e-3
 """For the large margin σ is divided by the first number until no direction turns by more than the cosine 1 - third."""
@@ -257,12 +257,12 @@ class LineConnectivity:
         reach = self.bound * deviation + 2 * self.scale
         inside = np.clip(values, -reach, reach)
         line = Line.around(inside, self.step)
-        mass = line.bin(inside, weights) + EMPTY * count
-        places: Floats = line.low + line.step * np.arange(line.n_bins, dtype=np.float64)
+        at_all = line.bin(inside, weights)
+        here = np.flatnonzero(at_all)
+        mass, places = at_all[here], line.places[here]
         drawn, slope = drawn_in(places, self.bound * deviation, contraction_at(self.scale))
         points = drawn[:, np.newaxis]
-        spectral = kernels.spectral
-        n = line.n_bins
+        spectral, n = kernels.spectral, len(here)
         graph, degrees, pivots = np.empty((n, n)), np.empty(n), np.empty(n)
         spectral.similarities(points, mass, self.scale, SHAPE, graph, degrees)
         sizes = degrees if self.normalised else mass
@@ -278,7 +278,7 @@ class LineConnectivity:
             by_mass, by_point = np.empty(n), np.empty((n, 1))
             spectral.mass_slopes(graph, mass, vectors[0], second, self.normalised, by_mass)
             spectral.slopes(points, self.scale, SHAPE, graph, vectors[0], second, self.normalised, by_point)
-            by_value = line.slopes(by_mass, inside, weights)
+            by_value = line.slopes(np.interp(line.places, places, by_mass), inside, weights)
             moved = np.abs(values) > reach
             # The deviation moves the bound under the images outside, and the rows that the reach has moved.
             by_bound = by_point[:, 0] @ (np.sign(places) * (1 - slope)) + by_value[moved] @ np.sign(values[moved])
@@ -339,7 +339,7 @@ def spectral_cut(
     if not deviation > 0 or len(micro.counts) < 2:
         return None
     least = min(MOST_SHARE * about.count, max(balance, LEAST_SHARE * about.count))
-    pursuit = _Search(X, weights, about, normalised, correlated, micro, order, seed, n_jobs)
+    pursuit = _Search(X, weights, about, normalised, correlated, micro, n_jobs)
     sigma = scale * math.sqrt(len(directions)) * deviation * about.count**-0.2 / pursuit.unit
     found: _Found | None = None
     for bound in BOUNDS:
@@ -386,13 +386,10 @@ class _Search:
         normalised: bool,
         correlated: bool,
         micro: Microclusters,
-        order: Ints,
-        seed: int,
         n_jobs: int | None,
     ) -> None:
         self.X, self.weights, self.about, self.n_jobs = X, weights, about, n_jobs
-        self.normalised, self.correlated, self.micro, self.seed = normalised, correlated, micro, seed
-        self.order = order
+        self.normalised, self.correlated, self.micro = normalised, correlated, micro
         self.unit = math.sqrt(about.sum_sq / (about.count * X.shape[1]))
 
     def run(self, directions: Floats, sigma: float, bound: float, tolerance: float) -> "_Found | None":
@@ -408,28 +405,23 @@ class _Search:
 
     def widen_margin(self, found: "_Found", least: float) -> "_Found":
         """Shrink σ until the directions stand still, or the lighter side becomes lighter than `least`."""
-        first = found.scale
+        first, micro = found.scale, self.micro
         least = min(least, found.lighter_side)
         for _ in range(MARGIN_STEPS):
-            sigma = found.scale / MARGIN_SHRINK
+            directions, sigma = found.directions, found.scale / MARGIN_SHRINK
             # log λ₂ is about the margin over σ: what a step of the directions changes grows as σ shrinks.
             tolerance = TOLERANCE * first / sigma
-            if self.micro.exact:
-                narrower = self._among_points(self.micro, found.directions, sigma, found.bound, ORTHOGONAL, tolerance)
-            elif len(found.directions) == 1:
-                narrower = self._on_line(found.directions[0], sigma, found.bound, tolerance)
+            if len(directions) == 1 and not micro.exact:
+                narrower = self._on_line(directions[0], sigma, found.bound, tolerance)
             else:
-                # Groups of rows that are close in the projection more than elsewhere.
-                stretch = found.directions * math.sqrt((first / sigma) ** 2 - 1)
-                groups = (self.X, self.weights, len(self.micro.counts), self.order, self.seed, stretch, self.n_jobs)
-                narrower = self._among_points(
-                    microclusters(*groups), found.directions, sigma, found.bound, ORTHOGONAL, tolerance
-                )
+                if not micro.exact:  # of rows that are close in the projection more than elsewhere
+                    further = directions * math.sqrt((first / sigma) ** 2 - 1)
+                    micro = stretched(micro, self.X, self.weights, further, self.n_jobs)
+                narrower = self._among_points(micro, directions, sigma, found.bound, ORTHOGONAL, tolerance)
             if narrower is None or narrower.lighter_side < least:
                 break
-            cosines = np.abs((narrower.directions * found.directions).sum(axis=1))
             found = narrower
-            if cosines.min() > 1 - MARGIN_STILL:
+            if np.abs((found.directions * directions).sum(axis=1)).min() > 1 - MARGIN_STILL:
                 break
         return found
 

@@ -98,6 +98,10 @@ def second_pair(graph, pivots, sizes, vectors):
     """
     n = graph.shape[0]
     total = sizes.sum()
+    if n == 2:
+        root = np.sqrt(sizes[0] * sizes[1] * total)
+        vectors[0, 0], vectors[0, 1] = sizes[1] / root, -sizes[0] / root
+        return pivots[1] * (1.0 / sizes[0] + 1.0 / sizes[1]), np.inf
     right, images = np.empty(n), np.empty((2, n))
     second, third = np.inf, np.inf
     for _ in range(MAX_STEPS):
@@ -210,6 +214,98 @@ def sweep(graph, order, sizes):
         if here < value:
             value, place = here, k + 1
     return value, place
+
+
+@reduction
+def labelled_similarities(drawn, places, mass, left, right, scale, power, free, similarity, graph):
+    """Fill exp(-d² / 2σ²) of points on a line, and the graph of two classes and the points without a label.
+
+    Parameters
+    ----------
+    drawn, places : ndarray of shape (n,)
+        Where the points fall with distances outside the bound shortened, and in truth.
+    mass, left, right : ndarray of shape (n,)
+        Weight of the rows without a label at each point, and of those of the two classes.
+    power : float
+        A labelled row is joined the more to what lies on the wrong side of it, by the distance to this power.
+    free : ndarray of int
+        The points that have mass.
+    similarity : ndarray of shape (n, n)
+    graph : ndarray of shape (len(free) + 2, len(free) + 2)
+        Its first nodes are the class on the left and that on the right: rows of one class are not to be parted.
+    """
+    n = drawn.shape[0]
+    for i in range(n):
+        similarity[i, i] = 1.0
+        for j in range(i):
+            r = (drawn[i] - drawn[j]) / scale
+            similarity[i, j] = np.exp(-0.5 * r * r)
+    for i in range(n):
+        for j in range(i):
+            similarity[j, i] = similarity[i, j]
+    for a in range(free.shape[0] + 2):
+        graph[a, a] = 0.0
+    for a in range(free.shape[0]):
+        i = free[a]
+        to_left, to_right = _to_classes(i, places, left, right, power, similarity)
+        graph[a + 2, 0] = graph[0, a + 2] = mass[i] * to_left
+        graph[a + 2, 1] = graph[1, a + 2] = mass[i] * to_right
+        for b in range(a):
+            graph[a + 2, b + 2] = graph[b + 2, a + 2] = mass[i] * mass[free[b]] * similarity[i, free[b]]
+    between = 0.0
+    for i in range(n):
+        if right[i] > 0.0:
+            between += right[i] * _to_classes(i, places, left, right, power, similarity)[0]
+    graph[1, 0] = graph[0, 1] = between
+
+
+@reduction
+def _to_classes(i, places, left, right, power, similarity):
+    """Similarity of a point to all rows of each class, with the penalty for lying on the wrong side of them."""
+    to_left, to_right = 0.0, 0.0
+    for j in range(places.shape[0]):
+        ahead = places[j] - places[i]
+        if left[j] > 0.0:
+            to_left += left[j] * (similarity[i, j] + (ahead**power if ahead > 0.0 else 0.0))
+        if right[j] > 0.0:
+            to_right += right[j] * (similarity[i, j] + ((-ahead) ** power if ahead < 0.0 else 0.0))
+    return to_left, to_right
+
+
+@reduction
+def labelled_slopes(drawn, places, mass, left, right, scale, power, similarity, vector, value, out):
+    """Derivatives of the eigenvalue of the graph of `labelled_similarities`.
+
+    `vector` has the entries of the classes and then one for each point, of no matter for a point without mass. `out`,
+    of shape (5, n), takes the derivatives by `mass`, where there is any, by `left`, by `right`, by `drawn` and by
+    `places`.
+    """
+    n = drawn.shape[0]
+    at_left, at_right = vector[0], vector[1]
+    apart = (at_left - at_right) ** 2
+    for i in range(n):
+        mine = vector[i + 2]
+        from_left, from_right = (mine - at_left) ** 2, (mine - at_right) ** 2
+        by_mass, by_left, by_right, by_drawn, by_place = -value * mine * mine, 0.0, 0.0, 0.0, 0.0
+        for j in range(n):
+            s, other, ahead = similarity[i, j], vector[j + 2], places[j] - places[i]
+            before = s + (ahead**power if ahead > 0.0 else 0.0)
+            behind = s + ((-ahead) ** power if ahead < 0.0 else 0.0)
+            square, to_left, to_right = (mine - other) ** 2, (other - at_left) ** 2, (other - at_right) ** 2
+            by_mass += square * mass[j] * s + from_left * left[j] * before + from_right * right[j] * behind
+            by_left += (to_left * mass[j] + apart * right[j]) * behind
+            by_right += (to_right * mass[j] + apart * left[j]) * before
+            pull = mass[i] * (square * mass[j] + from_left * left[j] + from_right * right[j])
+            pull += mass[j] * (to_left * left[i] + to_right * right[i])
+            pull += apart * (left[i] * right[j] + left[j] * right[i])
+            by_drawn -= pull * s * (drawn[i] - drawn[j]) / (scale * scale)
+            if ahead > 0.0:
+                wrong = left[j] * (from_left * mass[i] + apart * right[i]) + right[i] * to_right * mass[j]
+                by_place -= wrong * power * ahead ** (power - 1.0)
+            elif ahead < 0.0:
+                wrong = left[i] * (to_left * mass[j] + apart * right[j]) + right[j] * from_right * mass[i]
+                by_place += wrong * power * (-ahead) ** (power - 1.0)
+        out[0, i], out[1, i], out[2, i], out[3, i], out[4, i] = by_mass, by_left, by_right, by_drawn, by_place
 
 
 @reduction

@@ -333,7 +333,8 @@ def _trust(distance: Floats, weights: Floats) -> Floats:
     highest[cut:] = np.maximum.accumulate(highest[cut:])
     highest[: cut + 1] = np.maximum.accumulate(highest[cut::-1])[::-1]
     at = along.at(np.arange(len(highest)))
-    return np.interp(distance, at, 1 - along.density[cut] / (2 * highest))
+    doubt = np.divide(along.density[cut], 2 * highest, out=np.full_like(highest, 0.5), where=highest > 0)
+    return np.interp(distance, at, 1 - doubt)
 
 
 def _distance(rows: Matrix, cut: Cut, n_jobs: int | None) -> Floats:
