@@ -2,7 +2,7 @@
 
 import clarabel
 import numpy as np
-from scipy import sparse
+from scipy import linalg, optimize, sparse
 from scipy.stats import binom, norm
 
 
@@ -635,3 +635,99 @@ def labelled_density(values, weights, bandwidth, bound, steepness, marks, pulls,
     grid = np.linspace(-bound - bandwidth, bound + bandwidth, 8001)
     settings = (values, mass, bandwidth, bound, steepness, 1.5)
     return min(penalised(b, *settings) + wrong_side(b, marks, pulls, margin) for b in grid)
+
+
+def similarity_graph(points, counts, scale):
+    """Weights n n' (r / α + 1)^α exp(-r) of points at distances r σ, eq. 3.30 of Hofmeyr (2016) with α = 0.1."""
+    r = np.linalg.norm(points[:, None] - points, axis=2) / scale
+    return np.outer(counts, counts) * (r / 0.1 + 1) ** 0.1 * np.exp(-r)
+
+
+def laplacian_pairs(graph, counts, normalised):
+    """Eigenvalues from the smallest and vectors in columns, of length 1 by the counts or by the degrees."""
+    degrees = graph.sum(axis=1)
+    return linalg.eigh(np.diag(degrees) - graph, np.diag(degrees if normalised else counts))
+
+
+def drawn_in(value, bound, contraction):
+    """T of eq. 3.23 for one number."""
+    if abs(value) <= bound:
+        return value
+    least = (contraction * (1 - contraction)) ** (1 / contraction)
+    beyond = (abs(value) - bound + least) ** (1 - contraction) - least ** (1 - contraction)
+    return np.sign(value) * (bound + contraction * beyond)
+
+
+def connectivity(points, counts, directions, scale, bound, normalised, correlation=0.0):
+    """log λ₂ of projected points of mean 0 plus the weight of the correlations; the second vector and the graph."""
+    directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    values = points @ directions.T
+    bounds = bound * np.sqrt(np.average(values**2, axis=0, weights=counts))
+    drawn = [[drawn_in(v, b, min(0.01, scale**2)) for v, b in zip(row, bounds, strict=True)] for row in values]
+    graph = similarity_graph(np.array(drawn), counts, scale)
+    eigenvalues, vectors = laplacian_pairs(graph, counts, normalised)
+    together = ((directions @ directions.T - np.eye(len(directions))) ** 2).sum()
+    return np.log(eigenvalues[1]) + correlation * together, vectors[:, 1], graph
+
+
+def cut_value(graph, is_left, sizes):
+    """Weight across times the sum of the inverse sizes, eq. 3.2."""
+    return graph[is_left][:, ~is_left].sum() * (1 / sizes[is_left].sum() + 1 / sizes[~is_left].sum())
+
+
+def best_sweep(graph, order, sizes):
+    """Which points lie before the best cut in an order."""
+    sides = [np.isin(np.arange(len(order)), order[:k]) for k in range(1, len(order))]
+    return min(sides, key=lambda is_left: cut_value(graph, is_left, sizes))
+
+
+def spectral_partition(X, n_directions, normalised, correlated, least):
+    """Sides of the rows in the projection of least λ₂ and λ₂ there, by dense matrices and numerical gradients."""
+    centred = X - X.mean(axis=0)
+    points, counts = centred / np.sqrt((centred**2).mean()), np.ones(len(X))
+    start = np.linalg.svd(centred)[2][:n_directions]
+    scale = np.sqrt(n_directions) * (points @ start[0]).std() * len(X) ** -0.2
+
+    def minimise(directions, scale, bound, correlation):
+        def value(flat):
+            settings = (flat.reshape(directions.shape), scale, bound, normalised, correlation)
+            return connectivity(points, counts, *settings)[0]
+
+        return optimize.minimize(value, directions.ravel()).x.reshape(directions.shape)
+
+    for bound in (3.0, 2.5, 2.0, 1.5, 1.0, 0.5):
+        last, directions = scale, minimise(start, scale, bound, -0.1 if correlated else 1.0)
+        if correlated:
+            last, one = scale / np.sqrt(n_directions), np.linalg.svd(directions)[2][:1]
+            directions = minimise(one, last, bound, 0.0)
+        value, vector, graph = connectivity(points, counts, directions, last, bound, normalised)
+        sizes = graph.sum(axis=1) if normalised else counts
+        is_left = best_sweep(graph, np.argsort(vector), sizes)
+        if min(is_left.sum(), (~is_left).sum()) >= least:
+            break
+    return is_left, np.exp(value)
+
+
+def labelled_similarity(values, drawn, sides, i, j, scale):
+    """Eq. 3.47 for two rows that are not of one class."""
+    if sides[i] == 0:
+        i, j = j, i
+    wrong = sides[i] * (values[j] - values[i])  # how far the other lies on the wrong side of a labelled row
+    return np.exp(-((drawn[i] - drawn[j]) ** 2) / (2 * scale**2)) + max(wrong, 0.0) ** 1.5
+
+
+def labelled_connectivity(values, weights, sides, scale, bound, apart=1e-6):
+    """log λ₂ of values of mean 0 on a line, each class a single node (ch. 3B), and the graph."""
+    bound *= np.sqrt(np.average(values**2, weights=weights))
+    drawn = [drawn_in(value, bound, min(0.01, scale**2)) for value in values]
+    nodes = [np.flatnonzero(sides == -1), np.flatnonzero(sides == 1), *([i] for i in np.flatnonzero(sides == 0))]
+    graph = np.zeros((len(nodes), len(nodes)))
+    for a, mine in enumerate(nodes):
+        for b, other in enumerate(nodes):
+            if a != b:
+                pairs = [(i, j) for i in mine for j in other]
+                similar = [labelled_similarity(values, drawn, sides, i, j, scale) for i, j in pairs]
+                graph[a, b] = sum(weights[i] * weights[j] * s for (i, j), s in zip(pairs, similar, strict=True))
+    sizes = np.array([weights[node].sum() for node in nodes])
+    eigenvalues = linalg.eigh(np.diag(graph.sum(axis=1)) - graph, np.diag(sizes), eigvals_only=True)
+    return np.log(eigenvalues[1] + apart * weights.sum()), graph

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks import report, runner
-from benchmarks.papers import compare, support_vectors
+from benchmarks.papers import compare, support_vectors, tables_3, tables_6_5_and_6_6
 from benchmarks.worker import REPEATS, DataSet, Methods, load, without_folders
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
@@ -276,6 +276,100 @@ def test_published_columns_of_support_vectors_have_their_means() -> None:
         published = support_vectors.PUBLISHED[score]
         best = [row[support_vectors.COLUMNS.index("BSGD-R")] for name, row in published.items() if name != "shuttle"]
         np.testing.assert_allclose(np.mean(best), mean)
+
+
+def spectral_results(shift: float) -> pd.DataFrame:
+    """Two runs of each method, on either side of the paper's scores plus `shift`; voting is far off."""
+    rows: dict[tuple[str, str, int], dict[str, float]] = {}
+    for table in tables_3.TABLES:
+        for data, scores in table.scores.items():
+            for method, score in zip(table.columns, scores, strict=True):
+                off = 0.5 if data == "voting" else shift
+                for seed, side in enumerate((-0.01, 0.01)):
+                    rows.setdefault((data, method, seed), {})[table.score] = score + off + side
+    index = pd.MultiIndex.from_tuples(rows, names=["dataset", "method", "seed"])
+    return pd.DataFrame(list(rows.values()), index).reset_index().assign(status="ok")
+
+
+@pytest.mark.parametrize(("shift", "verdict"), [(-0.008, "yes"), (-0.012, "no")])
+def test_means_beside_the_spectral_tables_leave_voting_out(shift: float, verdict: str) -> None:
+    results = spectral_results(shift)
+    np.testing.assert_allclose(tables_3.differences(results), shift)
+    assert tables_3.summary(results).count(f"| {shift:+.4f} | {shift:+.4f} | {verdict} |") == len(tables_3.METHODS)
+    text = tables_3.markdown(results, tables_3.TABLES[0])
+    assert f"| optdigits | {0.81 + shift:.3f} (0.010) | 0.81 | {shift:+.3f} | {0.83 + shift:.3f} (0.010) |" in text
+    assert "| voting | 1.340 (0.010) | 0.84 | +0.500 |" in text
+    assert f"| mean of 7 | {0.815714 + shift:.3f} | 0.816 | {shift:+.3f} |" in text
+
+
+def test_published_columns_of_the_spectral_tables_have_their_means() -> None:
+    means = [(0.8157, 0.8143), (0.7414, 0.7371), (0.8143, 0.8071), (0.7486, 0.7443), (0.8, 0.7757), (0.7343, 0.6986)]
+    for table, mean in zip(tables_3.TABLES, means, strict=True):
+        np.testing.assert_allclose(table.published().drop(index="voting").mean(), mean, atol=1e-4)
+
+
+def test_times_are_beside_those_of_the_slowest_method_without_margin() -> None:
+    fits = [("dermatology", method, 0.1 * i) for i, method in enumerate(tables_3.METHODS, start=1)]
+    text = tables_3.time_table(pd.DataFrame(fits, columns=["dataset", "method", "fit_s"]))
+    assert "| dermatology | 0.100 | 0.200 | 0.300 | 0.400 | 0.500 | 0.600 | 13 | 32 |" in text
+
+
+def test_drawn_label_sets_have_each_class_and_depend_on_the_seed() -> None:
+    y = np.repeat([0, 1], [95, 5])
+    first, again, other = ([*tables_6_5_and_6_6.drawn_splits(y, 0.1, seed)] for seed in (0, 0, 1))
+    assert len(first) == 10
+    assert all(len(np.unique(rows)) == 10 and set(y[rows]) == {0, 1} for rows in first)
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+class SemiSupervised:
+    """Two far blobs under the names of data sets of both tables, and three sets of ten labels."""
+
+    def __init__(self, folder: Path) -> None:
+        X, y = make_blobs(100, 3, centers=[[0, 0, 0], [9, 9, 9]], random_state=0)
+        frame = pd.DataFrame(X, columns=["x0", "x1", "x2"]).assign(label=y + 1)
+        for name in ("voting", "ssl_usps"):
+            frame.to_parquet(folder / f"{name}.parquet")
+        self.truth = y
+        self.published = [np.r_[np.flatnonzero(y == 0)[i : i + 5], np.flatnonzero(y == 1)[i : i + 5]] for i in range(3)]
+        rows = np.concatenate(self.published)
+        size = np.full(len(rows), 10)
+        pd.DataFrame({"n_labelled": size, "split": np.repeat(range(3), 10), "row": rows}).to_parquet(
+            folder / "ssl_usps_splits.parquet"
+        )
+        self.sets = {name: DataSet.describe(folder / f"{name}.parquet") for name in ("voting", "ssl_usps")}
+
+
+def test_published_label_sets_are_read_and_the_others_drawn(tmp_path: Path) -> None:
+    semi = SemiSupervised(tmp_path)
+    read = [*tables_6_5_and_6_6.splits(semi.sets["ssl_usps"], semi.truth, "10", seed=0)]
+    np.testing.assert_array_equal(read, semi.published)
+    drawn = [*tables_6_5_and_6_6.splits(semi.sets["voting"], semi.truth, "25 %", seed=0)]
+    assert [len(rows) for rows in drawn] == [25] * 10
+
+
+def test_what_was_run_is_not_run_again_and_stands_beside_the_paper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    semi = SemiSupervised(tmp_path)
+    fits: Counter[str] = Counter()
+
+    def counted(name: str, X: NDArray[Any], y: NDArray[Any]) -> Any:
+        fits[name] += 1
+        return tables_6_5_and_6_6.linear_svm(X, y)
+
+    counting = {name: partial(counted, name) for name in ("MDP2", "linear SVM")}
+    monkeypatch.setattr(tables_6_5_and_6_6, "METHODS", counting)
+    results = tables_6_5_and_6_6.fill(tmp_path / "found.csv", semi.sets, ["linear SVM"], seed=0)
+    assert (results["accuracy"] == 1).all()
+    assert fits == {"linear SVM": 3 * 10 + 3}
+    results = tables_6_5_and_6_6.fill(tmp_path / "found.csv", semi.sets, list(counting), seed=0)
+    assert fits == {"linear SVM": 3 * 10 + 3, "MDP2": 3 * 10 + 3}
+    text = tables_6_5_and_6_6.markdown(results, "Table 6.6")
+    assert "| labels | data set | MDP2 | paper | difference | linear SVM |" in text
+    assert "| 10 | ssl_usps | 1.000 (0.000) | 0.727 | +0.273 | 1.000 (0.000) |" in text
+    assert "| all | mean of 1 | 1.000 | 0.727 | +0.273 | 1.000 |" in text
 
 
 @pytest.mark.parametrize(

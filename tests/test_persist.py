@@ -19,7 +19,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from tests.cluster.test_common import ESTIMATORS
 
-from ravine import MDH, PDDP, IncrementalMDH, NCutH, SumOfNorms, SupportVectorClustering, __version__
+from ravine import (
+    MDH,
+    PDDP,
+    IncrementalMDH,
+    NCutH,
+    SpectralPursuit,
+    SumOfNorms,
+    SupportVectorClustering,
+    __version__,
+)
 from ravine.datasets import make_blobs
 from ravine.persist import MAX_MEMBERS, load, read, save
 
@@ -116,6 +125,25 @@ def test_loaded_sum_of_norms_equals_the_saved_one(options, blobs, path):
         assert_array_equal(loaded.cut_to(3).labels_, fitted.cut_to(3).labels_)
     with pytest.raises(ValueError, match="SumOfNorms predicts by its rows"):
         save(fitted, path, resume=False)
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_loaded_surfaces_part_rows_as_the_saved_ones_did(resume, blobs, path, rng):
+    fitted = SpectralPursuit(n_clusters=4, n_microclusters=30).fit(blobs)
+    assert all(surface is not None for surface in fitted.tree_.surface[fitted.tree_.cuts])
+    loaded = saved_and_loaded(fitted, path, resume=resume)
+    assert loaded.tree_ == fitted.tree_
+    assert loaded.approximation_bound_ == fitted.approximation_bound_ > 0
+    new = rng.normal(size=(200, 3)) * 8
+    assert_array_equal(loaded.predict(new), fitted.predict(new))
+    assert_array_equal(loaded.transform(new), fitted.transform(new))
+
+
+@pytest.mark.parametrize("bound", [-1.0, 1, None, True, {"$float": "nan"}, {"$float": "-inf"}, "0", [0.0]], ids=repr)
+def test_bounds_that_are_none_are_refused(bound, contents, path):
+    state = json.loads(unpacked(contents[BENT])["header.json"])["state"]
+    state["approximation_bound"] = bound
+    assert "field 'approximation_bound'" in refusal(changed_header(contents[BENT], state=state), path)
 
 
 def test_split_models_are_saved(blobs, path):
@@ -377,6 +405,7 @@ def contents(blobs, tmp_path_factory):
         SumOfNorms(0.02, weights="uniform", n_jobs=None).fit(X),
         SupportVectorClustering(budget=20, gamma=0.5).fit(X),
         SupportVectorClustering(budget=30, gamma=0.5).partial_fit(X),
+        SpectralPursuit(n_clusters=4, n_microclusters=12, n_jobs=None).fit(X),
     ]
     out = Contents()
     for model in models:
@@ -515,7 +544,7 @@ def test_labels_that_are_no_clusters_are_refused(labels, contents, path):
     assert "field 'labels'" in refusal(with_array(contents[0], "state.labels.npy", npy(labels)), path)
 
 
-CSR, DENSE, PATH, PAIRS, SUPPORT, ONLINE = 4, 2, 7, 8, 9, 10
+CSR, DENSE, PATH, PAIRS, SUPPORT, ONLINE, BENT = 4, 2, 7, 8, 9, 10, 11
 
 
 @pytest.mark.parametrize(
@@ -556,6 +585,20 @@ CSR, DENSE, PATH, PAIRS, SUPPORT, ONLINE = 4, 2, 7, 8, 9, 10
             "'vectors' has 40 rows, and the budget is 20",
         ),
         (PAIRS, "cluster_centers", lambda a: a[:1], "'point_labels' has an entry outside 0 to 0"),
+        (BENT, "tree.surfaces.node", lambda a: a + 9, "'surfaces' names a wrong node"),
+        (BENT, "tree.surfaces.node", lambda a: a * 0, "'surfaces' names a wrong node"),
+        (BENT, "tree.surfaces.node", lambda a: np.r_[a[:-1], 6], "'surface' is not None at a leaf"),
+        (BENT, "tree.surfaces.n_directions", lambda a: a + 2**62, "'surfaces' has directions of another shape"),
+        (BENT, "tree.surfaces.n_directions", lambda a: a[1:], "'surfaces' has bad counts"),
+        (BENT, "tree.surfaces.directions", lambda a: a[:, :2], "'surfaces' has directions of another shape"),
+        (BENT, "tree.surfaces.directions", lambda a: a * np.inf, "'surfaces' is not finite"),
+        (BENT, "tree.surfaces.n_places", lambda a: a * 0, "'surfaces' has an entry without directions or places"),
+        (BENT, "tree.surfaces.n_places", lambda a: a + 2**62, "'surfaces' has another number of places"),
+        (BENT, "tree.surfaces.places", lambda a: a[:-2], "'surfaces' has another number of places"),
+        (BENT, "tree.surfaces.places", lambda a: a * np.nan, "'surfaces' is not finite"),
+        (BENT, "tree.surfaces.is_left", lambda a: a[:-1], "'surfaces' has another number of sides"),
+        (BENT, "tree.surfaces.is_left", lambda a: a.astype(np.int8), "'surfaces' has another number of sides"),
+        (BENT, "tree.surfaces.is_left", lambda a: a | True, "'surfaces' has an entry without places on one side"),
     ],
 )
 def test_arrays_that_make_no_model_are_refused(which, name, change, message, contents, path):
@@ -702,7 +745,7 @@ def check_harmless(content, place, blobs):
 
 
 fuzzed = settings(max_examples=100)
-which_file = st.integers(0, 10)
+which_file = st.integers(0, 11)
 ignore_warnings = pytest.mark.filterwarnings("ignore")
 
 

@@ -6,7 +6,7 @@ from tests import naive
 
 from ravine.cuts import Cut
 from ravine.cuts.principal import mean_cut
-from ravine.tree.grow import grow
+from ravine.tree.grow import ORDERS, grow
 
 _rng = np.random.default_rng(0)
 X = _rng.normal(size=(200, 3)) * [3, 2, 1]
@@ -155,3 +155,51 @@ def test_belief_is_told_how_many_cuts_above_were_not_believed():
 
     grow(X, believe_only(), believe=believe, look_ahead=2)
     assert asked == [0, 1, 1, 2, 2, 2, 2]
+
+
+def counting(find, searched):
+    def find_and_count(rows, weights, about):
+        searched.append(about.count)
+        return find(rows, weights, about)
+
+    return find_and_count
+
+
+@pytest.mark.parametrize("order", ["size", "sum_sq"])
+@pytest.mark.parametrize("pair_cells", [0, 1e9], ids=["in pairs", "one by one"])
+@pytest.mark.parametrize("n_jobs", [1, 2, None])
+def test_orders_that_do_not_ask_for_the_cut_search_fewer_leaves_and_give_the_same_tree(order, pair_cells, n_jobs):
+    lazily, eagerly = [], []
+    options = {"pair_cells": pair_cells, "n_jobs": n_jobs}
+    lazy = grow(X, counting(halve, lazily), n_clusters=9, order=order, **options)
+    key = ORDERS[order]
+    eager = grow(X, counting(halve, eagerly), n_clusters=9, order=lambda cut, rows: key(cut, rows), **options)
+    assert lazy == eager
+    assert len(eagerly) > len(lazily) >= 8
+    assert len(lazily) <= 10 < lazy.n_nodes
+    assert len(lazily) == 8 or pair_cells == 0
+
+
+@pytest.mark.parametrize("order", ["size", "sum_sq"])
+def test_leaves_are_searched_once_each_and_those_without_a_cut_are_passed_over(order):
+    def only_right_of_zero(rows, weights, about):
+        return halve(rows, weights, about) if about.count == 200 or about.mean[0] > 0 else None
+
+    searched = []
+    settings = {"n_clusters": 7, "order": order, "pair_cells": 0}
+    tree = grow(X, counting(only_right_of_zero, searched), **settings)
+    key = ORDERS[order]
+    assert tree == grow(X, only_right_of_zero, **{**settings, "order": lambda cut, rows: key(cut, rows)})
+    assert len(searched) == len(set(searched))
+    assert tree.n_clusters == 7
+    assert (tree.mean[tree.cuts[1:], 0] > 0).all()
+
+
+def test_lazily_searched_leaves_keep_to_size_depth_and_belief():
+    assert grow(X, halve, order="size", min_cluster_size=30).count.min() >= 30
+    assert grow(X, halve, order="size", max_depth=3).depth.max() == 3
+    full = grow(X, halve, max_depth=3)
+    believe = {"believe": lambda cut, n_unbelieved: cut.p_value < 0.5, "order": "size"}
+    assert grow(X, believe_only(200), **believe).n_clusters == 2
+    assert grow(X, believe_only(full.count[1]), look_ahead=1, **believe).n_clusters == 3
+    assert grow(X, believe_only(), look_ahead=3, **believe).n_clusters == 1

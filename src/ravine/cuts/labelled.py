@@ -16,7 +16,7 @@ from ravine import kernels
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import Line, normal_bandwidth, projected_density
 from ravine.cuts.pursuit import COARSE_ROWS, search, spread_sample
-from ravine.cuts.spectral import DEPTH_BANDWIDTH, contraction_at, drawn_in
+from ravine.cuts.spectral import DEPTH_BANDWIDTH, contraction_at, drawn_in, first_vectors
 from ravine.matrix import Floats, Ints, Matrix, Moments, fingerprint, project
 
 FIRST_SCALE, FIRST_BOUND = 3.0, 0.5
@@ -93,7 +93,7 @@ class LabelledConnectivity:
         place = _best_place(graph, sizes, places, places[free]) * self.unit
         kernels.spectral.eliminate(graph, pivots)
         first = np.concatenate([[drawn[0], drawn[-1]], drawn[free]])
-        vectors = np.stack([first, first**2])
+        vectors = first_vectors(first[:, np.newaxis])
         second, _ = kernels.spectral.second_pair(graph, pivots, sizes, vectors)
         tiny = APART * count
         if not 0 < second < np.inf:  # similarities have vanished: nothing is joined

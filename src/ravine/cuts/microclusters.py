@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ravine.blocks import map_blocks
-from ravine.matrix import Floats, Ints, Matrix
+from ravine.matrix import Floats, Ints, Matrix, fingerprint
 
 STEPS, FURTHER_STEPS = 8, 3
 """Steps of k-means, and where it starts from a result: that groups are small matters, not that they are the best."""
@@ -40,10 +40,14 @@ def microclusters(
     seed : int
         Draws the rows from which k-means begins.
     """
-    if X.shape[0] <= n_groups:
-        return _distinct(X, weights)
-    drawn = np.random.default_rng(seed).choice(X.shape[0], n_groups, replace=False)
-    return _means_of_nearest(X, weights, _dense(X[order[np.sort(drawn)]]), None, STEPS, n_jobs)
+    _, first, group = np.unique(fingerprint(X, 0, n_jobs), return_index=True, return_inverse=True)
+    if len(first) <= n_groups:
+        return Microclusters(_dense(X[first]), _totals(group, weights), group, exact=True)
+    is_first = np.zeros(X.shape[0], dtype=bool)
+    is_first[first] = True
+    candidates = order[is_first[order]]
+    drawn = np.random.default_rng(seed).choice(len(candidates), n_groups, replace=False)
+    return _means_of_nearest(X, weights, _dense(X[candidates[np.sort(drawn)]]), None, STEPS, n_jobs)
 
 
 def stretched(
@@ -63,12 +67,6 @@ def _means_of_nearest(
         group = _nearest(X, centres, directions, n_jobs)
         centres, counts, group = _means(X, weights, group)
     return Microclusters(centres, counts, group, exact=False)
-
-
-def _distinct(X: Matrix, weights: Floats) -> Microclusters:
-    centres, group = np.unique(_dense(X), axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    return Microclusters(centres, _totals(group, weights), group, exact=True)
 
 
 def _nearest(X: Matrix, centres: Floats, directions: Floats | None, n_jobs: int | None) -> Ints:

@@ -14,7 +14,7 @@ from ravine import kernels
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import Line, normal_bandwidth, projected_density
 from ravine.cuts.pursuit import Found, Starts, pursue
-from ravine.matrix import Floats, Matrix, Moments, project
+from ravine.matrix import Bools, Floats, Matrix, Moments, project
 
 EXACT_ROWS = 1000
 """Up to here the sums run over the rows themselves."""
@@ -30,6 +30,13 @@ DEPTH_BANDWIDTH = 0.9
 MARGIN_SHRINK, MARGIN_STEPS, MARGIN_SIDE = 5.0, 12, 0.2
 """For the large margin σ is divided by the first number, at most so often; a side has the third share of the rows."""
 
+LIMIT_SHRINK, LIMIT_STEPS, LIMIT_STILL, LIMIT_SCALE = 2.0, 30, 1e-5, 0.1
+"""Then by this, at most so often, until the direction turns by less than the cosine 1 - third, and σ is less than the
+fourth share of the root mean square distance of the rows to their mean."""
+
+LOG_TOLERANCE = 1e-4
+"""Decrease of log NCut at which a search ends."""
+
 
 @dataclass(frozen=True)
 class NormalisedCut:
@@ -44,21 +51,32 @@ class NormalisedCut:
     least : float, default=1
         Least weight on either side.
     exact_rows : int
+    log : bool, default=False
+        Give the logarithm of NCut, which has a slope also where NCut itself has all but vanished.
     """
 
     scale: float
     step: float
     least: float = 1.0
     exact_rows: int = EXACT_ROWS
+    log: bool = False
 
     @property
     def tolerance(self) -> float:
         """Against how much NCut varies: less than 1 by about the deviation of the rows over σ, where σ is large."""
+        if self.log:
+            return LOG_TOLERANCE
         return TOLERANCE * min(BINS_PER_DEVIATION * self.step / self.scale, 1.0)
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         """Least NCut, where it is, and its derivatives by the values."""
-        return self._exact(values, weights) if len(values) <= self.exact_rows else self._binned(values, weights)
+        exact = len(values) <= self.exact_rows
+        value, place, derivatives = self._exact(values, weights) if exact else self._binned(values, weights)
+        if not self.log:
+            return value, place, derivatives
+        if not 0 < value < np.inf:
+            return np.inf, place, derivatives
+        return math.log(value), place, lambda: derivatives() / value
 
     def _exact(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         order = np.argsort(values, kind="stable")
@@ -139,8 +157,8 @@ def _widen_margin(
 ) -> Found:
     side = None
     for _ in range(MARGIN_STEPS):
-        new_side = project(X, found.direction, n_jobs) - about.mean @ found.direction < found.place
-        if side is not None and ((new_side == side).all() or (new_side != side).all()):
+        new_side = _left_of(X, about, found, n_jobs)
+        if side is not None and _same(side, new_side):
             break
         side = new_side
         objective = replace(objective, scale=objective.scale / MARGIN_SHRINK)
@@ -148,4 +166,30 @@ def _widen_margin(
         if not 0 < narrower.value < np.inf:  # similarities across the cut have vanished
             break
         found = narrower
+    return _at_the_limit(X, weights, about, objective, found, n_jobs)
+
+
+def _at_the_limit(
+    X: Matrix, weights: Floats, about: Moments, objective: NormalisedCut, found: Found, n_jobs: int | None
+) -> Found:
+    """Turn a cut to the largest margin of its partition: σ shrinks on until the direction stands still."""
+    side = _left_of(X, about, found, n_jobs)
+    small = LIMIT_SCALE * math.sqrt(about.sum_sq / about.count)
+    for _ in range(LIMIT_STEPS):
+        objective = replace(objective, scale=objective.scale / LIMIT_SHRINK, log=True)
+        narrower = pursue(X, weights, about.mean, objective, found.direction, n_jobs)
+        if not np.isfinite(narrower.value) or not _same(side, _left_of(X, about, narrower, n_jobs)):
+            break
+        cosine = abs(narrower.direction @ found.direction)
+        found = replace(narrower, value=math.exp(narrower.value))
+        if cosine > 1 - LIMIT_STILL and objective.scale < small:
+            break
     return found
+
+
+def _left_of(X: Matrix, about: Moments, found: Found, n_jobs: int | None) -> Bools:
+    return np.asarray(project(X, found.direction, n_jobs) - about.mean @ found.direction < found.place)
+
+
+def _same(side: Bools, other: Bools) -> bool:
+    return bool((side == other).all() or (side != other).all())

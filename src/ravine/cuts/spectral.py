@@ -37,7 +37,7 @@ LEAST_SHARE, MOST_SHARE = 1 / 8, 1 / 4
 ORTHOGONAL, CORRELATED = 1.0, -0.1
 """ω: what the squared correlations of the directions add to log λ₂."""
 
-ROUGHLY, TOLERANCE = 1e-2, 1e-4
+ROUGHLY, TOLERANCE = 1e-3, 1e-4
 """Decrease of log λ₂ at which a search ends: to see whether the cut will be balanced, and to its end."""
 
 LINE_POINTS = 256
@@ -50,27 +50,40 @@ DEPTH_BANDWIDTH = 0.9
 """Factor of the bandwidth with which the depth of the valley at a cut is measured."""
 
 SMALL = 1e-12
-"""Share of the spread that is added to a covariance before it is inverted."""
+"""Share of the spread that is none; added to a covariance before it is inverted."""
 
-REPEATED = 1e-6
-"""Two eigenvalues are one where they differ by less, relatively."""
+REPEATED, MOST_REPEATED = 1e-6, 8
+"""Eigenvalues are one where they differ by less, relatively; of more than so many, the first are looked at."""
+
+NOISE = 1e-3
+"""In the first vectors of an iteration, over their deviation."""
 
 
 def drawn_in(values: Floats, bound: Floats | float, contraction: float) -> tuple[Floats, Floats]:
     """Values with the distances beyond ± `bound` shortened (T of eq. 3.23, centred), and the slopes of that."""
     beyond = np.abs(values) - bound
     outside = beyond > 0
-    # The slope is 1 at the bound; for a small contraction the number that makes it so underflows.
+    # The number that makes the slope 1 at the bound; for a small contraction it underflows.
     least = (contraction * (1 - contraction)) ** (1 / contraction)
     y = np.where(outside, beyond, 1.0) + least
-    slope = np.where(outside, np.minimum(contraction * (1 - contraction) * y**-contraction, 1.0), 1.0)
+    slope = np.where(outside, contraction * (1 - contraction) * y**-contraction, 1.0)
     further = contraction * (y ** (1 - contraction) - least ** (1 - contraction))
     return np.where(outside, np.sign(values) * (bound + further), values), slope
 
 
 def contraction_at(scale: float) -> float:
     """δ for a scale in units of the data's deviation (ch. 3A §7.1)."""
-    return min(CONTRACTION, scale * scale)
+    return max(min(CONTRACTION, scale * scale), sys.float_info.min)
+
+
+def first_vectors(drawn: Floats) -> Floats:
+    """Two vectors from which to look for eigenvectors: along the points, and their squares, with a little noise.
+
+    Points that lie with a symmetry could have an eigenvector to which both are orthogonal.
+    """
+    vectors = np.stack([drawn[:, 0], drawn[:, -1] ** 2 + drawn[:, -1]])
+    noise = np.random.default_rng(0).normal(size=vectors.shape)
+    return np.asarray(vectors + NOISE * vectors.std(axis=1, keepdims=True) * noise)
 
 
 @dataclass(frozen=True)
@@ -141,8 +154,7 @@ class Connectivity:
         self._weigh(drawn)
         kernels.spectral.eliminate(self._graph, self._pivots)
         sizes = self._degrees.copy() if self.normalised else self.counts
-        vectors = np.stack([drawn[:, 0], drawn[:, -1] ** 2 + drawn[:, -1]])
-        vectors = vectors if self._vectors is None else self._vectors.copy()
+        vectors = first_vectors(drawn) if self._vectors is None else self._vectors.copy()
         second, third = kernels.spectral.second_pair(self._graph, self._pivots, sizes, vectors)
         view = View(directions, lengths, values, deviation, drawn, slope, second, third, vectors, sizes)
         if not 0 < second < np.inf:  # similarities have vanished
@@ -179,7 +191,7 @@ class Connectivity:
         self._weigh(view.drawn)
         laplacian = np.diag(self._graph.sum(axis=1)) - self._graph
         all_values, all_vectors = linalg.eigh(laplacian, np.diag(view.sizes), check_finite=False)
-        vectors = all_vectors[:, np.abs(all_values - view.value) <= REPEATED * view.value].T
+        vectors = all_vectors[:, np.abs(all_values - view.value) <= REPEATED * view.value].T[:MOST_REPEATED]
         t = len(vectors)
         forms = np.empty((len(flat), t, t))
         for a in range(t):
@@ -268,7 +280,7 @@ class LineConnectivity:
         sizes = degrees if self.normalised else mass
         _, n_left = spectral.sweep(graph, np.arange(n), sizes)
         spectral.eliminate(graph, pivots)
-        vectors = np.stack([drawn, drawn**2])
+        vectors = first_vectors(points)
         second, _ = spectral.second_pair(graph, pivots, sizes, vectors)
         place = float(places[n_left - 1 : n_left + 1].mean()) * self.unit
         if not 0 < second < np.inf:
@@ -330,13 +342,15 @@ def spectral_cut(
         Told how much the microclusters can have changed λ₂ at most, relatively.
     """
     directions = starts(X, weights, about)
-    if not len(directions):
+    values = [project(X, direction, n_jobs) - about.mean @ direction for direction in directions]
+    deviations = np.array([math.sqrt(weights @ along**2 / about.count) for along in values])
+    kept = np.flatnonzero(deviations > SMALL * deviations.max(initial=0.0))
+    if not len(kept):
         return None
-    along = project(X, directions[0], n_jobs) - about.mean @ directions[0]
-    deviation = math.sqrt(weights @ along**2 / about.count)
+    directions, along, deviation = directions[kept], values[kept[0]], float(deviations[kept[0]])
     order = np.argsort(along, kind="stable")
     micro = microclusters(X, weights, n_microclusters, order, seed, n_jobs=n_jobs)
-    if not deviation > 0 or len(micro.counts) < 2:
+    if len(micro.counts) < 2:
         return None
     least = min(MOST_SHARE * about.count, max(balance, LEAST_SHARE * about.count))
     pursuit = _Search(X, weights, about, normalised, correlated, micro, n_jobs)

@@ -116,8 +116,13 @@ def second_pair(graph, pivots, sizes, vectors):
             mean = 0.0
             for i in range(n):
                 mean += sizes[i] * images[a, i]
+            largest = 0.0  # squares of images of a tiny eigenvalue would overflow
             for i in range(n):
                 images[a, i] -= mean / total
+                largest = max(largest, abs(images[a, i]))
+            for i in range(n):
+                images[a, i] /= largest
+                vectors[a, i] /= largest
         # Images of length 1 by M, the second orthogonal to the first; G times an image is M times its vector.
         for a in range(2):
             if a == 1:

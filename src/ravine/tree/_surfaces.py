@@ -37,6 +37,7 @@ def unpacked(record: Any, n_nodes: int, n_features: int) -> NDArray[Any]:
     node, n_directions, directions, n_places, places, is_left = (np.asarray(record[name]) for name in NAMES)
     counts = node, n_directions, n_places
     _require(all(a.ndim == 1 and a.dtype.kind in "iu" and len(a) == len(node) for a in counts), "has bad counts")
+    node, n_directions, n_places = (a.astype(np.int64) for a in counts)
     _require(((node >= 0) & (node < n_nodes)).all() and len(set(node.tolist())) == len(node), "names a wrong node")
     _require((n_directions >= 1).all() and (n_places >= 2).all(), "has an entry without directions or places")
     _require(all(a.dtype.kind == "f" and np.isfinite(a).all() for a in (directions, places)), "is not finite")
