@@ -166,6 +166,8 @@ def _widen_margin(
         if not 0 < narrower.value < np.inf:  # similarities across the cut have vanished
             break
         found = narrower
+    if X.shape[0] <= X.shape[1]:  # every partition has a margin then, and it means nothing
+        return found
     return _at_the_limit(X, weights, about, objective, found, n_jobs)
 
 
