@@ -316,9 +316,11 @@ def test_an_interruption_leaves_no_half_file_behind(folder, tmp_path):
         if process.returncode != 0:
             assert process.returncode in (130, -signal.SIGINT)  # the latter before Python listens
             assert "Traceback" not in err.decode()
-            assert {path.name for path in tmp_path.iterdir()} <= {"long.csv", "labels.csv"}
-            if out.exists():  # it was whole by then, and the report was not
+            assert {path.name for path in tmp_path.iterdir()} <= {"long.csv", "labels.csv", "r.html"}
+            if out.exists():  # what is there was whole by then
                 assert len(out.read_text().splitlines()) == len(rows) + 1
+            if (tmp_path / "r.html").exists():
+                assert (tmp_path / "r.html").read_text().rstrip().endswith("</html>")
         for path in tmp_path.glob("[!l]*"):
             path.unlink()
         out.unlink(missing_ok=True)
