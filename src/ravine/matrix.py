@@ -4,6 +4,7 @@ A dense matrix goes through the compiled passes of `ravine.kernels.rows`, block 
 never made dense, and never centred: its mean is subtracted after the product. Nothing here copies the rows.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -32,6 +33,11 @@ class Moments:
     count: float
     mean: Floats
     sum_sq: float
+
+    @property
+    def unit(self) -> float:
+        """Root mean square deviation of a column: a length by which rows of any unit are alike."""
+        return math.sqrt(self.sum_sq / (self.count * len(self.mean)))
 
 
 def moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> Moments:

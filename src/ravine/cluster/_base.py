@@ -33,7 +33,7 @@ ROWS_PER_CLUSTER = 500
 
 
 @cache
-def _thread_pools() -> ThreadpoolController:
+def thread_pools() -> ThreadpoolController:
     """Found once: looking for the loaded libraries takes longer than a small fit."""
     return ThreadpoolController()
 
@@ -199,7 +199,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
     def _grown(self, X: Matrix, find_cut: FindCut, sample_weight: Floats, **options: Any) -> HyperplaneTree:
         """A tree grown on the rows that have weight."""
         # Threads work on blocks of rows; BLAS threads under them would only wait for each other.
-        with _thread_pools().limit(limits=1, user_api="blas"):
+        with thread_pools().limit(limits=1, user_api="blas"):
             has_weight = sample_weight > 0
             rows, weights = (X, sample_weight) if has_weight.all() else (X[has_weight], sample_weight[has_weight])
             return grow(

@@ -18,6 +18,9 @@ MARGIN = 3.0
 REACH = 8.0
 """The kernel is cut off at this many bandwidths, where it has fallen to 1e-14."""
 
+DEPTH_BANDWIDTH = 0.9
+"""Factor of the bandwidth with which the depth of the valley at a cut is measured."""
+
 MIN_BINS, MAX_BINS, BINS_PER_BANDWIDTH = 512, 1 << 16, 4
 
 
@@ -83,6 +86,12 @@ def projected_density(values: Floats, weights: Floats, bandwidth: float) -> Proj
     count = weights.sum()
     kernel = np.exp(-0.5 * offsets**2) / (math.sqrt(2 * math.pi) * bandwidth * count)
     return ProjectedDensity(float(low), float(step), kernels.density.smooth(counts, kernel), bandwidth, float(count))
+
+
+def depth_at(place: float, values: Floats, weights: Floats) -> float:
+    """Relative depth of the valley in which a cut of weighted values lies; 0 where it lies in none."""
+    bandwidth = normal_bandwidth(values, weights, DEPTH_BANDWIDTH)
+    return projected_density(values, weights, bandwidth).relative_depth_at(place) if bandwidth > 0 else 0.0
 
 
 @dataclass(frozen=True)

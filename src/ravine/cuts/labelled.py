@@ -14,9 +14,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from ravine import kernels
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import Line, normal_bandwidth, projected_density
+from ravine.cuts.density import Line, depth_at
 from ravine.cuts.pursuit import COARSE_ROWS, search, spread_sample
-from ravine.cuts.spectral import DEPTH_BANDWIDTH, contraction_at, drawn_in, first_vectors
+from ravine.cuts.spectral import contraction_at, drawn_in, first_vectors
 from ravine.matrix import Floats, Ints, Matrix, Moments, fingerprint, project
 
 FIRST_SCALE, FIRST_BOUND = 3.0, 0.5
@@ -165,7 +165,7 @@ def labelled_cut(
     """
     if not about.sum_sq > 0 or not len(starts):
         return None
-    unit = math.sqrt(about.sum_sq / (about.count * X.shape[1]))
+    unit = about.unit
     sigma = scale * typical_gap(X, about, starts[0], n_jobs) / (math.sqrt(X.shape[1]) * unit)
     ends = []
     for direction in starts:
@@ -184,8 +184,7 @@ def labelled_cut(
         return None
     best = min(ends, key=lambda found: found.value)
     values = project(X, best.direction, n_jobs) - about.mean @ best.direction
-    bandwidth = normal_bandwidth(values, weights, DEPTH_BANDWIDTH)
-    depth = projected_density(values, weights, bandwidth).relative_depth_at(best.place) if bandwidth > 0 else 0.0
+    depth = depth_at(best.place, values, weights)
     return Cut(best.direction, float(best.place + about.mean @ best.direction), best.value, depth)
 
 

@@ -282,7 +282,7 @@ class _Path:
             return None
         deviation = math.sqrt(weights @ values**2 / about.count)
         h = float(bandwidth(deviation, about.count)) if callable(bandwidth) else h
-        unit = math.sqrt(about.sum_sq / (about.count * X.shape[1]))
+        unit = about.unit
         return cls(h, tolerance * unit / (math.sqrt(2 * math.pi) * deviation), unit, deviation, alphas)
 
     def objective(self, alpha: float, gamma: float, labels: Labels) -> PenalisedDensity:

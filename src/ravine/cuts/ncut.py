@@ -12,7 +12,7 @@ import numpy as np
 
 from ravine import kernels
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import Line, normal_bandwidth, projected_density
+from ravine.cuts.density import Line, depth_at
 from ravine.cuts.pursuit import Found, Starts, pursue
 from ravine.matrix import Bools, Floats, Matrix, Moments, project
 
@@ -23,9 +23,6 @@ BINS_PER_DEVIATION = 128
 
 TOLERANCE = 4e-6
 """Decrease at which a search ends, in units of how much NCut varies; ten times as much changes partitions."""
-
-DEPTH_BANDWIDTH = 0.9
-"""Factor of the bandwidth with which the depth of the valley at a cut is measured."""
 
 MARGIN_SHRINK, MARGIN_STEPS, MARGIN_SIDE = 5.0, 12, 0.2
 """For the large margin σ is divided by the first number, at most so often; a side has the third share of the rows."""
@@ -147,9 +144,7 @@ def ncut_cut(
         return None
     values = project(X, best.direction, n_jobs) - about.mean @ best.direction
     offset = float(best.place + about.mean @ best.direction)
-    bandwidth = normal_bandwidth(values, weights, DEPTH_BANDWIDTH)
-    depth = projected_density(values, weights, bandwidth).relative_depth_at(best.place) if bandwidth > 0 else 0.0
-    return Cut(best.direction, offset, best.value, depth)
+    return Cut(best.direction, offset, best.value, depth_at(best.place, values, weights))
 
 
 def _widen_margin(

@@ -17,7 +17,7 @@ from scipy import linalg
 from ravine import kernels
 from ravine.cuts._cut import Cut
 from ravine.cuts._surface import Surface
-from ravine.cuts.density import Line, normal_bandwidth, projected_density
+from ravine.cuts.density import Line, depth_at
 from ravine.cuts.microclusters import Microclusters, microclusters, stretched
 from ravine.cuts.pursuit import Starts, descend, search
 from ravine.matrix import Bools, Floats, Matrix, Moments, project
@@ -45,9 +45,6 @@ LINE_POINTS = 256
 
 MARGIN_SHRINK, MARGIN_STEPS, MARGIN_STILL = 2.0, 10, 1e-3
 """For the large margin σ is divided by the first number until no direction turns by more than the cosine 1 - third."""
-
-DEPTH_BANDWIDTH = 0.9
-"""Factor of the bandwidth with which the depth of the valley at a cut is measured."""
 
 SMALL = 1e-12
 """Share of the spread that is none; added to a covariance before it is inverted."""
@@ -404,7 +401,7 @@ class _Search:
     ) -> None:
         self.X, self.weights, self.about, self.n_jobs = X, weights, about, n_jobs
         self.normalised, self.correlated, self.micro = normalised, correlated, micro
-        self.unit = math.sqrt(about.sum_sq / (about.count * X.shape[1]))
+        self.unit = about.unit
 
     def run(self, directions: Floats, sigma: float, bound: float, tolerance: float) -> "_Found | None":
         """Least connected projection from some directions, for several of them and then for the one they became."""
@@ -489,9 +486,7 @@ class _Search:
         values = self._values(normal[np.newaxis])[:, 0]
         low, high = _threshold(along, is_left, found.counts)
         place = _middle_of_widest_gap(values, low, high)
-        bandwidth = normal_bandwidth(values, self.weights, DEPTH_BANDWIDTH)
-        density = projected_density(values, self.weights, bandwidth) if bandwidth > 0 else None
-        depth = 0.0 if density is None else density.relative_depth_at(place)
+        depth = depth_at(place, values, self.weights)
         offset = place * self.unit + float(self.about.mean @ normal)
         surface = None
         if not on_line:

@@ -24,7 +24,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ravine.blocks import count_threads, map_items
-from ravine.cluster._base import RowEstimator, _thread_pools
+from ravine.cluster._base import RowEstimator, thread_pools
 from ravine.cuts import Cut
 from ravine.cuts.density import normal_bandwidth, projected_density
 from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, moments, project
@@ -207,7 +207,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
             return cut, _slope(_distance(pair_rows, cut, n_jobs), sides, pair_weights)
 
         found: list[tuple[Cut, float]] = []
-        with _thread_pools().limit(limits=1, user_api="blas"):
+        with thread_pools().limit(limits=1, user_api="blas"):
             for start in range(0, len(pairs), n_threads):
                 batch = pairs[start : start + n_threads]
                 found += map_items(learn_pair, batch, self.n_jobs)
@@ -266,7 +266,7 @@ def linear_svm(X: Matrix, sides: Ints, weights: Floats, about: Moments) -> tuple
     """
     labelled = np.flatnonzero(sides)
     rows, row_weights = X[labelled], weights[labelled]
-    unit = np.sqrt(about.sum_sq / (about.count * X.shape[1]))
+    unit = about.unit
     centre = np.zeros(X.shape[1])
     if not sparse.issparse(X):
         centre = moments(rows, row_weights).mean
