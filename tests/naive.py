@@ -695,7 +695,7 @@ def spectral_partition(X, n_directions, normalised, correlated, least):
 
         return optimize.minimize(value, directions.ravel()).x.reshape(directions.shape)
 
-    for bound in (3.0, 2.5, 2.0, 1.5, 1.0, 0.5):
+    for bound in (3.0, 1.5, 1.0, 0.5):
         last, directions = scale, minimise(start, scale, bound, -0.1 if correlated else 1.0)
         if correlated:
             last, one = scale / np.sqrt(n_directions), np.linalg.svd(directions)[2][:1]

@@ -28,7 +28,7 @@ SHAPE = 0.1
 CONTRACTION = 0.01
 """δ of eq. 3.23 at most; it is σ² where that is smaller. Distances outside the bound are this much shorter."""
 
-BOUNDS = (3.0, 2.5, 2.0, 1.5, 1.0, 0.5)
+BOUNDS = (3.0, 1.5, 1.0, 0.5)
 """β: how far from the mean distances count in full, in standard deviations; the first that gives a balanced cut."""
 
 LEAST_SHARE, MOST_SHARE = 1 / 8, 1 / 4
@@ -58,14 +58,10 @@ NOISE = 1e-3
 
 def drawn_in(values: Floats, bound: Floats | float, contraction: float) -> tuple[Floats, Floats]:
     """Values with the distances beyond ± `bound` shortened (T of eq. 3.23, centred), and the slopes of that."""
-    beyond = np.abs(values) - bound
-    outside = beyond > 0
-    # The number that makes the slope 1 at the bound; for a small contraction it underflows.
-    least = (contraction * (1 - contraction)) ** (1 / contraction)
-    y = np.where(outside, beyond, 1.0) + least
-    slope = np.where(outside, contraction * (1 - contraction) * y**-contraction, 1.0)
-    further = contraction * (y ** (1 - contraction) - least ** (1 - contraction))
-    return np.where(outside, np.sign(values) * (bound + further), values), slope
+    columns, bounds = values.reshape(len(values), -1), np.atleast_1d(np.asarray(bound, dtype=np.float64))
+    drawn, slope = np.empty_like(columns), np.empty_like(columns)
+    kernels.spectral.draw_in(columns, bounds, contraction, drawn, slope)
+    return drawn.reshape(values.shape), slope.reshape(values.shape)
 
 
 def contraction_at(scale: float) -> float:
@@ -223,10 +219,10 @@ class Connectivity:
         by_drawn = np.empty_like(view.drawn)
         settings = (self.scale, SHAPE, self._graph, vector, view.value, self.normalised)
         kernels.spectral.slopes(view.drawn, *settings, by_drawn)
-        # A value moves its own image, and by the deviation the bound under all images outside.
-        by_deviation = self.bound * (by_drawn * np.sign(view.values) * (1 - view.slope)).sum(axis=0)
-        weighted = self.counts[:, np.newaxis] * view.values / (self.counts.sum() * view.deviation)
-        by_value = by_drawn * view.slope + by_deviation * weighted
+        by_value = np.empty_like(by_drawn)
+        kernels.spectral.slopes_before(
+            view.values, self.counts, self.bound, view.deviation, view.slope, by_drawn, by_value
+        )
         return np.asarray(across(by_value.T @ self.points, view).ravel())
 
 

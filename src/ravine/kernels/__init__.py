@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ravine.kernels import (
         bfgs,
         density,
+        elementary,
         fusion,
         intervals,
         ncut,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bfgs",
     "density",
+    "elementary",
     "fusion",
     "intervals",
     "ncut",

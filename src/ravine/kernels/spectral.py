@@ -8,32 +8,88 @@ and only adds positive numbers, so λ keeps its digits however small it is, down
 
 import numpy as np
 
+from ravine.kernels import elementary
 from ravine.kernels._compile import kernel, reduction
 
 MAX_STEPS, TOLERANCE = 60, 1e-10
 """Most steps of inverse iteration, and the relative decrease of λ that ends them."""
 
 
+@kernel
+def draw_in(values, bounds, contraction, drawn, slope):
+    """Shorten the distances beyond ± bounds[c] in each column (T of eq. 3.23, centred); `slope` takes its slopes."""
+    # The number that makes the slope 1 at the bound; for a small contraction it underflows.
+    least = (contraction * (1.0 - contraction)) ** (1.0 / contraction)
+    none = least ** (1.0 - contraction)
+    for i in range(values.shape[0]):
+        for c in range(values.shape[1]):
+            value = values[i, c]
+            y = abs(value) - bounds[c] + least
+            if y > least:
+                power = y**-contraction
+                further = bounds[c] + contraction * (y * power - none)
+                drawn[i, c] = further if value > 0.0 else -further
+                slope[i, c] = contraction * (1.0 - contraction) * power
+            else:
+                drawn[i, c], slope[i, c] = value, 1.0
+
+
+@reduction
+def slopes_before(values, counts, bound, deviation, slope, by_drawn, out):
+    """Derivatives by the values of what has the derivatives `by_drawn` by their images in `draw_in`.
+
+    The bounds are `bound` times the deviations. A value moves its own image, and by the deviation the bound under all
+    images outside.
+    """
+    n = values.shape[0]
+    count = counts.sum()
+    for c in range(values.shape[1]):
+        by_bound = 0.0
+        for i in range(n):
+            outwards = by_drawn[i, c] if values[i, c] > 0.0 else -by_drawn[i, c]
+            by_bound += outwards * (1.0 - slope[i, c])
+        spread = bound * by_bound / (count * deviation[c])
+        for i in range(n):
+            out[i, c] = by_drawn[i, c] * slope[i, c] + spread * counts[i] * values[i, c]
+
+
 @reduction
 def similarities(points, counts, scale, shape, graph, degrees):
     """Fill the weights n n' (d / (σ α) + 1)^α exp(-d / σ), α the `shape`, and their sums, with n² for the point."""
     n = points.shape[0]
+    columns = np.ascontiguousarray(points.T)
+    # Row after row of what lies below the diagonal.
+    n_pairs = n * (n - 1) // 2
+    similarity, a, b = np.zeros(n_pairs), np.empty(n_pairs), np.empty(n_pairs)
+    scratch = graph.ravel()[:n_pairs]
+    start = 0
     for i in range(n):
-        row, mine = graph[i], counts[i]
-        row[i] = 0.0
-        for j in range(i):
-            square = 0.0
-            for c in range(points.shape[1]):
-                apart = points[i, c] - points[j, c]
-                square += apart * apart
-            row[j] = np.sqrt(square) / scale
+        square = similarity[start : start + i]
+        for c in range(columns.shape[0]):
+            at, there = columns[c, i], columns[c]
+            for j in range(i):
+                apart = at - there[j]
+                square[j] += apart * apart
+        start += i
+    for k in range(n_pairs):
+        similarity[k] = np.sqrt(similarity[k]) / scale
+        a[k] = 1.0 + similarity[k] / shape
+    elementary.log(a, scratch, b)
+    for k in range(n_pairs):
+        a[k] = shape * b[k] - similarity[k]
+    elementary.exp(a, scratch, similarity)
+    start = 0
+    for i in range(n):
+        row, mine, here = graph[i], counts[i], similarity[start : start + i]
         degree = mine * mine
         for j in range(i):
-            w = mine * counts[j] * np.exp(shape * np.log(1.0 + row[j] / shape) - row[j])
+            w = mine * counts[j] * here[j]
             row[j] = w
             degree += w
             degrees[j] += w
+        row[i] = 0.0
         degrees[i] = degree
+        start += i
     for i in range(n):
         for j in range(i):
             graph[j, i] = graph[i, j]
@@ -45,18 +101,21 @@ def eliminate(graph, pivots):
 
     What lies above the diagonal stays. A node without neighbours has pivot 0.
     """
+    shares = np.empty(graph.shape[0])
     for k in range(graph.shape[0] - 1, 0, -1):
         row = graph[k]
         pivot = 0.0
         for j in range(k):
             pivot += row[j]
         pivots[k] = pivot
+        for j in range(k):
+            shares[j] = row[j] / pivot
         for i in range(1, k):
-            share, other = row[i] / pivot, graph[i]
+            share, other = shares[i], graph[i]
             for j in range(i):
                 other[j] += share * row[j]
         for j in range(k):
-            row[j] /= pivot
+            row[j] = shares[j]
 
 
 @reduction
@@ -159,24 +218,34 @@ def slopes(points, scale, shape, graph, vector, value, normalised, out):
     `vector` has length 1 by M.
     """
     n, n_columns = points.shape
+    columns = np.ascontiguousarray(points.T)
+    by_column, pulls = np.zeros((n_columns, n)), np.empty(n)
+    share = value if normalised else 0.0
+    for i in range(n):
+        row, others, pull = graph[i, i + 1 :], vector[i + 1 :], pulls[i + 1 :]
+        for j in range(pull.shape[0]):
+            pull[j] = 0.0
+        for c in range(n_columns):
+            at, there = columns[c, i], columns[c, i + 1 :]
+            for j in range(pull.shape[0]):
+                apart = at - there[j]
+                pull[j] += apart * apart
+        mine = vector[i]
+        for j in range(pull.shape[0]):
+            between = mine - others[j]
+            change = between * between - share * (mine * mine + others[j] * others[j])
+            pull[j] = change * row[j] / (scale * (np.sqrt(pull[j]) + shape * scale))
+        for c in range(n_columns):
+            at, there, sums = columns[c, i], columns[c, i + 1 :], by_column[c, i + 1 :]
+            total = 0.0
+            for j in range(pull.shape[0]):
+                force = pull[j] * (at - there[j])
+                total += force
+                sums[j] += force
+            by_column[c, i] -= total
     for i in range(n):
         for c in range(n_columns):
-            out[i, c] = 0.0
-    for j in range(n):
-        for i in range(j):
-            square = 0.0
-            for c in range(n_columns):
-                apart = points[i, c] - points[j, c]
-                square += apart * apart
-            between = vector[i] - vector[j]
-            pull = between * between
-            if normalised:
-                pull -= value * (vector[i] * vector[i] + vector[j] * vector[j])
-            pull *= graph[i, j] / (scale * (np.sqrt(square) + shape * scale))
-            for c in range(n_columns):
-                force = pull * (points[i, c] - points[j, c])
-                out[i, c] -= force
-                out[j, c] += force
+            out[i, c] = by_column[c, i]
 
 
 @reduction
