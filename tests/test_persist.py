@@ -31,6 +31,7 @@ from ravine import (
 )
 from ravine.datasets import make_blobs
 from ravine.persist import MAX_MEMBERS, load, read, save
+from ravine.semi_supervised import MDHClassifier, SpectralPursuitClassifier
 
 STREAMS = [
     IncrementalMDH(sample_size=150),
@@ -137,6 +138,30 @@ def test_loaded_surfaces_part_rows_as_the_saved_ones_did(resume, blobs, path, rn
     new = rng.normal(size=(200, 3)) * 8
     assert_array_equal(loaded.predict(new), fitted.predict(new))
     assert_array_equal(loaded.transform(new), fitted.transform(new))
+
+
+@pytest.mark.parametrize("classifier", [MDHClassifier, SpectralPursuitClassifier])
+@pytest.mark.parametrize("classes", [[0, 7, 3], [2.0, 0.0, 9.0], ["häuser", "b", "c"], [True, False, True]], ids=str)
+def test_loaded_classifiers_equal_the_saved_ones(classifier, classes, blobs, path, rng):
+    y = np.full(len(blobs), -1, dtype=object)
+    y[:90] = np.array(classes, dtype=object)[PDDP(n_clusters=3).fit_predict(blobs)[:90]]
+    fitted = classifier().fit(blobs, y)
+    loaded = saved_and_loaded(fitted, path)
+    new = rng.normal(size=(200, 3)) * 8
+    assert_array_equal(loaded.predict_proba(new), fitted.predict_proba(new))
+    assert_array_equal(loaded.predict(new), fitted.predict(new))
+    for name in ("classes_", "transduction_"):
+        assert_array_equal(getattr(loaded, name), getattr(fitted, name))
+        assert getattr(loaded, name).dtype == getattr(fitted, name).dtype
+    assert [cut.value for cut in loaded.cuts_] == [cut.value for cut in fitted.cuts_]
+    assert not hasattr(saved_and_loaded(fitted, path, resume=False), "transduction_")
+
+
+@pytest.mark.parametrize("classes", [[], ["a"], ["b", "a"], ["a", "a"], ["a", 1], "ab", None, [[0], [1]]], ids=str)
+def test_classes_that_are_none_are_refused(classes, contents, path):
+    state = json.loads(unpacked(contents[CLASSES])["header.json"])["state"]
+    state["classes"] = classes
+    assert "field 'classes'" in refusal(changed_header(contents[CLASSES], state=state), path)
 
 
 @pytest.mark.parametrize("bound", [-1.0, 1, None, True, {"$float": "nan"}, {"$float": "-inf"}, "0", [0.0]], ids=repr)
@@ -406,6 +431,7 @@ def contents(blobs, tmp_path_factory):
         SupportVectorClustering(budget=20, gamma=0.5).fit(X),
         SupportVectorClustering(budget=30, gamma=0.5).partial_fit(X),
         SpectralPursuit(n_clusters=4, n_microclusters=12, n_jobs=None).fit(X),
+        MDHClassifier(n_jobs=None).fit(X, np.array(["a", "b"])[(X[:, 0] > 6).astype(int)]),
     ]
     out = Contents()
     for model in models:
@@ -544,7 +570,7 @@ def test_labels_that_are_no_clusters_are_refused(labels, contents, path):
     assert "field 'labels'" in refusal(with_array(contents[0], "state.labels.npy", npy(labels)), path)
 
 
-CSR, DENSE, PATH, PAIRS, SUPPORT, ONLINE, BENT = 4, 2, 7, 8, 9, 10, 11
+CSR, DENSE, PATH, PAIRS, SUPPORT, ONLINE, BENT, CLASSES = 4, 2, 7, 8, 9, 10, 11, 12
 
 
 @pytest.mark.parametrize(
@@ -585,6 +611,12 @@ CSR, DENSE, PATH, PAIRS, SUPPORT, ONLINE, BENT = 4, 2, 7, 8, 9, 10, 11
             "'vectors' has 40 rows, and the budget is 20",
         ),
         (PAIRS, "cluster_centers", lambda a: a[:1], "'point_labels' has an entry outside 0 to 0"),
+        (CLASSES, "normal", lambda a: a[:, :2], "'normal' has the shape"),
+        (CLASSES, "normal", lambda a: 2 * a, "'normal' has a row that is no unit vector"),
+        (CLASSES, "offset", lambda a: a * np.nan, "'offset' has an entry that is not finite"),
+        (CLASSES, "slopes", lambda a: -a, "'slopes' has an entry that is not finite, or below 0"),
+        (CLASSES, "slopes", lambda a: np.r_[a, a], "'slopes' has the shape"),
+        (CLASSES, "transduction", lambda a: a + 2, "'transduction' has an entry outside 0 to 1"),
         (BENT, "tree.surfaces.node", lambda a: a + 9, "'surfaces' names a wrong node"),
         (BENT, "tree.surfaces.node", lambda a: a * 0, "'surfaces' names a wrong node"),
         (BENT, "tree.surfaces.node", lambda a: np.r_[a[:-1], 6], "'surface' is not None at a leaf"),

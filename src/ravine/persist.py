@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ravine import __version__, cluster
+from ravine import __version__, cluster, semi_supervised
 from ravine.files import written_whole
 
 FORMAT, FORMAT_VERSION = "ravine model", 1
 
-ESTIMATORS = {name: getattr(cluster, name) for name in cluster.__all__}
+ESTIMATORS = {name: getattr(package, name) for package in (cluster, semi_supervised) for name in package.__all__}
 """What can be saved; a file can name nothing else."""
 
 HEADER, MAX_MEMBERS = "header.json", 1000
@@ -94,9 +94,10 @@ def save(
     path : path-like
         A file that is there is replaced, once the new one is whole.
     resume : bool, default=True
-        Keep `labels_`, and all that `partial_fit` needs to go on as if never interrupted. For `IncrementalMDH` that is
-        its sample of up to `sample_size` **rows of the data**. With False the file has no rows, only their means: the
-        model predicts, transforms and can be cut and described, but it does not go on learning. `SumOfNorms` predicts
+        Keep `labels_`, or a classifier's `transduction_`, and all that `partial_fit` needs to go on as if never
+        interrupted. For `IncrementalMDH` that is its sample of up to `sample_size` **rows of the data**. With False the
+        file has no rows, only their means: the model predicts, transforms and can be cut and described, but it does not
+        go on learning. `SumOfNorms` predicts
         by its rows, and is not saved without them; every file of a `SupportVectorClustering` has its vectors and a
         sample of up to 2,000 rows, by which it predicts.
     notes : mapping, optional

@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ravine.blocks import count_threads, map_items
 from ravine.cluster._base import RowEstimator, thread_pools
+from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 from ravine.cuts import Cut
 from ravine.cuts.density import normal_bandwidth, projected_density
 from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, moments, project
@@ -39,6 +40,9 @@ BANDWIDTH = 0.9
 
 SLOPES = (1e-3, 1e3)
 """Least and largest slope of the log-odds, over the mean distance to the cut."""
+
+CUT_NUMBERS = ("offset", "value", "relative_depth")
+"""Of a cut, which a file keeps beside its normal."""
 
 
 class CutClassifier(ClassifierMixin, RowEstimator, ABC):
@@ -216,6 +220,35 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         self.cuts_ = [cut for cut, _ in found]
         self.slopes_ = np.array([slope for _, slope in found])
 
+    def _state(self, resume: bool) -> dict[str, Any]:
+        """What a file keeps of the fitted model; what belongs to single rows only with `resume`."""
+        is_text = self.classes_.dtype.kind == "U"
+        found = getattr(self, "transduction_", None) if resume else None
+        return {
+            "classes": self.classes_.tolist() if is_text else self.classes_,
+            "normal": np.array([cut.normal for cut in self.cuts_]),
+            **{name: np.array([float(getattr(cut, name)) for cut in self.cuts_]) for name in CUT_NUMBERS},
+            "slopes": self.slopes_,
+            "transduction": None if found is None else np.searchsorted(self.classes_, found),
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take back what `_state` gave; ValueError names the field that is wrong."""
+        classes, normal, *numbers, slopes, found = saved_fields(
+            state, "classes", "normal", *CUT_NUMBERS, "slopes", "transduction"
+        )
+        count_threads(self.n_jobs)  # refuses what is no number of threads
+        self.classes_ = _saved_classes(classes)
+        n_pairs = len(self._pairs())
+        normals = saved_floats(normal, "normal", (n_pairs, self.n_features_in_))
+        if not np.allclose(np.linalg.norm(normals, axis=1), 1.0):
+            raise ValueError("field 'normal' has a row that is no unit vector")
+        columns = [saved_floats(array, name, (n_pairs,)) for name, array in zip(CUT_NUMBERS, numbers, strict=True)]
+        self.cuts_ = [Cut(*parts) for parts in zip(normals, *(column.tolist() for column in columns), strict=True)]
+        self.slopes_ = saved_floats(slopes, "slopes", (n_pairs,), least=0.0)
+        if found is not None:
+            self.transduction_ = self.classes_[saved_ints(found, "transduction", None, 0, len(self.classes_) - 1)]
+
     def _pairs(self) -> list[tuple[int, int]]:
         return list(combinations(range(len(self.classes_)), 2))
 
@@ -223,6 +256,16 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = bool(self._accept_sparse)
         return tags
+
+
+def _saved_classes(classes: Any) -> NDArray[Any]:
+    """Classes from a file: an array of numbers, or a list of strings."""
+    if isinstance(classes, list) and all(isinstance(name, str) for name in classes):
+        classes = np.array(classes, dtype=str)
+    is_list = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
+    if not is_list or not (classes[:-1] < classes[1:]).all():
+        raise ValueError("field 'classes' is not a list of two classes or more, each once, in order")
+    return np.asarray(classes)
 
 
 def read_labels(y: NDArray[Any], has_minus_one: bool | None = None) -> tuple[NDArray[Any], Bools]:
