@@ -18,7 +18,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.contour import ContourSet
 
 import ravine
-from ravine import PDDP, IncrementalMDH, SumOfNorms, SupportVectorClustering, plot
+from ravine import PDDP, IncrementalMDH, SpectralPursuit, SumOfNorms, SupportVectorClustering, plot
 from ravine.cuts import Cut
 from ravine.datasets import make_blobs
 from ravine.plot import _clusterpath, _node, _support
@@ -204,6 +204,18 @@ def test_sides_of_a_node_differ_in_marker_colour_and_words(fitted):
     counts = model.tree_.count[[model.tree_.left[0], model.tree_.right[0]]]
     assert [int(word.split()[-2]) for word in words] == counts.tolist()
     assert [line.get_linestyle() for line in ax.lines] == ["--"]
+
+
+def test_where_a_cut_bends_rows_are_drawn_on_the_side_they_go_to(rng):
+    X = rng.normal(size=(300, 2))
+    X *= (np.where(rng.uniform(size=300) < 0.5, 1.0, 6.0) / np.linalg.norm(X, axis=1))[:, np.newaxis]  # two rings
+    model = SpectralPursuit(2, scale=0.3).fit(X)
+    assert model.tree_.surface[0] is not None
+    counts = np.bincount(model.labels_).tolist()
+    assert [len(c.get_offsets()) for c in plot.node(model, X).collections] == counts
+    bars = plot.density(model, X).patches
+    on_left = sum(bar.get_width() * bar.get_height() for bar in bars if to_hex(bar.get_facecolor()) == _node.LEFT)
+    assert on_left == pytest.approx(counts[0] / 300)
 
 
 def test_of_many_rows_the_same_few_are_drawn_each_time(fitted, monkeypatch):

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests.strategies import random_tree, seeds
 
-from ravine import MDH, PDDP, IncrementalMDH, NCutH
+from ravine import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit
 from ravine.datasets import make_blobs
 from ravine.metrics import contingency_scores
 from ravine.report import Gatherer, _choice, _nodes
@@ -98,6 +98,15 @@ def test_no_bin_lies_on_both_sides_of_the_cut(blobs):
         counts = dict(enumerate(along["counts"], start=along["first"]))
         on_left = sum(count for place, count in counts.items() if place < 0)
         assert on_left == tree.count[tree.left[node]]
+
+
+def test_where_a_cut_bends_bins_hold_the_rows_of_each_side(rng):
+    X = rng.normal(size=(200, 2))
+    X *= (np.where(rng.uniform(size=200) < 0.5, 1.0, 6.0) / np.linalg.norm(X, axis=1))[:, np.newaxis]  # two rings
+    model = SpectralPursuit(2, scale=0.3).fit(X)
+    assert model.tree_.surface[0] is not None
+    along = summary_of(model, X)["nodes"][0]["along"]
+    assert sum(along["counts"][: -along["first"]]) == (model.labels_ == 0).sum()
 
 
 def test_share_of_a_feature_is_that_of_the_distance_between_the_sides(blobs):

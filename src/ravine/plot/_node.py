@@ -79,7 +79,7 @@ def node(
     here = rows_of_cut(tree, X, node)
     ax = new_axes(5, 4) if ax is None else ax
     across = spread_across(here, tree.normal[node])
-    distance = project(here, tree.normal[node]) - tree.offset[node]
+    distance = tree.cut(node).heights(here)
     height = np.zeros(len(distance)) if across is None else project(here, across)
     drawn = np.unique(np.linspace(0, len(distance) - 1, min(len(distance), MOST_POINTS)).astype(np.int64))
     goes_left = distance < 0
@@ -118,7 +118,7 @@ def draw_density(ax: Axes, tree: HyperplaneTree, node: int, rows: Matrix, names:
     ax.spines[["top", "left", "right"]].set_visible(False)
     if rows.shape[0] == 0:
         return
-    distance = project(rows, tree.normal[node]) - tree.offset[node]
+    distance = tree.cut(node).heights(rows)
     weights = np.ones(len(distance))
     bins = np.histogram_bin_edges(distance, bins=min(40, max(8, len(distance) // 5)))
     height = weights / (len(distance) * (bins[1] - bins[0]))

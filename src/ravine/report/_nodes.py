@@ -43,14 +43,14 @@ def points_each(n_rows: list[int]) -> list[int]:
 
 def cut_picture(tree: HyperplaneTree, node: int, sample: Sample, n_points: int) -> dict[str, Any]:
     """A node that is cut: distances to the cut are negative on the left."""
-    here, normal = sample.of(node), tree.normal[node]
+    here = sample.of(node)
     X = sample.X[here]
     n_left = sample.of(int(tree.left[node])).stop - here.start
-    distance = project(X, normal) - tree.offset[node]
+    distance = tree.cut(node).heights(X)
     deviation = column_deviations(X)
     carriers = largest(shares_of_cut(tree, node), N_FEATURES)
     few = _few(sample, node)
-    across = spread_across(few, normal) if len(few) else None
+    across = spread_across(few, tree.normal[node]) if len(few) else None
     return {
         "features": [
             {"feature": j, "share": rounded(share, 3), **feature_bins(X[:, j], n_left)} for j, share in carriers
