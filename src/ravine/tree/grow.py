@@ -1,14 +1,17 @@
 """Grow a tree of cuts, the most promising leaf first.
 
-Rows move by index: beside the data there is one permutation of the rows, one side for each row, and a contiguous copy
-of the rows at work: those of one node, or of two children that together have no more than half of the data.
+Rows in memory move by index: beside the data there is one permutation of the rows, one side for each row, and a
+contiguous copy of the rows at work: those of one node, or of two children that together have no more than half of the
+data.
 """
 
 import heapq
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -43,15 +46,101 @@ WITHOUT_CUT = ("size", "sum_sq")
 """Orders that do not ask for the cut: a leaf is searched when its turn has come, and perhaps never."""
 
 
+class NodeRows(ABC):
+    """The rows of the nodes of a tree that grows, wherever they are.
+
+    What a node is, this class decides: `root` gives the first, `children` the others.
+    """
+
+    n_features: int
+
+    @abstractmethod
+    def root(self) -> Any:
+        """The node of all rows."""
+
+    def fetch(self, node: Any) -> Any:
+        """The rows of a node, at hand for the methods that take them; by default the node itself."""
+        return node
+
+    @abstractmethod
+    def moments(self, rows: Any) -> Moments:
+        """Moments of rows that were fetched."""
+
+    @abstractmethod
+    def find_cut(self, rows: Any, about: Moments) -> Cut | None:
+        """The cut of rows that were fetched; None where they should not be cut."""
+
+    @abstractmethod
+    def part(self, rows: Any, cut: Cut) -> tuple[float, Any] | None:
+        """Weight on the left of a cut, and what `children` needs; None where all rows lie on one side."""
+
+    @abstractmethod
+    def children(self, node: Any, parted: Any) -> tuple[Any, Any]:
+        """The nodes on both sides of a cut that is made, from what `part` gave."""
+
+    def at_once(self, nodes: Sequence[Any]) -> bool:
+        """Whether two nodes are searched at the same time."""
+        return False
+
+
+class HeldRows(NodeRows):
+    """Rows in memory; a node is a stretch of their permutation, and what is fetched are its rows and weights."""
+
+    def __init__(self, X: Matrix, weights: Floats, find_cut: FindCut, pair_cells: float, n_jobs: int | None) -> None:
+        self.n_features = X.shape[1]
+        self._X, self._weights, self._find_cut, self._n_jobs = X, weights, find_cut, n_jobs
+        self._pair_cells = pair_cells
+        self._row_length = X.nnz / X.shape[0] if sparse.issparse(X) else X.shape[1]
+        self._order = np.arange(X.shape[0])
+
+    def root(self) -> slice:
+        """All of the permutation."""
+        return slice(0, len(self._order))
+
+    def fetch(self, node: slice) -> tuple[Matrix, Floats]:
+        """A copy of the node's rows; of all rows none."""
+        mine = self._order[node]
+        whole = len(mine) == len(self._order)
+        return (self._X, self._weights) if whole else (self._X[mine], self._weights[mine])
+
+    def moments(self, rows: tuple[Matrix, Floats]) -> Moments:
+        """Two passes."""
+        return moments(*rows, self._n_jobs)
+
+    def find_cut(self, rows: tuple[Matrix, Floats], about: Moments) -> Cut | None:
+        """By the method."""
+        return self._find_cut(*rows, about)
+
+    def part(self, rows: tuple[Matrix, Floats], cut: Cut) -> tuple[float, Bools] | None:
+        """Weight and rows on the left."""
+        X, weights = rows
+        goes_left = cut.goes_left(X, self._n_jobs)
+        if not goes_left.any() or goes_left.all():
+            return None
+        return float(weights[goes_left].sum()), goes_left
+
+    def children(self, node: slice, parted: Bools) -> tuple[slice, slice]:
+        """Two stretches, once the rows on the left stand first."""
+        mine = self._order[node]
+        middle = node.start + int(parted.sum())
+        self._order[node] = np.concatenate([mine[parted], mine[~parted]])
+        return slice(node.start, middle), slice(middle, node.stop)
+
+    def at_once(self, nodes: Sequence[slice]) -> bool:
+        """Where there is work for two threads, and memory for both copies."""
+        n_rows = sum(node.stop - node.start for node in nodes)
+        n_cells = n_rows * self._row_length
+        return n_cells >= self._pair_cells and (2 * n_rows <= len(self._order) or n_cells <= BLOCK_CELLS)
+
+
 @dataclass
 class _Node:
-    start: int
-    stop: int
+    rows: Any
     depth: int
     credit: int
     moments: Moments
     cut: Cut | None = None
-    goes_left: Bools | None = None
+    parted: Any = None
     children: tuple[int, int] = (-1, -1)
     rank: int = 0
     believed: bool = False
@@ -63,17 +152,11 @@ def grow(
     find_cut: FindCut,
     *,
     sample_weight: Floats | None = None,
-    n_clusters: int | None = None,
-    min_cluster_size: float = 1,
-    max_depth: int | None = None,
-    order: Order = "value",
-    believe: Callable[[Cut, int], bool] | None = None,
-    look_ahead: int = 0,
     pair_cells: float = PAIR_CELLS,
-    on_split: Callable[[int], bool] | None = None,
     n_jobs: int | None = -1,
+    **options: Any,
 ) -> HyperplaneTree:
-    """Cut leaf after leaf until there are `n_clusters`, or no leaf has a cut that may be made.
+    """Grow a tree on rows in memory.
 
     Parameters
     ----------
@@ -81,6 +164,33 @@ def grow(
     find_cut : callable ``(rows, weights, moments) -> Cut or None``
         The method: finds the cut of a node, or says that there is none.
     sample_weight : ndarray, optional
+    pair_cells : float
+        Two children with at least so many numbers are searched at the same time; on fewer, threads would wait for each
+        other.
+    **options
+        See `grow_on`.
+    """
+    weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+    return grow_on(HeldRows(X, weights, find_cut, pair_cells, n_jobs), n_jobs=n_jobs, **options)
+
+
+def grow_on(
+    rows: NodeRows,
+    *,
+    n_clusters: int | None = None,
+    min_cluster_size: float = 1,
+    max_depth: int | None = None,
+    order: Order = "value",
+    believe: Callable[[Cut, int], bool] | None = None,
+    look_ahead: int = 0,
+    on_split: Callable[[int], bool] | None = None,
+    n_jobs: int | None = -1,
+) -> HyperplaneTree:
+    """Cut leaf after leaf until there are `n_clusters`, or no leaf has a cut that may be made.
+
+    Parameters
+    ----------
+    rows : NodeRows
     n_clusters : int, optional
         Stop at this many leaves. Default: stop where nothing is left to cut.
     min_cluster_size : float, default=1
@@ -97,87 +207,66 @@ def grow(
     look_ahead : int, default=0
         So many cuts in a row are made on trial below one that is not believed: the upper cuts of many clusters often
         show no valley while those below them do.
-    pair_cells : float
-        Two children with at least so many numbers are searched at the same time; on fewer, threads would wait for each
-        other.
     on_split : callable, optional
         Called with the number of leaves after each cut; true ends the growth.
     """
-    n_rows = X.shape[0]
-    weights = np.ones(n_rows) if sample_weight is None else sample_weight
-    row_length = X.nnz / n_rows if sparse.issparse(X) else X.shape[1]
     rank_leaf = ORDERS[order] if isinstance(order, str) else order
     cut_decides = order not in WITHOUT_CUT
-    rows = np.arange(n_rows)
     nodes: list[_Node] = []
     heap: list[tuple[float, int]] = []
     n_leaves = 1
 
-    def rows_between(start: int, stop: int) -> tuple[Matrix, Floats]:
-        mine = rows[start:stop]
-        return (X, weights) if len(mine) == n_rows else (X[mine], weights[mine])
-
-    def examine(start: int, stop: int, depth: int, credit: int) -> _Node:
-        """A leaf of rows[start:stop], with its cut where that decides on its turn."""
-        X_node, w_node = rows_between(start, stop)
-        node = _Node(start, stop, depth, credit, moments(X_node, w_node, n_jobs))
+    def examine(mine: Any, depth: int, credit: int) -> _Node:
+        """A leaf of some rows, with its cut where that decides on its turn."""
+        here = rows.fetch(mine)
+        node = _Node(mine, depth, credit, rows.moments(here))
         if cut_decides and n_leaves != n_clusters and may_be_searched(node):
-            search(node, X_node, w_node)
+            search(node, here)
         return node
 
     def may_be_searched(node: _Node) -> bool:
         return (max_depth is None or node.depth < max_depth) and node.moments.count >= 2 * min_cluster_size
 
-    def search(node: _Node, X_node: Matrix, w_node: Floats) -> None:
+    def search(node: _Node, here: Any) -> None:
         """Find the cut of a leaf, and the sides of its rows if it may be made."""
         node.searched = True
-        node.cut = find_cut(X_node, w_node, node.moments)
+        node.cut = rows.find_cut(here, node.moments)
         node.believed = node.cut is not None and (believe is None or believe(node.cut, look_ahead - node.credit))
-        if node.cut is not None and (node.believed or node.credit > 0):
-            goes_left = node.cut.goes_left(X_node, n_jobs)
-            left_weight = w_node[goes_left].sum()
-            lighter_side = min(left_weight, node.moments.count - left_weight)
-            if lighter_side >= min_cluster_size and goes_left.any() and not goes_left.all():
-                node.goes_left = goes_left
+        if node.cut is None or not (node.believed or node.credit > 0):
+            return
+        parted = rows.part(here, node.cut)
+        if parted is not None and min(parted[0], node.moments.count - parted[0]) >= min_cluster_size:
+            node.parted = parted[1]
 
     def add(node: _Node) -> int:
         """Number the leaf, and put it in the queue if its cut may be made, or is still to be found."""
         nodes.append(node)
-        if node.goes_left is not None or (not cut_decides and may_be_searched(node)):
+        if node.parted is not None or (not cut_decides and may_be_searched(node)):
             # An order that does not ask for the cut is given one that may not be there.
             heapq.heappush(heap, (rank_leaf(node.cut, node.moments), len(nodes) - 1))  # type: ignore[arg-type]
         return len(nodes) - 1
 
-    def at_once(n_pair_rows: int) -> bool:
-        """Whether two leaves are searched at the same time; both hold copies of their rows."""
-        n_cells = n_pair_rows * row_length
-        return n_cells >= pair_cells and (2 * n_pair_rows <= n_rows or n_cells <= BLOCK_CELLS)
-
-    add(examine(0, n_rows, 0, look_ahead))
+    add(examine(rows.root(), 0, look_ahead))
     while heap and n_leaves != n_clusters:
         node = nodes[heapq.heappop(heap)[1]]
         if not node.searched:
             pending = [node]
             if heap and n_leaves + 1 != n_clusters:  # the next in the queue, while a thread is free
                 following = nodes[heap[0][1]]
-                both = node.stop - node.start + following.stop - following.start
-                pending += [following] if not following.searched and at_once(both) else []
-            map_both(lambda leaf: search(leaf, *rows_between(leaf.start, leaf.stop)), pending, n_jobs)
-        if node.goes_left is None:
+                pending += [following] if not following.searched and rows.at_once([node.rows, following.rows]) else []
+            map_both(lambda leaf: search(leaf, rows.fetch(leaf.rows)), pending, n_jobs)
+        if node.parted is None:
             continue
-        mine = rows[node.start : node.stop]
-        middle = node.start + int(node.goes_left.sum())
-        rows[node.start : node.stop] = np.concatenate([mine[node.goes_left], mine[~node.goes_left]])
-        node.goes_left = None
+        both = rows.children(node.rows, node.parted)
+        node.parted = None
         node.rank, n_leaves = n_leaves, n_leaves + 1
-        below = (node.depth + 1, look_ahead if node.believed else node.credit - 1)
-        children = [(node.start, middle, *below), (middle, node.stop, *below)]
-        pair_jobs = n_jobs if at_once(len(mine)) else 1
-        left, right = map_both(lambda child: examine(*child), children, pair_jobs)
+        look_below = partial(examine, depth=node.depth + 1, credit=look_ahead if node.believed else node.credit - 1)
+        left, right = map_both(look_below, both, n_jobs if rows.at_once(both) else 1)
+        node.rows = None
         node.children = (add(left), add(right))
         if on_split is not None and on_split(n_leaves):
             break
-    return _assemble(_undo_unbelieved(nodes), X.shape[1])
+    return _assemble(_undo_unbelieved(nodes), rows.n_features)
 
 
 def _undo_unbelieved(nodes: list[_Node]) -> list[_Node]:
