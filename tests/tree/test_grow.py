@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests import naive
 
-from ravine.cuts import Cut
+from ravine.cuts import Cut, pursuit
 from ravine.cuts.principal import mean_cut
 from ravine.tree.grow import ORDERS, grow
 
@@ -140,10 +140,23 @@ def test_last_leaves_are_not_searched_in_vain():
     assert searched == [200]
 
 
-def test_rows_are_given_without_copying_the_root():
+def test_many_rows_are_given_without_copying_the_root(monkeypatch):
+    monkeypatch.setattr(pursuit, "COARSE_ABOVE", len(X) - 1)
     seen = []
     grow(X, lambda rows, *args: seen.append(rows is X) or mean_cut(rows, *args), n_clusters=3)
     assert seen == [True, False, False]
+
+
+def test_few_rows_are_given_in_an_order_of_their_own(rng):
+    def rows_of(X, **options):
+        seen = []
+        grow(X, lambda rows, *args: seen.append(rows.copy()) or mean_cut(rows, *args), n_clusters=3, **options)
+        return seen
+
+    shuffled = X[rng.permutation(len(X))]
+    for one, other in zip(rows_of(X), rows_of(shuffled), strict=True):
+        assert_array_equal(one, other)
+    assert_array_equal(rows_of(shuffled, keep_order=True)[0], shuffled)
 
 
 def test_belief_is_told_how_many_cuts_above_were_not_believed():

@@ -18,12 +18,15 @@ from sklearn.utils.validation import _check_sample_weight, _is_fitted, check_is_
 from threadpoolctl import ThreadpoolController
 
 from ravine.blocks import count_threads, map_blocks
+from ravine.cluster._lazy import by_blocks, is_lazy
 from ravine.cluster._saved import saved_fields, saved_ints
 from ravine.cuts import Cut
 from ravine.matrix import LARGEST, SMALLEST, Floats, Ints, Matrix
+from ravine.parts import PartedNode, is_dask
 from ravine.tree import HyperplaneTree
 from ravine.tree.evidence import Direction, cut_with_evidence
-from ravine.tree.grow import FindCut, grow
+from ravine.tree.grow import FindCut, grow, grow_on
+from ravine.tree.parted import FindPartedCut, PartedRows
 
 LOOK_AHEAD = 2
 """Cuts in a row that are tried below one without evidence, see docs/decisions/number-of-clusters.md."""
@@ -127,6 +130,8 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
             For the rows of `fit` these are `labels_`.
         """
         check_is_fitted(self)
+        if is_lazy(X):
+            return by_blocks(self, "predict", X, None, np.int64)
         return self.tree_.predict(self._check_rows(X, reset=False), self.n_jobs)
 
     def transform(self, X: ArrayLike) -> Floats:
@@ -143,6 +148,8 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
             are not on the row's path.
         """
         check_is_fitted(self)
+        if is_lazy(X):
+            return by_blocks(self, "transform", X, self._n_features_out, np.float64)
         return self.tree_.signed_distance(self._check_rows(X, reset=False), self.n_jobs)
 
     def cut_to(self, n_clusters: int) -> Self:
@@ -193,6 +200,24 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
             self.tree_ = self._grown(X, find_cut, sample_weight, on_split=on_split, **options)
             self.labels_ = self.tree_.predict(X, self.n_jobs)
 
+    def _grow_on_parts(
+        self, X: Any, root: PartedNode, find_cut: FindCut, find_parted_cut: FindPartedCut, **options: Any
+    ) -> None:
+        """The growth of `_grow` on rows in parts; labels of a Dask collection are lazy, those of files are not kept."""
+        if self.n_clusters is not None and self.n_clusters > root.n_rows:
+            raise ValueError(f"n_samples={root.n_rows} is fewer than n_clusters={self.n_clusters}")
+        parts = root.whole.parts
+        self.n_features_in_ = parts.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if parts.feature_names is not None:
+            self.feature_names_in_ = np.array(parts.feature_names, dtype=object)
+        with self._progress_of_cuts(X) as on_split, thread_pools().limit(limits=1, user_api="blas"):
+            rows = PartedRows(root, find_cut, find_parted_cut)
+            self.tree_ = grow_on(rows, n_clusters=self.n_clusters, on_split=on_split, n_jobs=self.n_jobs, **options)
+        self.__dict__.pop("labels_", None)
+        if is_dask(X):
+            self.labels_ = self.predict(X)
+
     def _progress_of_cuts(self, X: Matrix) -> AbstractContextManager[Callable[..., bool]]:
         return self._progress(X, "cut", None if self.n_clusters is None else self.n_clusters - 1)
 
@@ -231,10 +256,10 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
 
         return {"believe": believe, "look_ahead": LOOK_AHEAD}
 
-    def _least_size(self, weights: Floats, tested: bool) -> float:
+    def _least_size(self, total: float, tested: bool) -> float:
         if self.min_cluster_size != "auto":
             return float(self.min_cluster_size)
-        return max(float(weights.sum()) / ROWS_PER_CLUSTER, 1.0) if tested else 1.0
+        return max(total / ROWS_PER_CLUSTER, 1.0) if tested else 1.0
 
     def _warn_if_short(self, remedy: str) -> None:
         if self.n_clusters is not None and self.n_clusters_ < self.n_clusters:

@@ -443,11 +443,12 @@ class IncrementalMDH(TreeClusterer):
 
     def _grow_sample(self, Z: Matrix, weights: Floats, on_split: Callable[[int], bool] | None) -> HyperplaneTree:
         options: dict[str, Any] = {"on_split": on_split, "order": "sum_sq_depth", "pair_cells": PAIR_CELLS}
+        options["keep_order"] = True  # in which the test draws its halves
         if self.n_clusters is not None:
-            size = self._least_size(weights, tested=False)
+            size = self._least_size(float(weights.sum()), tested=False)
             return self._grown(Z, self._cut, weights, min_cluster_size=size, **options)
         if self.selection != "elbow":
-            size = self._least_size(weights, tested=True)
+            size = self._least_size(float(weights.sum()), tested=True)
             test = ValleyTest(
                 direction_of(_trial_cut),
                 VALLEY_BANDWIDTH,

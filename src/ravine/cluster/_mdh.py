@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cuts import Cut
 from ravine.cuts.mdh import minimum_density_cut
+from ravine.cuts.parted import parted_density_cut
 from ravine.tree.grow import Order
 
 
@@ -115,10 +116,18 @@ class MDH(PursuitClusterer):
         self.n_jobs = n_jobs
 
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
+        return partial(minimum_density_cut, bandwidth=self.bandwidth, alphas=self._alphas(), margin=self.margin)
+
+    def _parted_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
+        if self.margin:
+            raise ValueError("margin=True needs the rows in memory: leave it out for a Dask collection or files")
+        return partial(parted_density_cut, bandwidth=self.bandwidth, alphas=self._alphas())
+
+    def _alphas(self) -> list[float]:
         alphas = [float(alpha) for alpha in self.alphas]
         if not alphas or not all(np.isfinite(alpha) and alpha >= 0 for alpha in alphas):
             raise ValueError(f"alphas={self.alphas!r}: give at least one number, none negative, from small to large")
-        return partial(minimum_density_cut, bandwidth=self.bandwidth, alphas=alphas, margin=self.margin)
+        return alphas
 
     def _order(self) -> Order:
         return "sum_sq_depth" if self.split_order == "auto" else self.split_order

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cuts import Cut
 from ravine.cuts.ncut import ncut_cut
+from ravine.cuts.parted import parted_ncut_cut
 from ravine.tree.grow import Order
 
 
@@ -113,6 +114,11 @@ class NCutH(PursuitClusterer):
 
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         return partial(ncut_cut, scale=self.scale, margin=self.margin, min_cluster_size=min_cluster_size)
+
+    def _parted_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
+        if self.margin:
+            raise ValueError("margin=True needs the rows in memory: leave it out for a Dask collection or files")
+        return partial(parted_ncut_cut, scale=self.scale, min_cluster_size=min_cluster_size)
 
     def _order(self) -> Order:
         if self.split_order != "auto":

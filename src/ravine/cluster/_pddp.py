@@ -16,8 +16,11 @@ from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine.cluster._base import TreeClusterer
+from ravine.cuts.parted import cut_with_sampled_evidence, parted_antimode_cut, parted_mean_cut
 from ravine.cuts.principal import antimode_cut, mean_cut, principal_direction
+from ravine.parts import parted_root
 from ravine.tree.grow import ORDERS, FindCut, Order
+from ravine.tree.parted import FindPartedCut
 
 
 class PDDP(TreeClusterer):
@@ -132,26 +135,48 @@ class PDDP(TreeClusterer):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
-            A CSR matrix is not made dense.
+        X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_rows, n_features)
+            A CSR matrix is not made dense. Rows of a Dask collection or of files stay where they are, see
+            docs/decisions/parts.md; `labels_` are then lazy, or not kept.
         y : Ignored
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
         """
         if self.split == "mean" and self.n_clusters is None:
             raise ValueError("split='mean' never stops by itself: set n_clusters, or use split='density'")
-        rows = self._check_rows(X, reset=True)
-        weights = self._check_weights(sample_weight, rows)
         tested = self.split == "density" and self.n_clusters is None and self.selection == "evidence"
-        size = self._least_size(weights, tested)
+        root = parted_root(X, sample_weight, self.n_jobs)
+        if root is None:
+            rows = self._check_rows(X, reset=True)
+            weights = self._check_weights(sample_weight, rows)
+            options = self._options(float(weights.sum()), tested)
+            self._grow(rows, sample_weight=weights, **options)
+        else:
+            options = self._options(root.about.count, tested)
+            self._grow_on_parts(X, root, find_parted_cut=self._find_parted_cut(options, tested), **options)
+        if not tested:
+            self._warn_if_short("a smaller bandwidth finds more valleys, split='mean' needs none")
+        return self
+
+    def _options(self, total: float, tested: bool) -> dict[str, Any]:
+        """What the growth takes for rows of this weight."""
+        size = self._least_size(total, tested)
         if tested:
             options = self._tested(partial(principal_direction, n_jobs=self.n_jobs), self.bandwidth, size)
         else:
             options = {"find_cut": self._find_cut(size), "min_cluster_size": size}
-        self._grow(rows, sample_weight=weights, max_depth=self.max_depth, order=self._order(), **options)
-        if not tested:
-            self._warn_if_short("a smaller bandwidth finds more valleys, split='mean' needs none")
-        return self
+        return {**options, "max_depth": self.max_depth, "order": self._order()}
+
+    def _find_parted_cut(self, options: dict[str, Any], tested: bool) -> FindPartedCut:
+        size = options["min_cluster_size"]
+        if tested:
+            find_cut = options["find_cut"]
+            return partial(
+                cut_with_sampled_evidence, find_cut=find_cut, bandwidth=self.bandwidth, min_cluster_size=size
+            )
+        if self.split == "mean":
+            return parted_mean_cut
+        return partial(parted_antimode_cut, bandwidth=self.bandwidth, min_cluster_size=size)
 
     def _find_cut(self, min_cluster_size: float) -> FindCut:
         if self.split == "mean":

@@ -16,8 +16,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ravine.cluster._base import TreeClusterer
 from ravine.cuts import Cut
+from ravine.cuts.parted import cut_with_sampled_evidence
+from ravine.cuts.parted import make_starts as make_parted_starts
 from ravine.cuts.pursuit import make_starts
 from ravine.matrix import Floats, Matrix, Moments, moments
+from ravine.parts import PartedNode, parted_root
 from ravine.tree.evidence import VALLEY_BANDWIDTH, direction_of
 from ravine.tree.grow import ORDERS, PAIR_CELLS, FindCut, Order
 
@@ -49,16 +52,20 @@ class PursuitClusterer(TreeClusterer, ABC):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
-            A CSR matrix is not made dense.
+        X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_rows, n_features)
+            A CSR matrix is not made dense. Rows of a Dask collection or of files stay where they are, see
+            docs/decisions/parts.md; `labels_` are then lazy, or not kept.
         y : Ignored
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
         """
+        root = parted_root(X, sample_weight, self.n_jobs)
+        if root is not None:
+            return self._fit_parts(X, root)
         rows = self._check_rows(X, reset=True)
         weights = self._check_weights(sample_weight, rows)
         tested = self.n_clusters is None
-        size = self._least_size(weights, tested)
+        size = self._least_size(float(weights.sum()), tested)
         find_cut = self._find_cut(size, float(weights.sum()))
         options: dict[str, Any] = {"find_cut": find_cut, "min_cluster_size": size}
         if tested:
@@ -66,6 +73,27 @@ class PursuitClusterer(TreeClusterer, ABC):
             options = self._tested(direction, VALLEY_BANDWIDTH, size)
         options |= {"max_depth": self.max_depth, "order": self._order(), "pair_cells": self._pair_cells}
         self._grow(rows, sample_weight=weights, **options)
+        if not tested:
+            self._warn_if_short("rows that are equal cannot be told apart; a smaller min_cluster_size may help")
+        return self
+
+    def _fit_parts(self, X: Any, root: PartedNode) -> Self:
+        tested, total = self.n_clusters is None, root.about.count
+        size = self._least_size(total, tested)
+        find_cut = self._find_cut(size, total)
+        find_parted_cut = partial(self._parted_cut_finder(size), starts=make_parted_starts(self._init()))
+        options: dict[str, Any] = {"find_cut": find_cut, "min_cluster_size": size}
+        if tested:
+            direction = direction_of(_without_held_out(find_cut, self.n_jobs))
+            options = self._tested(direction, VALLEY_BANDWIDTH, size)
+            find_parted_cut = partial(
+                cut_with_sampled_evidence,
+                find_cut=options["find_cut"],
+                bandwidth=VALLEY_BANDWIDTH,
+                min_cluster_size=size,
+            )
+        options |= {"max_depth": self.max_depth, "order": self._order(), "find_parted_cut": find_parted_cut}
+        self._grow_on_parts(X, root, **options)
         if not tested:
             self._warn_if_short("rows that are equal cannot be told apart; a smaller min_cluster_size may help")
         return self
@@ -139,6 +167,10 @@ class PursuitClusterer(TreeClusterer, ABC):
     @abstractmethod
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         """The method: finds a cut of some rows, given `starts` and `n_jobs`; `total` is the weight of all rows."""
+
+    def _parted_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
+        """The method for rows in parts: finds a cut of a node, given `starts`."""
+        raise ValueError(f"{type(self).__name__} needs its rows in memory: use NCutH, MDH or PDDP, or a sample of them")
 
     @abstractmethod
     def _order(self) -> Order:

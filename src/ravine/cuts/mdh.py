@@ -7,6 +7,7 @@ ended, and the last cut that is a minimum of the density itself is kept.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from scipy import sparse
 from ravine import kernels
 from ravine.blocks import BLOCK_CELLS
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import MAX_BINS, REACH, normal_bandwidth, projected_density
-from ravine.cuts.pursuit import COARSE_ABOVE, COARSE_ROWS, Found, Starts, search, spread_sample
+from ravine.cuts.density import MAX_BINS, REACH, Line, projected_density
+from ravine.cuts.pursuit import COARSE_ABOVE, COARSE_ROWS, Found, OnLine, Starts, even_sample, search, spread_sample
 from ravine.cuts.valley import strongest_valley
 from ravine.matrix import Floats, Ints, Matrix, Moments, project
 
@@ -100,6 +101,24 @@ class PenalisedDensity:
 
         return value, b * self.unit, derivatives
 
+    @property
+    def step(self) -> float:
+        """Distance of the grid points."""
+        return self.bandwidth / STEPS_PER_BANDWIDTH
+
+    def on_line(self, line: Line, mass: Floats, deviation: float) -> OnLine:
+        """Least penalised density of weights on a grid, as `ravine.cuts.pursuit.LineObjective` asks for it."""
+        h, alpha, steepness, power, _, reach, *_ = self._settings(self.exact_rows + 1)
+        step, count, none = line.step / self.unit, float(mass.sum()), np.empty(0)
+        settings = (none, none, h, alpha, steepness, power, reach, none, none, 0.0)
+        first = round(line.low / line.step)
+        value, b, pull = kernels.penalty.least_on_grid(
+            mass, float(first), step, count, deviation / self.unit, *settings
+        )
+        away = (b - step * (first + np.arange(line.n_bins))) / h
+        potential = np.exp(-0.5 * away**2) / (math.sqrt(2 * math.pi) * count * h)
+        return OnLine(value, b * self.unit, np.diff(potential) / line.step, pull / self.unit**2)
+
     def search(self, X: Matrix, weights: Floats, mean: Floats, start: Floats, n_jobs: int | None = None) -> Found:
         """The search of `ravine.cuts.pursuit.search`; a dense matrix of one block is searched in one compiled call."""
         if sparse.issparse(X) or X.size > BLOCK_CELLS:
@@ -115,7 +134,7 @@ class PenalisedDensity:
         furthest = (1 + self.alpha) * self.labels.reach / self.unit + margin
         steepest += 2 * float(np.abs(self.labels.pulls).sum()) * furthest  # nor that of the labelled rows this
         steepness = steepest / (OUTSIDE * h) ** (POWER - 1)
-        grid = (h / STEPS_PER_BANDWIDTH, REACH, MAX_BINS, n_rows <= self.exact_rows)
+        grid = (self.step / self.unit, REACH, MAX_BINS, n_rows <= self.exact_rows)
         return h, self.alpha, steepness, POWER, *grid, self.labels.rows, self.labels.pulls, margin
 
 
@@ -146,17 +165,17 @@ def minimum_density_cut(
     tolerance : float
         As `TOLERANCE`.
     """
-    path: _Path | None = None
+    path: DensityPath | None = None
     best: Cut | None = None
     sample: tuple[Matrix, Floats] | None = None
     for start in starts(X, weights, about):
         if path is None:
-            path = _Path.of(X, weights, about, start, bandwidth, alphas, tolerance, n_jobs)
+            deviation = _deviation_along(start, X, weights, about, n_jobs)
+            path = DensityPath.of(deviation, about, bandwidth, alphas, tolerance)
             if path is None:
                 return None
             if X.shape[0] > COARSE_ABOVE:
-                chosen = spread_sample(X, start, n_jobs)
-                sample = (X[chosen], weights[chosen])
+                sample = even_sample(X, weights, about.mean, start, n_jobs)
         cut = path.follow(*(sample or (X, weights)), about, start, n_jobs)
         if best is None or cut.relative_depth > best.relative_depth:
             best = cut
@@ -200,7 +219,10 @@ def labelled_density_cut(
         None where the rows do not vary.
     """
     directions = starts(X, weights, about)
-    path = _Path.of(X, weights, about, directions[0], bandwidth, alphas, tolerance, n_jobs) if len(directions) else None
+    if not len(directions):
+        return None
+    deviation = _deviation_along(directions[0], X, weights, about, n_jobs)
+    path = DensityPath.of(deviation, about, bandwidth, alphas, tolerance)
     if path is None:
         return None
     labels = _labels(X, weights, about, sides, path, margin)
@@ -224,7 +246,7 @@ def labelled_density_cut(
     return path.cut_at(values, weights, about, best.direction, best.place)
 
 
-def _labels(X: Matrix, weights: Floats, about: Moments, sides: Ints, path: "_Path", margin: float) -> Labels:
+def _labels(X: Matrix, weights: Floats, about: Moments, sides: Ints, path: "DensityPath", margin: float) -> Labels:
     """Labels whose pulls sum to one."""
     rows = np.flatnonzero(sides)
     pulls = sides[rows] * weights[rows]
@@ -254,7 +276,7 @@ def _coarse(
 
 
 @dataclass(frozen=True)
-class _Path:
+class DensityPath:
     """A sequence of searches of one bandwidth, from one bound to the next."""
 
     bandwidth: float
@@ -266,23 +288,18 @@ class _Path:
     @classmethod
     def of(
         cls,
-        X: Matrix,
-        weights: Floats,
+        deviation: float,
         about: Moments,
-        start: Floats,
         bandwidth: float | Callable[[float, float], float],
         alphas: Sequence[float],
         tolerance: float,
-        n_jobs: int | None,
-    ) -> "_Path | None":
-        """The path for some rows; None where they do not vary along `start`."""
-        values = project(X, start, n_jobs) - about.mean @ start
-        h = normal_bandwidth(values, weights, 1.0 if callable(bandwidth) else bandwidth)
-        if not h > 0:
+    ) -> "DensityPath | None":
+        """The path for rows with this standard deviation along the first start; None where they do not vary."""
+        if not deviation > 0:
             return None
-        deviation = math.sqrt(weights @ values**2 / about.count)
-        h = float(bandwidth(deviation, about.count)) if callable(bandwidth) else h
+        factor = bandwidth if callable(bandwidth) else partial(_normal_reference, bandwidth)
         unit = about.unit
+        h = float(factor(deviation, about.count))
         return cls(h, tolerance * unit / (math.sqrt(2 * math.pi) * deviation), unit, deviation, alphas)
 
     def objective(self, alpha: float, gamma: float, labels: Labels) -> PenalisedDensity:
@@ -293,21 +310,37 @@ class _Path:
 
     def follow(self, X: Matrix, weights: Floats, about: Moments, start: Floats, n_jobs: int | None) -> Cut:
         """Cut at the end of the path that begins at `start`."""
+
+        def search_from(objective: PenalisedDensity, direction: Floats) -> Found:
+            return objective.search(X, weights, about.mean, direction, n_jobs)
+
+        def along(direction: Floats) -> tuple[Floats, Floats]:
+            return project(X, direction, n_jobs) - about.mean @ direction, weights
+
+        return self.follow_by(search_from, along, about, start)
+
+    def follow_by(
+        self,
+        search_from: Callable[[PenalisedDensity, Floats], Found],
+        along: Callable[[Floats], tuple[Floats, Floats]],
+        about: Moments,
+        start: Floats,
+    ) -> Cut:
+        """The path for rows of which is known how to search them, and how they lie, with weights, along a direction."""
         direction, kept = start, None
         for alpha in self.alphas:
-            objective = PenalisedDensity(self.bandwidth, alpha, self.tolerance, self.unit)
-            found = objective.search(X, weights, about.mean, direction, n_jobs)
+            found = search_from(PenalisedDensity(self.bandwidth, alpha, self.tolerance, self.unit), direction)
             direction = found.direction
-            values = project(X, direction, n_jobs) - about.mean @ direction
+            values, weights = along(direction)
             is_minimum = abs(found.place) < alpha * math.sqrt(weights @ values**2 / weights.sum())
             if kept is None or is_minimum:
-                kept, kept_values, kept_is_minimum = found, values, is_minimum
+                kept, kept_values, kept_weights, kept_is_minimum = found, values, weights, is_minimum
         assert kept is not None
         place = kept.place
         if not kept_is_minimum:  # the bound stopped every search: look at the whole line
-            valley = strongest_valley(kept_values, weights, RESCUE_BANDWIDTH)
+            valley = strongest_valley(kept_values, kept_weights, RESCUE_BANDWIDTH)
             place = kept.place if valley is None else valley.place
-        return self.cut_at(kept_values, weights, about, kept.direction, place)
+        return self.cut_at(kept_values, kept_weights, about, kept.direction, place)
 
     def cut_at(self, values: Floats, weights: Floats, about: Moments, direction: Floats, place: float) -> Cut:
         """The cut at a place along a direction, on which the centred rows have these values."""
@@ -317,7 +350,19 @@ class _Path:
         return Cut(direction, offset, density, along.relative_depth_at(place))
 
 
-def _widen_margin(X: Matrix, weights: Floats, about: Moments, path: _Path, cut: Cut, n_jobs: int | None) -> Cut:
+def _normal_reference(factor: float, deviation: float, count: float) -> float:
+    return factor * deviation * count**-0.2
+
+
+def _deviation_along(direction: Floats, X: Matrix, weights: Floats, about: Moments, n_jobs: int | None = None) -> float:
+    """Standard deviation along a direction; 0 where the values differ by rounding at most."""
+    values = project(X, direction, n_jobs)
+    if np.ptp(values) <= 8 * np.finfo(np.float64).eps * np.abs(values).max():
+        return 0.0
+    return math.sqrt(weights @ (values - about.mean @ direction) ** 2 / about.count)
+
+
+def _widen_margin(X: Matrix, weights: Floats, about: Moments, path: DensityPath, cut: Cut, n_jobs: int | None) -> Cut:
     side = cut.goes_left(X, n_jobs)
     for _ in range(MARGIN_STEPS):
         path = replace(path, bandwidth=path.bandwidth / MARGIN_SHRINK, alphas=path.alphas[-1:])

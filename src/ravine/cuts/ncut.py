@@ -13,7 +13,7 @@ import numpy as np
 from ravine import kernels
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import Line, depth_at
-from ravine.cuts.pursuit import Found, Starts, pursue
+from ravine.cuts.pursuit import Found, OnLine, Starts, pursue
 from ravine.matrix import Bools, Floats, Matrix, Moments, project
 
 EXACT_ROWS = 1000
@@ -91,11 +91,19 @@ class NormalisedCut:
 
     def _binned(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         line = Line.around(values, self.step)
-        mass = line.bin(values, weights)
+        value, place, potential = self._on_grid(line, line.bin(values, weights))
+        return value, place, lambda: line.slopes(potential, values, weights)
+
+    def on_line(self, line: Line, mass: Floats, deviation: float) -> OnLine:
+        """Least NCut of weights on a grid, as `ravine.cuts.pursuit.LineObjective` asks for it."""
+        value, place, potential = self._on_grid(line, mass)
+        return OnLine(value, place, np.diff(potential) / line.step)
+
+    def _on_grid(self, line: Line, mass: Floats) -> tuple[float, float, Floats]:
         decay = np.full(line.n_bins, math.exp(-line.step / self.scale))
         potential, slope = np.zeros(line.n_bins), np.zeros(line.n_bins)
         value, k = kernels.ncut.best_cut(mass, decay, self.least, potential, slope)
-        return value, line.low + (k + 0.5) * line.step, lambda: line.slopes(potential, values, weights)
+        return value, line.low + (k + 0.5) * line.step, potential
 
 
 def ncut_cut(

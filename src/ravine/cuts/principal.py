@@ -4,12 +4,15 @@ Boley (1998) and Tasoulis et al. (2010), as compared in Hofmeyr (2016, ch. 2 §5
 the rows while the scatter matrix is small, and some twenty passes by Lanczos iterations in higher dimension.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import linalg, sparse
 
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import normal_bandwidth, projected_density
 from ravine.matrix import Floats, Matrix, Moments, moments, project, scatter, scatter_times
+from ravine.parts import PartedNode
 
 MAX_SCATTER_COLUMNS = 128
 """Up to here the scatter matrix costs no more than Lanczos iterations do at worst; at 512 it costs five times them."""
@@ -52,11 +55,34 @@ def principal_directions(
     else:
         found = np.empty((0, n_columns))
         for _ in range(n_directions):
-            found = np.vstack([found, _lanczos(X, weights, about, found, n_jobs)])
-    lengths = np.linalg.norm(found, axis=1)
-    found = found[lengths > 0] / lengths[lengths > 0, np.newaxis]
+            found = np.vstack([found, _lanczos(_scatter_of(X, weights, about, n_jobs), found)])
+    return _pointing_up(found)
+
+
+def parted_directions(node: PartedNode, n_directions: int) -> Floats:
+    """The first principal directions of rows in parts, as `principal_directions` gives those of rows in memory."""
+    n_columns = len(node.about.mean)
+    n_directions = min(n_directions, node.n_rows, n_columns)
+    if not node.about.sum_sq > 0:
+        return np.empty((0, n_columns))
+    if n_columns <= MAX_SCATTER_COLUMNS:
+        return _pointing_up(_leading(node.scatter(), n_directions))
+    found = np.empty((0, n_columns))
+    for _ in range(n_directions):
+        found = np.vstack([found, _lanczos(node.scatter_times, found)])
+    return _pointing_up(found)
+
+
+def _pointing_up(vectors: Floats) -> Floats:
+    """Vectors of length 1, the largest entry of each positive; those of length 0 are left out."""
+    lengths = np.linalg.norm(vectors, axis=1)
+    found = vectors[lengths > 0] / lengths[lengths > 0, np.newaxis]
     largest = np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, np.newaxis], axis=1)
     return np.asarray(np.where(largest > 0, found, -found))
+
+
+def _scatter_of(X: Matrix, weights: Floats, about: Moments, n_jobs: int | None) -> Callable[[Floats], Floats]:
+    return lambda v: scatter_times(X, weights, about.mean, v, n_jobs)
 
 
 def spread_across(X: Matrix, normal: Floats, n_jobs: int | None = None) -> Floats | None:
@@ -73,7 +99,7 @@ def spread_across(X: Matrix, normal: Floats, n_jobs: int | None = None) -> Float
         across = np.eye(n_columns) - np.outer(normal, normal)
         found = _leading(across @ scatter(X, weights, about.mean, n_jobs) @ across, 1)[0]
     else:
-        found = _lanczos(X, weights, about, normal[np.newaxis], n_jobs)
+        found = _lanczos(_scatter_of(X, weights, about, n_jobs), normal[np.newaxis])
     found = found - (found @ normal) * normal
     size = np.sqrt(about.sum_sq / n_rows + about.mean @ about.mean)
     if not project(X, found, n_jobs).std() > SMALL_SPREAD * size:
@@ -119,22 +145,23 @@ def _leading(matrix: Floats, n_vectors: int) -> Floats:
     return np.asarray(vectors.T[::-1])
 
 
-def _lanczos(X: Matrix, weights: Floats, about: Moments, before: Floats, n_jobs: int | None) -> Floats:
+def _lanczos(times_scatter: Callable[[Floats], Floats], before: Floats) -> Floats:
     """Leading eigenvector of the scatter matrix that is orthogonal to the orthonormal rows of `before`.
 
-    The basis is orthogonalised in full and restarted from its best vector.
+    The matrix is known by its products with vectors. The basis is orthogonalised in full and restarted from its best
+    vector.
     """
-    n_columns = X.shape[1]
+    n_columns = before.shape[1]
     n_steps = min(LANCZOS_STEPS, n_columns - len(before))
-    best: Floats = np.random.default_rng(0).normal(size=n_columns)
-    best -= (before @ best) @ before
+    best: Floats = np.random.default_rng(0).normal(size=(1, n_columns))[0]
+    best = np.asarray(best - (before @ best) @ before)
     for _ in range(LANCZOS_RESTARTS):
         basis = np.zeros((n_steps, n_columns))
         diagonal, beside = np.zeros(n_steps), np.zeros(n_steps)
         vector: Floats = best / np.linalg.norm(best)
         for k in range(n_steps):
             basis[k] = vector
-            image = scatter_times(X, weights, about.mean, vector, n_jobs)
+            image = times_scatter(vector)
             diagonal[k] = image @ vector
             for _twice in range(2):
                 image -= (before @ image) @ before
@@ -171,7 +198,13 @@ def antimode_cut(
     normal = principal_direction(X, weights, about, n_jobs)
     if normal is None:
         return None
-    values = project(X, normal, n_jobs)
+    return lowest_antimode(normal, project(X, normal, n_jobs), weights, bandwidth, min_cluster_size)
+
+
+def lowest_antimode(
+    normal: Floats, values: Floats, weights: Floats, bandwidth: float, min_cluster_size: float
+) -> Cut | None:
+    """The cut of `antimode_cut` for rows that have these values along a direction."""
     h = normal_bandwidth(values, weights, bandwidth)
     if not h > 0:
         return None

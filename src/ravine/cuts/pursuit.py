@@ -5,6 +5,7 @@ BFGS from the identity as the first inverse Hessian, with backtracking steps. Th
 length of the first step decides which basin is found (docs/decisions/projection-pursuit.md).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -13,14 +14,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ravine import kernels
+from ravine.cuts.density import Line
 from ravine.cuts.principal import principal_directions
 from ravine.matrix import Floats, Ints, Matrix, Moments, project, weighted_sum
+from ravine.parts import even_rows
 
 Extra = TypeVar("Extra")
 Evaluate = Callable[[Floats], tuple[float, Extra, Callable[[], Floats]]]
 
 COARSE_ABOVE, COARSE_ROWS = 20_000, 4_000
 """Nodes with more rows than the first number are searched on a sample of the second first, then to the end on all."""
+
+SMALL_CELLS = 1 << 21
+"""Numbers in a small node at most."""
+
+POINTS_PER_DEVIATION = 2048
+"""Of a grid that stands for the rows along a direction."""
+
+
+def is_small(n_rows: int, n_columns: int) -> bool:
+    """Whether a node is searched without a sample, and copies of it do not count."""
+    return n_rows <= COARSE_ABOVE and n_rows * n_columns <= SMALL_CELLS
 
 
 class Objective(Protocol):
@@ -32,6 +46,40 @@ class Objective(Protocol):
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         """Value, place of the cut, and a function that gives the derivatives by the projected rows."""
+
+
+@dataclass(frozen=True)
+class OnLine:
+    """An objective of weights on a grid along a direction.
+
+    Attributes
+    ----------
+    value, place : float
+        As `Objective` gives them.
+    slopes : ndarray of shape (n_bins - 1,)
+    tilt : float, default=0
+        The derivative by the place of a row is its weight times (the slope of its cell minus tilt · the place).
+    """
+
+    value: float
+    place: float
+    slopes: Floats
+    tilt: float = 0.0
+
+
+class LineObjective(Protocol):
+    """A function of the weights of projected rows on a grid."""
+
+    @property
+    def tolerance(self) -> float:
+        """As for `Objective`."""
+
+    @property
+    def step(self) -> float:
+        """Distance of the grid points."""
+
+    def on_line(self, line: Line, mass: Floats, deviation: float) -> OnLine:
+        """Of the weights on a grid around the mean, given the standard deviation of the rows along it."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +103,21 @@ def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike], n_jobs: 
     def starts(X: Matrix, weights: Floats, about: Moments) -> Floats:
         if isinstance(init, int | np.integer):
             return principal_directions(X, weights, about, int(init), n_jobs)
-        given = init(X) if callable(init) else init
-        directions = np.atleast_2d(np.asarray(given, dtype=np.float64))
-        lengths = np.linalg.norm(directions, axis=1)
-        if directions.shape[1:] != (X.shape[1],) or not (np.isfinite(lengths).all() and (lengths > 0).all()):
-            raise ValueError(
-                f"init gives directions of shape {directions.shape}: "
-                f"each must be {X.shape[1]} finite numbers, not all of them zero"
-            )
-        return np.asarray(directions / lengths[:, np.newaxis])
+        return unit_directions(init(X) if callable(init) else init, X.shape[1])
 
     return starts
+
+
+def unit_directions(given: ArrayLike, n_features: int) -> Floats:
+    """Directions that a user gave, one a row, of length 1."""
+    directions = np.atleast_2d(np.asarray(given, dtype=np.float64))
+    lengths = np.linalg.norm(directions, axis=1)
+    if directions.shape[1:] != (n_features,) or not (np.isfinite(lengths).all() and (lengths > 0).all()):
+        raise ValueError(
+            f"init gives directions of shape {directions.shape}: "
+            f"each must be {n_features} finite numbers, not all of them zero"
+        )
+    return np.asarray(directions / lengths[:, np.newaxis])
 
 
 def pursue(
@@ -76,9 +128,23 @@ def pursue(
     A large node is searched on a sample first.
     """
     if X.shape[0] > COARSE_ABOVE:
-        sample = spread_sample(X, start, n_jobs)
-        start = search(X[sample], weights[sample], mean, objective, start, n_jobs).direction
+        start = search(*even_sample(X, weights, mean, start, n_jobs), mean, objective, start, n_jobs).direction
     return search(X, weights, mean, objective, start, n_jobs)
+
+
+def even_sample(
+    X: Matrix, weights: Floats, mean: Floats, direction: Floats, n_jobs: int | None = None
+) -> tuple[Matrix, Floats]:
+    """Rows of a large node and weights for them, spread evenly over the weight of all along a direction.
+
+    How the rows are stored has no say, and rows in parts give the same sample.
+    """
+    values, count = project(X, direction, n_jobs) - mean @ direction, weights.sum()
+    deviation = math.sqrt(weights @ values**2 / count)
+    if not deviation > 0:
+        return X, weights
+    chosen = even_rows(X, values, weights, deviation / POINTS_PER_DEVIATION, COARSE_ROWS)
+    return X[chosen], np.full(COARSE_ROWS, count / COARSE_ROWS)
 
 
 def spread_sample(X: Matrix, direction: Floats, n_jobs: int | None = None) -> Ints:

@@ -100,6 +100,75 @@ def refine(low, high, positions, mass, bandwidth, bound, weight, power, marks, p
 
 
 @kernel
+def least_on_grid(
+    mass, first, step, count, deviation, positions, weights,
+    bandwidth, alpha, steepness, power, reach, marks, pulls, margin,
+):  # fmt: skip
+    """Least penalised density of weights on the grid points step · (first + k): (value, place, pull).
+
+    Parameters
+    ----------
+    mass, first, step : ndarray, float, float
+    count, deviation : float
+        Total weight, and the standard deviation about zero.
+    positions, weights : ndarray
+        What the density near the minimum is summed over; where there are none, the grid.
+    marks, pulls, margin : ndarray, ndarray, float
+        See `wrong_side`.
+    bandwidth, alpha, steepness, power, reach : see `least`
+
+    Returns
+    -------
+    value, place : float
+    pull : float
+        The derivative of the value by a value x is that of the density minus pull · w · x.
+    """
+    n_bins, low = mass.shape[0], first * step
+    bound = alpha * deviation
+    norm = 1.0 / (np.sqrt(2.0 * np.pi) * count)
+    n_reach = int(reach * bandwidth / step)
+    table = np.empty(2 * n_reach + 1)
+    for k in range(2 * n_reach + 1):
+        u = (k - n_reach) * (step / bandwidth)
+        table[k] = np.exp(-0.5 * u * u) * (norm / bandwidth)
+    padded = np.zeros(n_bins + 2 * n_reach)
+    for k in range(n_bins):
+        padded[n_reach + k] = mass[k]
+    # No density exceeds 0.4 / h, and `steepness` is such that one bandwidth outside the bound the penalty alone does,
+    # also where labelled rows pull the cut outwards.
+    middle, within = int(-first), int((bound + bandwidth) / step) + 1
+    j, smallest = middle, np.inf
+    begin, end = max(middle - within, 0), min(middle + within + 1, n_bins)
+    wrong = wrong_side_on_grid(low + begin * step, step, max(end - begin, 0), marks, pulls, margin)
+    for k in range(begin, end):
+        here = dot(padded[k : k + 2 * n_reach + 1], table)
+        over = abs(low + k * step) - bound
+        if over > 0.0:
+            here += steepness * over**power
+        here += wrong[k - begin]
+        if here < smallest:
+            j, smallest = k, here
+
+    exact = positions.shape[0] > 0
+    start, stop = (0, positions.shape[0]) if exact else (max(j - n_reach, 0), min(j + n_reach + 1, n_bins))
+    near, masses = np.empty(stop - start), np.empty(stop - start)
+    for k in range(start, stop):
+        near[k - start] = positions[k] if exact else low + step * k
+        masses[k - start] = norm * (weights[k] if exact else mass[k])
+    place = low + j * step
+    b = refine(place - step, place + step, near, masses, bandwidth, bound, steepness, power, marks, pulls, margin)
+    over = max(abs(b) - bound, 0.0)
+    value = steepness * over**power + wrong_side(b, marks, pulls, margin)[0]
+    for i in range(near.shape[0]):
+        u = (b - near[i]) / bandwidth
+        value += masses[i] * np.exp(-0.5 * u * u) / bandwidth
+    pull = 0.0
+    if over > 0.0 and deviation > 0.0:
+        pull = steepness * power * over ** (power - 1.0) * alpha / (count * deviation)
+    return value, b, pull
+
+
+@kernel
 def least(values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_bins, exact, labelled, pulls, margin):
     """Least penalised density of values whose mean is zero: (value, place, low, step, n_bins, pull).
 
@@ -119,63 +188,26 @@ def least(values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_b
     value, place : float
     low, step, n_bins : the grid
     pull : float
-        The derivative of the value by a value x is that of the density minus pull · w · x.
+        See `least_on_grid`.
     """
     count, square, lowest, highest = 0.0, 0.0, np.inf, -np.inf
     for i in range(values.shape[0]):
         count += w[i]
         square += w[i] * values[i] * values[i]
         lowest, highest = min(lowest, values[i]), max(highest, values[i])
-    deviation = np.sqrt(square / count)
-    bound = alpha * deviation
-    norm = 1.0 / (np.sqrt(2.0 * np.pi) * count)
-
     step = max(grid_step, (highest - lowest) / (max_bins - 4))
     first = np.floor(lowest / step) - 1.0
     low = first * step
     n_bins = int(np.ceil(highest / step) - first) + 2
     mass = bin_linear(values, w, low, step, n_bins)
-    n_reach = int(reach * bandwidth / step)
-    table = np.empty(2 * n_reach + 1)
-    for k in range(2 * n_reach + 1):
-        u = (k - n_reach) * (step / bandwidth)
-        table[k] = np.exp(-0.5 * u * u) * (norm / bandwidth)
-    padded = np.zeros(n_bins + 2 * n_reach)
-    for k in range(n_bins):
-        padded[n_reach + k] = mass[k]
     marks = np.empty(labelled.shape[0])
     for i in range(labelled.shape[0]):
         marks[i] = values[labelled[i]]
-    # No density exceeds 0.4 / h, and `steepness` is such that one bandwidth outside the bound the penalty alone does,
-    # also where labelled rows pull the cut outwards.
-    middle, within = int(-first), int((bound + bandwidth) / step) + 1
-    j, smallest = middle, np.inf
-    begin, end = max(middle - within, 0), min(middle + within + 1, n_bins)
-    wrong = wrong_side_on_grid(low + begin * step, step, max(end - begin, 0), marks, pulls, margin)
-    for k in range(begin, end):
-        here = dot(padded[k : k + 2 * n_reach + 1], table)
-        over = abs(low + k * step) - bound
-        if over > 0.0:
-            here += steepness * over**power
-        here += wrong[k - begin]
-        if here < smallest:
-            j, smallest = k, here
-
-    start, stop = (0, values.shape[0]) if exact else (max(j - n_reach, 0), min(j + n_reach + 1, n_bins))
-    positions, masses = np.empty(stop - start), np.empty(stop - start)
-    for k in range(start, stop):
-        positions[k - start] = values[k] if exact else low + step * k
-        masses[k - start] = norm * (w[k] if exact else mass[k])
-    place = low + j * step
-    b = refine(place - step, place + step, positions, masses, bandwidth, bound, steepness, power, marks, pulls, margin)
-    over = max(abs(b) - bound, 0.0)
-    value = steepness * over**power + wrong_side(b, marks, pulls, margin)[0]
-    for i in range(positions.shape[0]):
-        u = (b - positions[i]) / bandwidth
-        value += masses[i] * np.exp(-0.5 * u * u) / bandwidth
-    pull = 0.0
-    if over > 0.0 and deviation > 0.0:
-        pull = steepness * power * over ** (power - 1.0) * alpha / (count * deviation)
+    n_exact = values.shape[0] if exact else 0
+    value, b, pull = least_on_grid(
+        mass, first, step, count, np.sqrt(square / count), values[:n_exact], w[:n_exact],
+        bandwidth, alpha, steepness, power, reach, marks, pulls, margin,
+    )  # fmt: skip
     return value, b, low, step, n_bins, pull
 
 

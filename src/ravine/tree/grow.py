@@ -18,7 +18,8 @@ from scipy import sparse
 
 from ravine.blocks import BLOCK_CELLS, map_both
 from ravine.cuts import Cut
-from ravine.matrix import Bools, Floats, Matrix, Moments, moments
+from ravine.cuts.pursuit import is_small
+from ravine.matrix import Bools, Floats, Matrix, Moments, fingerprint, moments
 from ravine.tree._tree import HyperplaneTree
 
 PAIR_CELLS = 1 << 18
@@ -86,22 +87,39 @@ class NodeRows(ABC):
 class HeldRows(NodeRows):
     """Rows in memory; a node is a stretch of their permutation, and what is fetched are its rows and weights."""
 
-    def __init__(self, X: Matrix, weights: Floats, find_cut: FindCut, pair_cells: float, n_jobs: int | None) -> None:
+    def __init__(
+        self,
+        X: Matrix,
+        weights: Floats,
+        find_cut: FindCut,
+        pair_cells: float,
+        n_jobs: int | None,
+        keep_order: bool = False,
+    ) -> None:
         self.n_features = X.shape[1]
         self._X, self._weights, self._find_cut, self._n_jobs = X, weights, find_cut, n_jobs
         self._pair_cells = pair_cells
         self._row_length = X.nnz / X.shape[0] if sparse.issparse(X) else X.shape[1]
         self._order = np.arange(X.shape[0])
+        self._number = None if keep_order else fingerprint(X, 0, n_jobs)
 
     def root(self) -> slice:
         """All of the permutation."""
         return slice(0, len(self._order))
 
     def fetch(self, node: slice) -> tuple[Matrix, Floats]:
-        """A copy of the node's rows; of all rows none."""
+        """A copy of the node's rows; of all rows, where they are many, none.
+
+        Few rows are put in an order that has nothing to do with how they are stored: the last digit of a sum can decide
+        which of two cuts is found.
+        """
         mine = self._order[node]
-        whole = len(mine) == len(self._order)
-        return (self._X, self._weights) if whole else (self._X[mine], self._weights[mine])
+        if self._number is not None and is_small(len(mine), self.n_features):
+            mine = mine[np.lexsort([self._weights[mine], self._number[mine]])]
+            self._order[node] = mine
+        elif len(mine) == len(self._order):
+            return self._X, self._weights
+        return self._X[mine], self._weights[mine]
 
     def moments(self, rows: tuple[Matrix, Floats]) -> Moments:
         """Two passes."""
@@ -153,6 +171,7 @@ def grow(
     *,
     sample_weight: Floats | None = None,
     pair_cells: float = PAIR_CELLS,
+    keep_order: bool = False,
     n_jobs: int | None = -1,
     **options: Any,
 ) -> HyperplaneTree:
@@ -167,11 +186,13 @@ def grow(
     pair_cells : float
         Two children with at least so many numbers are searched at the same time; on fewer, threads would wait for each
         other.
+    keep_order : bool, default=False
+        Give a node's rows in the order in which they are stored, also where they are few.
     **options
         See `grow_on`.
     """
     weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-    return grow_on(HeldRows(X, weights, find_cut, pair_cells, n_jobs), n_jobs=n_jobs, **options)
+    return grow_on(HeldRows(X, weights, find_cut, pair_cells, n_jobs, keep_order), n_jobs=n_jobs, **options)
 
 
 def grow_on(

@@ -1,0 +1,204 @@
+"""Cuts of rows that lie in parts: the searches of `ncut`, `mdh` and `principal`, by passes that bring back little.
+
+Small nodes are fetched, and cut as rows in memory are. Of a large one a sample is searched first, which leaves a few
+evaluations for all rows. An evaluation is a pass for the value, the weights of the projected rows on a grid, and one
+for the gradient.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ravine.cuts._cut import Cut
+from ravine.cuts.density import MAX_BINS, Line, depth_at
+from ravine.cuts.mdh import TOLERANCE, DensityPath, PenalisedDensity
+from ravine.cuts.ncut import BINS_PER_DEVIATION, NormalisedCut
+from ravine.cuts.principal import lowest_antimode, parted_directions
+from ravine.cuts.pursuit import (
+    COARSE_ABOVE,
+    COARSE_ROWS,
+    POINTS_PER_DEVIATION,
+    Found,
+    LineObjective,
+    descend,
+    search,
+    unit_directions,
+)
+from ravine.cuts.valley import strongest_valley
+from ravine.matrix import Floats, Matrix, Moments, moments
+from ravine.parts import Lattice, PartedNode
+
+TESTED_ROWS = 20_000
+"""Rows of a large node on which its valley is tested."""
+
+FindSampleCut = Callable[[Matrix, Floats, Moments], Cut | None]
+
+PartedStarts = Callable[[PartedNode], Floats]
+"""Gives the directions, one a row, from which to search a node."""
+
+
+def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike]) -> PartedStarts:
+    """Starts from what a user gives, as for rows in memory but for a callable."""
+    if callable(init):
+        raise ValueError("init is a function of all rows, which are not in memory: give directions, or a number")
+    if isinstance(init, str):
+        init = 1
+    if isinstance(init, int | np.integer):
+        return lambda node: parted_directions(node, int(init))
+    return lambda node: unit_directions(init, len(node.about.mean))
+
+
+def along(node: PartedNode, direction: Floats) -> Lattice:
+    """Rows along a direction, from their mean, so finely that it stands for them; in two passes."""
+    rough = node.lattice(direction, math.sqrt(node.about.sum_sq / node.about.count))
+    deviation = math.sqrt(rough.square / node.about.count)
+    return node.lattice(direction, deviation / POINTS_PER_DEVIATION) if deviation > 0 else rough
+
+
+def _deviation(node: PartedNode, on: Lattice) -> float:
+    return math.sqrt(on.square / node.about.count)
+
+
+def parted_search(node: PartedNode, objective: LineObjective, start: Floats) -> Found:
+    """The search of `ravine.cuts.pursuit.search` for rows in parts."""
+
+    def evaluate(v: Floats) -> tuple[float, float, Callable[[], Floats]]:
+        length = np.linalg.norm(v)
+        unit = v / length
+        on = node.lattice(unit, objective.step, MAX_BINS)
+        line = Line(on.step * on.first, on.step, on.n_points)
+        found = objective.on_line(line, on.dense(), _deviation(node, on))
+
+        def gradient() -> Floats:
+            by_direction = node.pull(unit, on, found.slopes, found.tilt)
+            return np.asarray((by_direction - (by_direction @ unit) * unit) / length)
+
+        return found.value, found.place, gradient
+
+    v, value, place = descend(evaluate, start, objective.tolerance)
+    return Found(v / np.linalg.norm(v), value, place)
+
+
+def _sample(node: PartedNode, on: Lattice, direction: Floats) -> tuple[Matrix, Floats] | None:
+    """A sample of a large node, with weights; None for a node that is searched without one."""
+    if node.n_rows <= COARSE_ABOVE:
+        return None
+    rows = node.sample(direction, COARSE_ROWS, on)
+    return rows, np.full(len(rows), node.about.count / len(rows))
+
+
+def parted_ncut_cut(
+    node: PartedNode,
+    *,
+    starts: PartedStarts,
+    scale: float | Callable[[float, float], float],
+    min_cluster_size: float = 1,
+) -> Cut | None:
+    """`ravine.cuts.ncut.ncut_cut` for rows in parts."""
+    best: Found | None = None
+    objective: NormalisedCut | None = None
+    for start in starts(node):
+        on = along(node, start)
+        if objective is None:
+            count, deviation = node.about.count, _deviation(node, on)
+            if not deviation > 0:
+                return None
+            sigma = scale(deviation, count) if callable(scale) else scale * deviation * count**-0.2
+            objective = NormalisedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
+        sample = _sample(node, on, start)
+        direction = start if sample is None else search(*sample, node.about.mean, objective, start).direction
+        found = parted_search(node, objective, direction)
+        if best is None or found.value < best.value:
+            best = found
+    if best is None or not np.isfinite(best.value):
+        return None
+    on = along(node, best.direction)
+    offset = float(best.place + node.about.mean @ best.direction)
+    return Cut(best.direction, offset, best.value, depth_at(best.place, on.places, on.mass))
+
+
+def parted_density_cut(
+    node: PartedNode,
+    *,
+    starts: PartedStarts,
+    bandwidth: float | Callable[[float, float], float],
+    alphas: Sequence[float],
+    tolerance: float = TOLERANCE,
+) -> Cut | None:
+    """`ravine.cuts.mdh.minimum_density_cut` for rows in parts."""
+    best: Cut | None = None
+    path: DensityPath | None = None
+    for start in starts(node):
+        on = along(node, start)
+        if path is None:
+            path = DensityPath.of(_deviation(node, on), node.about, bandwidth, alphas, tolerance)
+            if path is None:
+                return None
+        sample = _sample(node, on, start)
+        cut = _follow(node, path, start) if sample is None else path.follow(*sample, node.about, start, None)
+        if best is None or cut.relative_depth > best.relative_depth:
+            best = cut
+    if best is None or path is None:
+        return None
+    if node.n_rows > COARSE_ABOVE:  # the sample has chosen a start and a bound: to the end on all rows
+        best = _follow(node, replace(path, alphas=path.alphas[-1:]), best.normal)
+    return best
+
+
+def _follow(node: PartedNode, path: DensityPath, start: Floats) -> Cut:
+    def search_from(objective: PenalisedDensity, direction: Floats) -> Found:
+        return parted_search(node, objective, direction)
+
+    def values_along(direction: Floats) -> tuple[Floats, Floats]:
+        on = along(node, direction)
+        return on.places, on.mass
+
+    return path.follow_by(search_from, values_along, node.about, start)
+
+
+def parted_mean_cut(node: PartedNode) -> Cut | None:
+    """`ravine.cuts.principal.mean_cut` for rows in parts."""
+    directions = parted_directions(node, 1)
+    return Cut(directions[0], float(node.about.mean @ directions[0])) if len(directions) else None
+
+
+def parted_antimode_cut(node: PartedNode, *, bandwidth: float, min_cluster_size: float = 1) -> Cut | None:
+    """`ravine.cuts.principal.antimode_cut` for rows in parts."""
+    directions = parted_directions(node, 1)
+    if not len(directions):
+        return None
+    on = along(node, directions[0])
+    values = on.places + node.about.mean @ directions[0]
+    return lowest_antimode(directions[0], values, on.mass, bandwidth, min_cluster_size)
+
+
+def cut_with_sampled_evidence(
+    node: PartedNode, *, find_cut: FindSampleCut, bandwidth: float, min_cluster_size: float = 1
+) -> Cut | None:
+    """The cut that a sample of a node finds, with its evidence, at the strongest valley of all rows along it.
+
+    Parameters
+    ----------
+    find_cut : callable ``(rows, weights, moments) -> Cut or None``
+        Finds the cut of the sample, with a p-value.
+    bandwidth : float
+        Factor of the bandwidth, as for `strongest_valley`.
+    min_cluster_size : float, default=1
+        Least weight on either side.
+    """
+    directions = parted_directions(node, 1)
+    if not len(directions):
+        return None
+    rows = node.sample(directions[0], TESTED_ROWS, along(node, directions[0]))
+    weights = np.full(len(rows), node.about.count / len(rows))
+    cut = find_cut(rows, weights, moments(rows, weights))
+    if cut is None:
+        return None
+    on, origin = along(node, cut.normal), float(node.about.mean @ cut.normal)
+    valley = strongest_valley(on.places, on.mass, bandwidth, least_side=min_cluster_size / node.about.count)
+    if valley is None:
+        return cut
+    return replace(cut, offset=valley.place + origin, value=valley.density, relative_depth=valley.relative_depth)

@@ -1,0 +1,151 @@
+"""Rows in the partitions of a Dask collection, which stay with their workers.
+
+Every step is a task on the worker that has the partition. Results are merged on the workers, a few at a time, and one
+comes back. Tasks can be run again, with the same result, so a lost worker costs time and nothing else.
+"""
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ravine.matrix import Floats, Matrix
+from ravine.parts import _steps
+from ravine.parts._parts import Handles, HeldParts, Parts, Step, checked_rows
+
+FAN_IN = 8
+"""Results that one task merges."""
+
+
+def is_dask(X: Any) -> bool:
+    """Whether something is a Dask array or frame; Dask is not imported for it."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
+
+
+def names_of(X: Any) -> list[str] | None:
+    """Names of the columns of a frame that all have strings for names."""
+    columns = getattr(X, "columns", None)
+    if columns is None or not all(isinstance(name, str) for name in columns):
+        return None
+    return [str(name) for name in columns]
+
+
+def dask_parts(X: Any, sample_weight: Any, n_jobs: int | None) -> Parts:
+    """The partitions of a Dask array or frame: with the workers of the current client, or read anew in every pass."""
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimension{'s' if X.ndim != 1 else ''}: rows and columns are needed")
+    blocks = _blocks(X)
+    weights = [None] * len(blocks) if sample_weight is None else _blocks(sample_weight)
+    if len(weights) != len(blocks):
+        raise ValueError(f"sample_weight has {len(weights)} partitions and X {len(blocks)}: they must be the same")
+    client = _client()
+    if client is not None:
+        return DaskParts(client, blocks, weights, X.shape[1], names_of(X))
+
+    def read() -> Iterator[tuple[Matrix, Floats | None]]:
+        compute = import_module("dask").compute
+        for block, weight in zip(blocks, weights, strict=True):
+            yield _prepared(*compute(block, weight))
+
+    return HeldParts(read, X.shape[1], names_of(X), n_jobs)
+
+
+class DaskParts(Parts):
+    """Partitions that the workers of a cluster hold.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    blocks, weights : list of Delayed
+        Rows of each partition, and their weights or None.
+    n_features : int
+    feature_names : list of str, optional
+    """
+
+    def __init__(
+        self, client: Any, blocks: list[Any], weights: list[Any], n_features: int, feature_names: list[str] | None
+    ) -> None:
+        self._client, self.n_features, self.feature_names = client, n_features, feature_names
+        raw = client.compute(blocks)
+        of_weights = [None if weight is None else client.compute(weight) for weight in weights]
+        self._parts = [self._submit(_prepared, *pair) for pair in zip(raw, of_weights, strict=True)]
+        self.n_passes = 0
+
+    def everything(self) -> Handles:
+        """A task for each partition; its error names the partition."""
+        self.n_passes += 1
+        return [self._submit(_checked, part, self.n_features, number) for number, part in enumerate(self._parts)]
+
+    def reduce(self, step: Step, handles: Handles, *arguments: Any) -> Any:
+        """Merged on the workers."""
+        self.n_passes += 1
+        bundle = self._submit(_bundle, arguments)  # sent once, and made again should its worker be lost
+        found = [
+            self._submit(_stepped, step, part, rows, bundle) for part, rows in zip(self._parts, handles, strict=True)
+        ]
+        while len(found) > 1:
+            found = [self._submit(_merged, found[i : i + FAN_IN]) for i in range(0, len(found), FAN_IN)]
+        return found[0].result()
+
+    def divide(self, handles: Handles, normal: Floats, offset: float) -> tuple[Handles, Handles]:
+        """Tasks that nobody waits for."""
+        self.n_passes += 1
+        pairs = [
+            self._submit(_divided, part, rows, normal, offset) for part, rows in zip(self._parts, handles, strict=True)
+        ]
+        return tuple([self._submit(itemgetter(side), pair) for pair in pairs] for side in (0, 1))  # type: ignore[return-value]
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._client.submit(function, *arguments, pure=False)
+
+
+def _client() -> Any:
+    """The client that is current, if there is one."""
+    try:
+        return import_module("distributed").default_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def _blocks(X: Any) -> list[Any]:
+    """The partitions of a collection, whole rows each."""
+    if hasattr(X, "rechunk") and X.ndim == 2:
+        X = X.rechunk({1: -1})
+    delayed = X.to_delayed()
+    return list(delayed) if isinstance(delayed, list) else list(np.ravel(delayed))
+
+
+def _prepared(X: Any, weights: Any) -> tuple[Matrix, Floats | None]:
+    """Rows as the passes read them."""
+    rows = np.asarray(X)
+    if rows.dtype not in (np.float32, np.float64):
+        rows = rows.astype(np.float64)
+    return np.ascontiguousarray(rows), None if weights is None else np.asarray(weights, dtype=np.float64)
+
+
+def _checked(part: tuple[Matrix, Floats | None], n_features: int, number: int) -> NDArray[np.int32]:
+    return checked_rows(*part, n_features, number)
+
+
+def _bundle(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    return arguments
+
+
+def _stepped(step: Step, part: tuple[Matrix, Floats | None], rows: Any, arguments: tuple[Any, ...]) -> Any:
+    X, weights = part
+    return step(X, np.ones(X.shape[0]) if weights is None else weights, rows, *arguments) if len(rows) else None
+
+
+def _merged(found: list[Any]) -> Any:
+    merged = None
+    for one in found:
+        if one is not None:
+            merged = one if merged is None else merged.merge(one)
+    return merged
+
+
+def _divided(part: tuple[Matrix, Floats | None], rows: Any, normal: Floats, offset: float) -> Any:
+    return _steps.divide(part[0], np.empty(0), rows, normal, offset)

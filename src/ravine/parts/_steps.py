@@ -1,0 +1,268 @@
+"""What is done with the rows of one part, and how the results of two parts become one.
+
+Each step takes the rows of a part, their weights and which of them belong to a node, and gives a few small arrays.
+Sums are exact (`ravine.kernels.exact`) and everything else is a minimum or a maximum, so that how rows are spread over
+parts, and in which order parts are merged, has no say in the result.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ravine import kernels
+from ravine.matrix import Floats, Matrix, fingerprint, walk
+
+Rows = NDArray[np.int32]
+"""Which rows of a part belong to a node."""
+
+DENSE_POINTS = 1 << 16
+"""Points of a lattice up to which all are counted on."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Least and largest entry of each column, number of rows, and largest weight."""
+
+    low: Floats
+    high: Floats
+    n_rows: int
+    heaviest: float
+
+    def merge(self, other: "Extent") -> "Extent":
+        """Of both parts."""
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return Extent(low, high, self.n_rows + other.n_rows, max(self.heaviest, other.heaviest))
+
+
+def extent(X: Matrix, weights: Floats, rows: Rows) -> Extent:
+    """See `Extent`."""
+    return Extent(X.min(axis=0).astype(float), X.max(axis=0).astype(float), len(rows), float(weights.max()))
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Numbers and arrays that are added."""
+
+    sums: tuple[Any, ...]
+
+    def merge(self, other: "Sums") -> "Sums":
+        """Of both parts."""
+        return Sums(tuple(a + b for a, b in zip(self.sums, other.sums, strict=True)))
+
+
+def moments(X: Matrix, weights: Floats, rows: Rows, centre: Floats, *grids: Any) -> Sums:
+    """Number of rows, their weight, and the sums of their distances to the centre and of the squares of these."""
+    return Sums((len(rows), *kernels.exact.moments(X, rows, weights, centre, *grids)))
+
+
+def scatter(X: Matrix, weights: Floats, rows: Rows, centre: Floats, *grids: Any) -> Sums:
+    """Lower half of the scatter matrix."""
+    return Sums((kernels.exact.scatter(X, rows, weights, centre, *grids),))
+
+
+def scatter_times(X: Matrix, weights: Floats, rows: Rows, centre: Floats, v: Floats, *grids: Any) -> Sums:
+    """The scatter matrix times a vector."""
+    return Sums((kernels.exact.scatter_times(X, rows, weights, centre, v, *grids),))
+
+
+def pull(X: Matrix, weights: Floats, rows: Rows, centre: Floats, *settings: Any) -> Sums:
+    """Σ c (x - centre), see `ravine.kernels.exact.pull`."""
+    return Sums((kernels.exact.pull(X, rows, weights, centre, *settings),))
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Weights of values at the points ``step * index``, the sum of their weighted squares, and their range.
+
+    Weights and squares are in pairs, see `ravine.kernels.exact`; points without weight may be left out.
+    """
+
+    step: float
+    index: NDArray[np.int64]
+    masses: Floats
+    squares: Floats
+    low: float
+    high: float
+
+    @cached_property
+    def mass(self) -> Floats:
+        """Weight at each point."""
+        return np.asarray(self.masses.sum(axis=0))
+
+    @property
+    def places(self) -> Floats:
+        """The points; those just outside the range of the values are moved to its ends."""
+        return np.clip(self.step * self.index, self.low, self.high)
+
+    @property
+    def square(self) -> float:
+        """Sum of the weighted squares of the values."""
+        return float(self.squares.sum())
+
+    @property
+    def first(self) -> int:
+        """Index of the first point of the stretch of the lattice that holds the values."""
+        return _floor(self.low, self.step) - 1
+
+    @property
+    def n_points(self) -> int:
+        """Number of points of that stretch."""
+        return int(np.ceil(self.high / self.step)) - self.first + 2
+
+    def dense(self) -> Floats:
+        """Weights at all points of the stretch."""
+        out = np.zeros(self.n_points)
+        out[self.index - self.first] = self.mass
+        return out
+
+    def merge(self, other: "Lattice") -> "Lattice":
+        """Of both parts."""
+        index, place = np.unique(np.concatenate([self.index, other.index]), return_inverse=True)
+        masses = np.zeros((2, len(index)))
+        masses[:, place[: len(self.index)]] += self.masses
+        masses[:, place[len(self.index) :]] += other.masses
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        return Lattice(self.step, index, masses, self.squares + other.squares, low, high)
+
+
+def lattice(X: Matrix, weights: Floats, rows: Rows, v: Floats, origin: float, step: float, *grids: Any) -> Lattice:
+    """Of the rows projected on a direction, from an origin on it."""
+    return on_lattice(projected(X, rows, v, origin), rows, weights, step, *grids)
+
+
+def on_lattice(values: Floats, rows: NDArray[Any], weights: Floats, step: float, *grids: Any) -> Lattice:
+    """Of values of some rows."""
+    low, high = float(values.min()), float(values.max())
+    before = np.floor(values / step).astype(np.int64)
+    index = np.arange(_floor(low, step), _floor(high, step) + 2)
+    if len(index) <= DENSE_POINTS:
+        before -= index[0]
+        after = before + 1
+    else:  # far outliers: only the points that are used
+        index, place = np.unique(np.concatenate([before, before + 1]), return_inverse=True)
+        before, after = place[: len(values)], place[len(values) :]
+    masses = np.zeros((2, len(index)))
+    fine, grid, square_grid = grids
+    squares = kernels.exact.bins(values, rows, weights, step, before, after, fine, grid, square_grid, masses)
+    used = np.flatnonzero(masses.any(axis=0))
+    return Lattice(step, index[used], masses[:, used], squares, low, high)
+
+
+def _floor(value: float, step: float) -> int:
+    return int(np.floor(value / step))
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """For each of some places on a line the distance of the nearest row, its number and the row itself.
+
+    Of rows that are as near, that with the smallest number is taken, so equal rows are one.
+    """
+
+    distance: Floats
+    number: NDArray[np.uint64]
+    rows: Matrix
+
+    def merge(self, other: "Nearest") -> "Nearest":
+        """Of both parts."""
+        tie = (self.distance == other.distance) & (self.number <= other.number)
+        mine = (self.distance < other.distance) | tie
+        rows = np.where(mine[:, np.newaxis], self.rows, other.rows)
+        number = np.where(mine, self.number, other.number)
+        return Nearest(np.where(mine, self.distance, other.distance), number, rows)
+
+
+def nearest(X: Matrix, weights: Floats, rows: Rows, v: Floats, origin: float, places: Floats) -> Nearest:
+    """See `Nearest`."""
+    chosen, distance, number = nearest_rows(X, rows, projected(X, rows, v, origin), places)
+    return Nearest(distance, number, X[chosen])
+
+
+def nearest_rows(
+    X: Matrix, rows: NDArray[Any], values: Floats, places: Floats
+) -> tuple[NDArray[Any], Floats, NDArray[np.uint64]]:
+    """For each place on a line the nearest of some rows that have these values there, its distance and its number."""
+    order = np.argsort(values, kind="stable")
+    along = values[order]
+    after = np.searchsorted(along, places)
+    beside = along[np.stack([np.maximum(after - 1, 0), np.minimum(after, len(along) - 1)])]
+    away = np.abs(beside - places)
+    distance = away.min(axis=0)
+    # Of all rows at the places that are as near, before or after, the one with the smallest number.
+    low = np.searchsorted(along, np.where(away[0] == distance, beside[0], beside[1]), "left")
+    high = np.searchsorted(along, np.where(away[1] == distance, beside[1], beside[0]), "right")
+    stretches, which = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
+    lengths = stretches[1] - stretches[0]
+    begin = np.cumsum(lengths) - lengths
+    candidates = rows[order[np.repeat(stretches[0] - begin, lengths) + np.arange(lengths.sum())]]
+    numbers = fingerprint(X[candidates], 0)
+    smallest = np.minimum.reduceat(numbers, begin)
+    is_smallest = numbers == np.repeat(smallest, lengths)
+    first = np.flatnonzero(is_smallest)[np.searchsorted(np.flatnonzero(is_smallest), begin)]
+    which = which.reshape(-1)
+    return candidates[first][which], distance, smallest[which]
+
+
+def even_places(places: Floats, mass: Floats, n: int) -> Floats:
+    """`n` places on a line between which equal shares of the weight lie, that at each of some places being known."""
+    below = np.cumsum(mass)
+    share = (np.arange(n) + 0.5) / n
+    return np.interp(share * below[-1], below - mass / 2, places)
+
+
+def even_rows(X: Matrix, values: Floats, weights: Floats, step: float, n: int) -> NDArray[Any]:
+    """Which rows in memory, with these values on a line, `PartedNode.sample` would give were they in parts."""
+    rows, count = np.arange(X.shape[0]), float(weights.sum())
+    bounds = (count, count * float(np.abs(values).max()) ** 2)
+    on = on_lattice(values, rows, weights, step, fine_for(X.shape[0]), *(grid_for(bound) for bound in bounds))
+    return nearest_rows(X, rows, values, even_places(on.places, on.mass, n))[0]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Rows themselves, with their weights."""
+
+    X: Matrix
+    weights: Floats
+
+    def merge(self, other: "Taken") -> "Taken":
+        """Of both parts."""
+        return Taken(np.concatenate([self.X, other.X]), np.concatenate([self.weights, other.weights]))
+
+    def sorted(self) -> "Taken":
+        """In an order that does not depend on the parts."""
+        order = np.lexsort([self.weights, fingerprint(self.X, 0)])
+        return Taken(self.X[order], self.weights[order])
+
+
+def take(X: Matrix, weights: Floats, rows: Rows) -> Taken:
+    """See `Taken`."""
+    return Taken(X[rows], weights[rows])
+
+
+def divide(X: Matrix, weights: Floats, rows: Rows, normal: Floats, offset: float) -> tuple[Rows, Rows]:
+    """Rows on the left and on the right of a cut, decided by the routine that also predicts."""
+    children = np.array([1, -1, -1]), np.array([2, -1, -1])
+    is_left = walk(X[rows], normal[np.newaxis], np.array([offset]), *children) == 1
+    return rows[is_left], rows[~is_left]
+
+
+def projected(X: Matrix, rows: Rows, v: Floats, origin: float) -> Floats:
+    """x · v - origin."""
+    values = np.empty(len(rows))
+    kernels.exact.project(X, rows, v, origin, values)
+    return values
+
+
+def grid_for(bound: Any) -> Any:
+    """The number whose addition and subtraction rounds terms so that sums up to `bound` are exact."""
+    grid = np.where(np.asarray(bound) > 0, np.ldexp(1.5, np.frexp(bound)[1] + 1), 0.0)
+    return float(grid) if grid.ndim == 0 else grid
+
+
+def fine_for(n_rows: int) -> float:
+    """The ratio of a second grid, for what the first one leaves of so many terms, to that."""
+    return float(np.ldexp(1.0, int(np.frexp(float(n_rows))[1]) + 2 - 53))

@@ -1,0 +1,55 @@
+"""Rows in parts, as a tree grows on them."""
+
+from collections.abc import Callable
+
+from ravine.cuts import Cut
+from ravine.cuts.pursuit import is_small
+from ravine.matrix import Moments, moments
+from ravine.parts import PartedNode
+from ravine.tree.grow import FindCut, NodeRows
+
+FindPartedCut = Callable[[PartedNode], Cut | None]
+"""Finds the cut of a node whose rows lie in parts."""
+
+
+class PartedRows(NodeRows):
+    """Rows in parts; the rows of a small node are fetched while its cut is found.
+
+    Parameters
+    ----------
+    root : PartedNode
+        All rows.
+    find_cut : callable
+        Finds the cut of rows in memory.
+    find_parted_cut : callable
+        Finds that of a node whose rows stay where they are.
+    """
+
+    def __init__(self, root: PartedNode, find_cut: FindCut, find_parted_cut: FindPartedCut) -> None:
+        self.n_features = len(root.about.mean)
+        self._root, self._find_cut, self._find_parted_cut = root, find_cut, find_parted_cut
+
+    def root(self) -> PartedNode:
+        """All rows."""
+        return self._root
+
+    def moments(self, rows: PartedNode) -> Moments:
+        """They are known."""
+        return rows.about
+
+    def find_cut(self, rows: PartedNode, about: Moments) -> Cut | None:
+        """By the method."""
+        if not is_small(rows.n_rows, self.n_features):
+            return self._find_parted_cut(rows)
+        taken = rows.fetch()
+        # As rows in memory are: in the order that `fetch` gives, the same digits.
+        return self._find_cut(taken.X, taken.weights, moments(taken.X, taken.weights))
+
+    def part(self, rows: PartedNode, cut: Cut) -> tuple[float, tuple[PartedNode, PartedNode]] | None:
+        """Weight on the left, and the two nodes."""
+        left, right = rows.children(cut.normal, cut.offset)
+        return None if left is None or right is None else (left.about.count, (left, right))
+
+    def children(self, node: PartedNode, parted: tuple[PartedNode, PartedNode]) -> tuple[PartedNode, PartedNode]:
+        """What `part` gave."""
+        return parted
