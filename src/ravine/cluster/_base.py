@@ -26,7 +26,7 @@ from ravine.parts import PartedNode, is_dask
 from ravine.tree import HyperplaneTree
 from ravine.tree.evidence import Direction, cut_with_evidence
 from ravine.tree.grow import FindCut, grow, grow_on
-from ravine.tree.parted import FindPartedCut, PartedRows
+from ravine.tree.parted import FindPartedCut, FinishPartedCut, PartedRows
 
 LOOK_AHEAD = 2
 """Cuts in a row that are tried below one without evidence, see docs/decisions/number-of-clusters.md."""
@@ -201,7 +201,13 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
             self.labels_ = self.tree_.predict(X, self.n_jobs)
 
     def _grow_on_parts(
-        self, X: Any, root: PartedNode, find_cut: FindCut, find_parted_cut: FindPartedCut, **options: Any
+        self,
+        X: Any,
+        root: PartedNode,
+        find_cut: FindCut,
+        find_parted_cut: FindPartedCut,
+        finish_parted_cut: FinishPartedCut | None = None,
+        **options: Any,
     ) -> None:
         """The growth of `_grow` on rows in parts; labels of a Dask collection are lazy, those of files are not kept."""
         if self.n_clusters is not None and self.n_clusters > root.n_rows:
@@ -212,7 +218,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         if parts.feature_names is not None:
             self.feature_names_in_ = np.array(parts.feature_names, dtype=object)
         with self._progress_of_cuts(X) as on_split, thread_pools().limit(limits=1, user_api="blas"):
-            rows = PartedRows(root, find_cut, find_parted_cut)
+            rows = PartedRows(root, find_cut, find_parted_cut, finish_parted_cut)
             self.tree_ = grow_on(rows, n_clusters=self.n_clusters, on_split=on_split, n_jobs=self.n_jobs, **options)
         self.__dict__.pop("labels_", None)
         if is_dask(X):

@@ -15,9 +15,10 @@ from sklearn.utils._param_validation import Interval
 
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cuts import Cut
-from ravine.cuts.mdh import minimum_density_cut
-from ravine.cuts.parted import parted_density_cut
-from ravine.tree.grow import Order
+from ravine.cuts.mdh import finished_density_cut, minimum_density_cut
+from ravine.cuts.parted import finished_parted_density_cut, parted_density_cut
+from ravine.tree.grow import FinishCut, Order
+from ravine.tree.parted import FinishPartedCut
 
 
 class MDH(PursuitClusterer):
@@ -128,6 +129,9 @@ class MDH(PursuitClusterer):
         if not alphas or not all(np.isfinite(alpha) and alpha >= 0 for alpha in alphas):
             raise ValueError(f"alphas={self.alphas!r}: give at least one number, none negative, from small to large")
         return alphas
+
+    def _finishers(self) -> tuple[FinishCut, FinishPartedCut]:
+        return partial(finished_density_cut, n_jobs=self.n_jobs), finished_parted_density_cut
 
     def _order(self) -> Order:
         return "sum_sq_depth" if self.split_order == "auto" else self.split_order

@@ -15,9 +15,10 @@ from sklearn.utils._param_validation import Interval
 
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cuts import Cut
-from ravine.cuts.ncut import ncut_cut
-from ravine.cuts.parted import parted_ncut_cut
-from ravine.tree.grow import Order
+from ravine.cuts.ncut import finished_ncut, ncut_cut
+from ravine.cuts.parted import finished_parted_ncut, parted_ncut_cut
+from ravine.tree.grow import FinishCut, Order
+from ravine.tree.parted import FinishPartedCut
 
 
 class NCutH(PursuitClusterer):
@@ -119,6 +120,9 @@ class NCutH(PursuitClusterer):
         if self.margin:
             raise ValueError("margin=True needs the rows in memory: leave it out for a Dask collection or files")
         return partial(parted_ncut_cut, scale=self.scale, min_cluster_size=min_cluster_size)
+
+    def _finishers(self) -> tuple[FinishCut, FinishPartedCut]:
+        return partial(finished_ncut, n_jobs=self.n_jobs), finished_parted_ncut
 
     def _order(self) -> Order:
         if self.split_order != "auto":

@@ -22,7 +22,8 @@ from ravine.cuts.pursuit import make_starts
 from ravine.matrix import Floats, Matrix, Moments, moments
 from ravine.parts import PartedNode, parted_root
 from ravine.tree.evidence import VALLEY_BANDWIDTH, direction_of
-from ravine.tree.grow import ORDERS, PAIR_CELLS, FindCut, Order
+from ravine.tree.grow import ORDERS, PAIR_CELLS, FindCut, FinishCut, Order
+from ravine.tree.parted import FinishPartedCut
 
 
 class PursuitClusterer(TreeClusterer, ABC):
@@ -66,11 +67,14 @@ class PursuitClusterer(TreeClusterer, ABC):
         weights = self._check_weights(sample_weight, rows)
         tested = self.n_clusters is None
         size = self._least_size(float(weights.sum()), tested)
-        find_cut = self._find_cut(size, float(weights.sum()))
+        find_cut, finishers = self._find_cut(size, float(weights.sum())), self._finishers()
         options: dict[str, Any] = {"find_cut": find_cut, "min_cluster_size": size}
         if tested:
             direction = direction_of(_without_held_out(find_cut, self.n_jobs))
             options = self._tested(direction, VALLEY_BANDWIDTH, size)
+        elif finishers is not None:  # leaves that are not cut in the end need no more than a sample
+            rough: Callable[..., Cut | None] = find_cut
+            options |= {"find_cut": partial(rough, rough=True), "finish_cut": finishers[0]}
         options |= {"max_depth": self.max_depth, "order": self._order(), "pair_cells": self._pair_cells}
         self._grow(rows, sample_weight=weights, **options)
         if not tested:
@@ -93,7 +97,8 @@ class PursuitClusterer(TreeClusterer, ABC):
                 min_cluster_size=size,
             )
         options |= {"max_depth": self.max_depth, "order": self._order(), "find_parted_cut": find_parted_cut}
-        self._grow_on_parts(X, root, **options)
+        finishers = self._finishers()
+        self._grow_on_parts(X, root, finish_parted_cut=None if finishers is None else finishers[1], **options)
         if not tested:
             self._warn_if_short("rows that are equal cannot be told apart; a smaller min_cluster_size may help")
         return self
@@ -171,6 +176,10 @@ class PursuitClusterer(TreeClusterer, ABC):
     def _parted_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
         """The method for rows in parts: finds a cut of a node, given `starts`."""
         raise ValueError(f"{type(self).__name__} needs its rows in memory: use NCutH, MDH or PDDP, or a sample of them")
+
+    def _finishers(self) -> tuple[FinishCut, FinishPartedCut] | None:
+        """What finds a cut from a rough one, in memory and in parts, for methods that give such of large nodes."""
+        return None
 
     @abstractmethod
     def _order(self) -> Order:

@@ -1,6 +1,7 @@
 """A cut: a half-space test in the user's own coordinates, or where it bends, a surface near one."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,8 @@ class Cut:
     surface : Surface or None
         What decides where the cut is no hyperplane; `normal` and `offset` are then those of a hyperplane near it, for
         pictures and for the features that carry the cut.
+    rough : object or None
+        Of a cut that a sample of the rows has found, what its method needs to search on from it on all rows.
     """
 
     normal: Floats
@@ -35,6 +38,7 @@ class Cut:
     relative_depth: float = 0.0
     p_value: float = 1.0
     surface: Surface | None = None
+    rough: Any = None
 
     def turned(self) -> "Cut":
         """The same cut with its sides exchanged."""

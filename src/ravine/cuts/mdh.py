@@ -148,6 +148,7 @@ def minimum_density_cut(
     alphas: Sequence[float],
     margin: bool = False,
     tolerance: float = TOLERANCE,
+    rough: bool = False,
     n_jobs: int | None = None,
 ) -> Cut | None:
     """Cut of least density found from some starts, the one with the deepest valley.
@@ -164,6 +165,8 @@ def minimum_density_cut(
         Shrink the bandwidth until the partition stands still.
     tolerance : float
         As `TOLERANCE`.
+    rough : bool, default=False
+        Search a large node on a sample only; `finished_density_cut` is to follow. Not with a margin.
     """
     path: DensityPath | None = None
     best: Cut | None = None
@@ -182,8 +185,17 @@ def minimum_density_cut(
     if best is None or path is None:
         return None
     if sample is not None:  # the sample has chosen a start and a bound: to the end on all rows
-        best = replace(path, alphas=path.alphas[-1:]).follow(X, weights, about, best.normal, n_jobs)
+        last = replace(path, alphas=path.alphas[-1:])
+        if rough and not margin:
+            return replace(last.stay(X, weights, about, best.normal, n_jobs), rough=last)
+        best = last.follow(X, weights, about, best.normal, n_jobs)
     return _widen_margin(X, weights, about, path, best, n_jobs) if margin else best
+
+
+def finished_density_cut(X: Matrix, weights: Floats, about: Moments, cut: Cut, n_jobs: int | None = None) -> Cut:
+    """The end of the search on all rows that begins at a rough cut."""
+    path: DensityPath = cut.rough
+    return path.follow(X, weights, about, cut.normal, n_jobs)
 
 
 def labelled_density_cut(
@@ -318,6 +330,16 @@ class DensityPath:
             return project(X, direction, n_jobs) - about.mean @ direction, weights
 
         return self.follow_by(search_from, along, about, start)
+
+    def stay(self, X: Matrix, weights: Floats, about: Moments, direction: Floats, n_jobs: int | None) -> Cut:
+        """Cut where the path begins, across the direction itself."""
+        values = project(X, direction, n_jobs) - about.mean @ direction
+
+        def look(objective: PenalisedDensity, direction: Floats) -> Found:
+            value, place, _ = objective(values, weights)
+            return Found(direction, value, place)
+
+        return self.follow_by(look, lambda _: (values, weights), about, direction)
 
     def follow_by(
         self,

@@ -13,7 +13,7 @@ import numpy as np
 from ravine import kernels
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import Line, depth_at
-from ravine.cuts.pursuit import Found, OnLine, Starts, pursue
+from ravine.cuts.pursuit import COARSE_ABOVE, Found, OnLine, Starts, even_sample, pursue, search
 from ravine.matrix import Bools, Floats, Matrix, Moments, project
 
 EXACT_ROWS = 1000
@@ -115,6 +115,7 @@ def ncut_cut(
     scale: float | Callable[[float, float], float],
     margin: bool = False,
     min_cluster_size: float = 1,
+    rough: bool = False,
     n_jobs: int | None = None,
 ) -> Cut | None:
     """Cut of least NCut that is found from some starts.
@@ -129,7 +130,10 @@ def ncut_cut(
         Shrink σ until the partition stands still, with a fifth of the rows on either side at least.
     min_cluster_size : float, default=1
         Least weight on either side.
+    rough : bool, default=False
+        Search a large node on a sample only; `finished_ncut` is to follow. Not with a margin.
     """
+    rough = rough and X.shape[0] > COARSE_ABOVE and not margin
     best: Found | None = None
     objective: NormalisedCut | None = None
     for start in starts(X, weights, about):
@@ -143,16 +147,32 @@ def ncut_cut(
             if margin:
                 least = max(MARGIN_SIDE * about.count, min_cluster_size)
                 objective = replace(objective, least=least, exact_rows=X.shape[0])
-        found = pursue(X, weights, about.mean, objective, start, n_jobs)
+        if rough:
+            sample = even_sample(X, weights, about.mean, start, n_jobs)
+            direction = search(*sample, about.mean, objective, start, n_jobs).direction
+            value, place, _ = objective(project(X, direction, n_jobs) - about.mean @ direction, weights)
+            found = Found(direction, value, place)
+        else:
+            found = pursue(X, weights, about.mean, objective, start, n_jobs)
         if margin:
             found = _widen_margin(X, weights, about, objective, found, n_jobs)
         if best is None or found.value < best.value:
             best = found
     if best is None or not np.isfinite(best.value):
         return None
-    values = project(X, best.direction, n_jobs) - about.mean @ best.direction
-    offset = float(best.place + about.mean @ best.direction)
-    return Cut(best.direction, offset, best.value, depth_at(best.place, values, weights))
+    cut = _cut_at(X, weights, about, best, n_jobs)
+    return replace(cut, rough=objective) if rough else cut
+
+
+def finished_ncut(X: Matrix, weights: Floats, about: Moments, cut: Cut, n_jobs: int | None = None) -> Cut:
+    """The end of the search on all rows that begins at a rough cut."""
+    return _cut_at(X, weights, about, search(X, weights, about.mean, cut.rough, cut.normal, n_jobs), n_jobs)
+
+
+def _cut_at(X: Matrix, weights: Floats, about: Moments, found: Found, n_jobs: int | None) -> Cut:
+    values = project(X, found.direction, n_jobs) - about.mean @ found.direction
+    offset = float(found.place + about.mean @ found.direction)
+    return Cut(found.direction, offset, found.value, depth_at(found.place, values, weights))
 
 
 def _widen_margin(

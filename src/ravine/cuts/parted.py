@@ -8,13 +8,14 @@ for the gradient.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import MAX_BINS, Line, depth_at
-from ravine.cuts.mdh import TOLERANCE, DensityPath, PenalisedDensity
+from ravine.cuts.mdh import TOLERANCE, DensityPath
 from ravine.cuts.ncut import BINS_PER_DEVIATION, NormalisedCut
 from ravine.cuts.principal import lowest_antimode, parted_directions
 from ravine.cuts.pursuit import (
@@ -23,6 +24,7 @@ from ravine.cuts.pursuit import (
     POINTS_PER_DEVIATION,
     Found,
     LineObjective,
+    OnLine,
     descend,
     search,
     unit_directions,
@@ -52,14 +54,9 @@ def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike]) -> Parte
 
 
 def along(node: PartedNode, direction: Floats) -> Lattice:
-    """Rows along a direction, from their mean, so finely that it stands for them; in two passes."""
-    rough = node.lattice(direction, math.sqrt(node.about.sum_sq / node.about.count))
-    deviation = math.sqrt(rough.square / node.about.count)
-    return node.lattice(direction, deviation / POINTS_PER_DEVIATION) if deviation > 0 else rough
-
-
-def _deviation(node: PartedNode, on: Lattice) -> float:
-    return math.sqrt(on.square / node.about.count)
+    """Rows along a direction, from their mean, so finely that it stands for them."""
+    deviation = node.deviation(direction)
+    return node.lattice(direction, deviation / POINTS_PER_DEVIATION if deviation > 0 else 1.0)
 
 
 def parted_search(node: PartedNode, objective: LineObjective, start: Floats) -> Found:
@@ -68,9 +65,7 @@ def parted_search(node: PartedNode, objective: LineObjective, start: Floats) -> 
     def evaluate(v: Floats) -> tuple[float, float, Callable[[], Floats]]:
         length = np.linalg.norm(v)
         unit = v / length
-        on = node.lattice(unit, objective.step, MAX_BINS)
-        line = Line(on.step * on.first, on.step, on.n_points)
-        found = objective.on_line(line, on.dense(), _deviation(node, on))
+        on, found = _on_line(node, objective, unit)
 
         def gradient() -> Floats:
             by_direction = node.pull(unit, on, found.slopes, found.tilt)
@@ -82,11 +77,21 @@ def parted_search(node: PartedNode, objective: LineObjective, start: Floats) -> 
     return Found(v / np.linalg.norm(v), value, place)
 
 
-def _sample(node: PartedNode, on: Lattice, direction: Floats) -> tuple[Matrix, Floats] | None:
-    """A sample of a large node, with weights; None for a node that is searched without one."""
-    if node.n_rows <= COARSE_ABOVE:
-        return None
-    rows = node.sample(direction, COARSE_ROWS, on)
+def _look(node: PartedNode, objective: LineObjective, direction: Floats) -> Found:
+    """The end of a search that does not move."""
+    found = _on_line(node, objective, direction)[1]
+    return Found(direction, found.value, found.place)
+
+
+def _on_line(node: PartedNode, objective: LineObjective, direction: Floats) -> tuple[Lattice, OnLine]:
+    on = node.lattice(direction, objective.step, MAX_BINS)
+    line = Line(on.step * on.first, on.step, on.n_points)
+    return on, objective.on_line(line, on.dense(), math.sqrt(on.square / node.about.count))
+
+
+def _sample(node: PartedNode, direction: Floats) -> tuple[Matrix, Floats]:
+    """A sample of a large node, with weights."""
+    rows = node.sample(direction, COARSE_ROWS, along(node, direction))
     return rows, np.full(len(rows), node.about.count / len(rows))
 
 
@@ -97,27 +102,39 @@ def parted_ncut_cut(
     scale: float | Callable[[float, float], float],
     min_cluster_size: float = 1,
 ) -> Cut | None:
-    """`ravine.cuts.ncut.ncut_cut` for rows in parts."""
+    """`ravine.cuts.ncut.ncut_cut` for rows in parts, rough."""
     best: Found | None = None
     objective: NormalisedCut | None = None
+    rough = node.n_rows > COARSE_ABOVE
     for start in starts(node):
-        on = along(node, start)
         if objective is None:
-            count, deviation = node.about.count, _deviation(node, on)
+            count, deviation = node.about.count, node.deviation(start)
             if not deviation > 0:
                 return None
             sigma = scale(deviation, count) if callable(scale) else scale * deviation * count**-0.2
             objective = NormalisedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
-        sample = _sample(node, on, start)
-        direction = start if sample is None else search(*sample, node.about.mean, objective, start).direction
-        found = parted_search(node, objective, direction)
+        if rough:
+            direction = search(*_sample(node, start), node.about.mean, objective, start).direction
+            found = _look(node, objective, direction)
+        else:
+            found = parted_search(node, objective, start)
         if best is None or found.value < best.value:
             best = found
     if best is None or not np.isfinite(best.value):
         return None
-    on = along(node, best.direction)
-    offset = float(best.place + node.about.mean @ best.direction)
-    return Cut(best.direction, offset, best.value, depth_at(best.place, on.places, on.mass))
+    cut = _cut_at(node, best)
+    return replace(cut, rough=objective) if rough else cut
+
+
+def finished_parted_ncut(node: PartedNode, cut: Cut) -> Cut:
+    """`ravine.cuts.ncut.finished_ncut` for rows in parts."""
+    return _cut_at(node, parted_search(node, cut.rough, cut.normal))
+
+
+def _cut_at(node: PartedNode, found: Found) -> Cut:
+    on = along(node, found.direction)
+    offset = float(found.place + node.about.mean @ found.direction)
+    return Cut(found.direction, offset, found.value, depth_at(found.place, on.places, on.mass))
 
 
 def parted_density_cut(
@@ -128,35 +145,40 @@ def parted_density_cut(
     alphas: Sequence[float],
     tolerance: float = TOLERANCE,
 ) -> Cut | None:
-    """`ravine.cuts.mdh.minimum_density_cut` for rows in parts."""
+    """`ravine.cuts.mdh.minimum_density_cut` for rows in parts, rough."""
     best: Cut | None = None
     path: DensityPath | None = None
+    rough = node.n_rows > COARSE_ABOVE
     for start in starts(node):
-        on = along(node, start)
         if path is None:
-            path = DensityPath.of(_deviation(node, on), node.about, bandwidth, alphas, tolerance)
+            path = DensityPath.of(node.deviation(start), node.about, bandwidth, alphas, tolerance)
             if path is None:
                 return None
-        sample = _sample(node, on, start)
-        cut = _follow(node, path, start) if sample is None else path.follow(*sample, node.about, start, None)
+        cut = path.follow(*_sample(node, start), node.about, start, None) if rough else _follow(node, path, start)
         if best is None or cut.relative_depth > best.relative_depth:
             best = cut
-    if best is None or path is None:
-        return None
-    if node.n_rows > COARSE_ABOVE:  # the sample has chosen a start and a bound: to the end on all rows
-        best = _follow(node, replace(path, alphas=path.alphas[-1:]), best.normal)
-    return best
+    if best is None or path is None or not rough:
+        return best
+    last = replace(path, alphas=path.alphas[-1:])
+    return replace(_follow(node, last, best.normal, _look), rough=last)
 
 
-def _follow(node: PartedNode, path: DensityPath, start: Floats) -> Cut:
-    def search_from(objective: PenalisedDensity, direction: Floats) -> Found:
-        return parted_search(node, objective, direction)
+def finished_parted_density_cut(node: PartedNode, cut: Cut) -> Cut:
+    """`ravine.cuts.mdh.finished_density_cut` for rows in parts."""
+    return _follow(node, cut.rough, cut.normal)
 
+
+def _follow(
+    node: PartedNode,
+    path: DensityPath,
+    start: Floats,
+    search_from: Callable[[PartedNode, LineObjective, Floats], Found] = parted_search,
+) -> Cut:
     def values_along(direction: Floats) -> tuple[Floats, Floats]:
         on = along(node, direction)
         return on.places, on.mass
 
-    return path.follow_by(search_from, values_along, node.about, start)
+    return path.follow_by(partial(search_from, node), values_along, node.about, start)
 
 
 def parted_mean_cut(node: PartedNode) -> Cut | None:

@@ -66,7 +66,7 @@ def parted_directions(node: PartedNode, n_directions: int) -> Floats:
     if not node.about.sum_sq > 0:
         return np.empty((0, n_columns))
     if n_columns <= MAX_SCATTER_COLUMNS:
-        return _pointing_up(_leading(node.scatter(), n_directions))
+        return _pointing_up(_leading(node.scatter, n_directions))
     found = np.empty((0, n_columns))
     for _ in range(n_directions):
         found = np.vstack([found, _lanczos(node.scatter_times, found)])

@@ -207,10 +207,12 @@ def descend(evaluate: Evaluate[Extra], start: Floats, tolerance: float) -> tuple
                 break
             n_steps = 0  # the curvature has misled: once more downhill from here
             continue
-        new_g, step = gradient(), length * towards
-        n_steps = bfgs.remember(step, new_g - g, steps, changes, n_steps)
+        step = length * towards
         small_decreases = small_decreases + 1 if value - new_value <= tolerance else 0
-        v, value, extra, g = v + step, new_value, new_extra, new_g
+        v, value, extra = v + step, new_value, new_extra
         if small_decreases == 2:
             break
+        new_g = gradient()
+        n_steps = bfgs.remember(step, new_g - g, steps, changes, n_steps)
+        g = new_g
     return v, value, extra

@@ -6,7 +6,6 @@ comes back. Tasks can be run again, with the same result, so a lost worker costs
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -74,10 +73,10 @@ class DaskParts(Parts):
         self._parts = [self._submit(_prepared, *pair) for pair in zip(raw, of_weights, strict=True)]
         self.n_passes = 0
 
-    def everything(self) -> Handles:
+    def everything(self) -> tuple[Handles, _steps.Extent | None]:
         """A task for each partition; its error names the partition."""
-        self.n_passes += 1
-        return [self._submit(_checked, part, self.n_features, number) for number, part in enumerate(self._parts)]
+        handles = [self._submit(_checked, part, self.n_features, number) for number, part in enumerate(self._parts)]
+        return handles, self.reduce(_steps.extent, handles)
 
     def reduce(self, step: Step, handles: Handles, *arguments: Any) -> Any:
         """Merged on the workers."""
@@ -86,17 +85,23 @@ class DaskParts(Parts):
         found = [
             self._submit(_stepped, step, part, rows, bundle) for part, rows in zip(self._parts, handles, strict=True)
         ]
+        return self._merge(found).result()
+
+    def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _steps.Sums, _steps.Sums]:
+        """Rows stay with the workers, sums are merged there."""
+        self.n_passes += 1
+        bundle = self._submit(_bundle, arguments)
+        found = [
+            self._submit(_stepped, _steps.divide, part, rows, bundle)
+            for part, rows in zip(self._parts, handles, strict=True)
+        ]
+        left, right, *sums = ([self._submit(_part_of_divided, one, i) for one in found] for i in range(4))
+        return left, right, *self._client.gather([self._merge(each) for each in sums])
+
+    def _merge(self, found: list[Any]) -> Any:
         while len(found) > 1:
             found = [self._submit(_merged, found[i : i + FAN_IN]) for i in range(0, len(found), FAN_IN)]
-        return found[0].result()
-
-    def divide(self, handles: Handles, normal: Floats, offset: float) -> tuple[Handles, Handles]:
-        """Tasks that nobody waits for."""
-        self.n_passes += 1
-        pairs = [
-            self._submit(_divided, part, rows, normal, offset) for part, rows in zip(self._parts, handles, strict=True)
-        ]
-        return tuple([self._submit(itemgetter(side), pair) for pair in pairs] for side in (0, 1))  # type: ignore[return-value]
+        return found[0]
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._client.submit(function, *arguments, pure=False)
@@ -147,5 +152,8 @@ def _merged(found: list[Any]) -> Any:
     return merged
 
 
-def _divided(part: tuple[Matrix, Floats | None], rows: Any, normal: Floats, offset: float) -> Any:
-    return _steps.divide(part[0], np.empty(0), rows, normal, offset)
+def _part_of_divided(divided: tuple[Any, ...] | None, i: int) -> Any:
+    """Rows of one side, or sums over them; of a partition without rows of the node, no rows and no sums."""
+    if divided is not None:
+        return divided[i]
+    return np.empty(0, dtype=np.int32) if i < 2 else None

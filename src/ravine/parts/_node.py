@@ -1,5 +1,6 @@
 """A node whose rows lie in parts, and what the searches for a cut ask of it."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,6 +24,12 @@ class Whole:
     def weight(self) -> float:
         """No node weighs more."""
         return self.extent.n_rows * self.extent.heaviest
+
+    @property
+    def moment_grids(self) -> tuple[Any, ...]:
+        """Of `_steps.moments`."""
+        bounds = (self.weight, self.weight * self.reach, self.weight * self.diameter**2)
+        return self.fine, *(grid_for(bound) for bound in bounds)
 
     @cached_property
     def fine(self) -> float:
@@ -51,34 +58,39 @@ class PartedNode:
 
     @classmethod
     def root(cls, parts: Parts) -> "PartedNode":
-        """The node of all rows, in three passes: checks, extents, moments."""
-        handles = parts.everything()
-        extent = parts.reduce(_steps.extent, handles)
+        """The node of all rows, in two passes."""
+        handles, extent = parts.everything()
         if extent is None:
             raise ValueError("there are no rows in any part, or none that have weight")
-        root = cls.of(Whole(parts, extent), handles, (extent.low + extent.high) / 2)
-        assert root is not None
-        return root
+        whole, centre = Whole(parts, extent), (extent.low + extent.high) / 2
+        return cls.of(whole, handles, centre, parts.reduce(_steps.moments, handles, centre, *whole.moment_grids))
 
     @classmethod
-    def of(cls, whole: Whole, handles: Handles, centre: Floats) -> "PartedNode | None":
-        """The node of some rows, given a point between all rows; None for no rows."""
-        bounds = (whole.weight, whole.weight * whole.reach, whole.weight * whole.diameter**2)
-        grids = (whole.fine, *(grid_for(bound) for bound in bounds))
-        found = whole.parts.reduce(_steps.moments, handles, centre, *grids)
-        if found is None:
-            return None
+    def of(cls, whole: Whole, handles: Handles, centre: Floats, found: _steps.Sums) -> "PartedNode":
+        """The node of some rows, given their sums about a point between all rows."""
         n_rows, *pairs = found.sums
         count, total, square = (pair.sum(axis=0) for pair in pairs)
         shift = total / count
         about = Moments(float(count), centre + shift, max(float(square - count * (shift @ shift)), 0.0))
         return cls(whole, handles, int(n_rows), about)
 
-    def children(self, normal: Floats, offset: float) -> "tuple[PartedNode | None, PartedNode | None]":
-        """The nodes on both sides of a cut, in three passes."""
-        left, right = self.whole.parts.divide(self.handles, normal, offset)
-        return tuple(PartedNode.of(self.whole, handles, self.about.mean) for handles in (left, right))  # type: ignore[return-value]
+    def children(self, normal: Floats, offset: float) -> "tuple[PartedNode, PartedNode] | None":
+        """The nodes on both sides of a cut, in one pass; None where all rows lie on one side."""
+        centre = self.about.mean
+        left, right, *sums = self.whole.parts.divide(self.handles, normal, offset, centre, *self.whole.moment_grids)
+        if not all(found.sums[0] for found in sums):
+            return None
+        return PartedNode.of(self.whole, left, centre, sums[0]), PartedNode.of(self.whole, right, centre, sums[1])
 
+    def deviation(self, v: Floats) -> float:
+        """Standard deviation along a unit vector; a pass, unless the scatter matrix is there."""
+        if "scatter" in self.__dict__:
+            square = float(v @ self.scatter @ v)
+        else:
+            square = self.lattice(v, math.sqrt(self.about.sum_sq / self.about.count)).square
+        return math.sqrt(max(square, 0.0) / self.about.count)
+
+    @cached_property
     def scatter(self) -> Floats:
         """The scatter matrix."""
         reach = self.whole.reach

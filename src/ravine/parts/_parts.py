@@ -38,16 +38,16 @@ class Parts(ABC):
     feature_names: list[str] | None = None
 
     @abstractmethod
-    def everything(self) -> Handles:
-        """The handles of all rows that have weight; the first call checks the rows."""
+    def everything(self) -> tuple[Handles, _steps.Extent | None]:
+        """The handles of all rows that have weight, once they are checked, and what they span; None for no rows."""
 
     @abstractmethod
     def reduce(self, step: Step, handles: Handles, *arguments: Any) -> Any:
         """Results of a step of `_steps` on the parts that have rows of a node, merged; None where no part has."""
 
     @abstractmethod
-    def divide(self, handles: Handles, normal: Floats, offset: float) -> tuple[Handles, Handles]:
-        """The handles of the rows on the left and on the right of a cut."""
+    def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _steps.Sums, _steps.Sums]:
+        """The handles of the rows on both sides of a cut and what is summed over them, see `_steps.divide`."""
 
 
 class HeldParts(Parts):
@@ -75,13 +75,17 @@ class HeldParts(Parts):
         self.feature_names = None if feature_names is None else list(feature_names)
         self.n_passes = 0
 
-    def everything(self) -> Handles:
+    def everything(self) -> tuple[Handles, _steps.Extent | None]:
         """One pass."""
-        handles = []
-        for number, (X, weights) in enumerate(self._read()):
-            handles.append(checked_rows(X, weights, self.n_features, number))
         self.n_passes += 1
-        return handles
+        handles, merged = [], None
+        for number, (X, weights) in enumerate(self._read()):
+            rows = checked_rows(X, weights, self.n_features, number)
+            handles.append(rows)
+            if len(rows):
+                found = _steps.extent(X, _or_ones(weights, X), rows)
+                merged = found if merged is None else merged.merge(found)
+        return handles, merged
 
     def reduce(self, step: Step, handles: Handles, *arguments: Any) -> Any:
         """One pass; the results are merged as they come."""
@@ -92,14 +96,17 @@ class HeldParts(Parts):
                 merged = found if merged is None else merged.merge(found)
         return merged
 
-    def divide(self, handles: Handles, normal: Floats, offset: float) -> tuple[Handles, Handles]:
+    def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _steps.Sums, _steps.Sums]:
         """One pass."""
         self.n_passes += 1
         left: Handles = [np.empty(0, dtype=np.int32)] * len(handles)
         right = list(left)
+        sums: tuple[_steps.Sums, _steps.Sums] | None = None
         for number, part in self._with_rows(handles):
-            left[number], right[number] = _steps.divide(*part, normal, offset)
-        return left, right
+            left[number], right[number], *both = _steps.divide(*part, *arguments)
+            sums = (both[0], both[1]) if sums is None else (sums[0].merge(both[0]), sums[1].merge(both[1]))
+        assert sums is not None
+        return left, right, *sums
 
     def _batches(self, handles: Handles) -> Iterator[list[tuple[Matrix, Floats, Any]]]:
         """As many parts at a time as there are threads."""
@@ -117,7 +124,11 @@ class HeldParts(Parts):
             if number >= len(handles) or X.shape[0] < len(handles[number]):
                 raise RuntimeError("the rows have changed between two passes over them")
             if len(handles[number]):
-                yield number, (X, np.ones(X.shape[0]) if weights is None else weights, handles[number])
+                yield number, (X, _or_ones(weights, X), handles[number])
+
+
+def _or_ones(weights: Floats | None, X: Matrix) -> Floats:
+    return np.ones(X.shape[0]) if weights is None else weights
 
 
 def checked_rows(X: Matrix, weights: Floats | None, n_features: int, number: int) -> _steps.Rows:

@@ -243,11 +243,14 @@ def take(X: Matrix, weights: Floats, rows: Rows) -> Taken:
     return Taken(X[rows], weights[rows])
 
 
-def divide(X: Matrix, weights: Floats, rows: Rows, normal: Floats, offset: float) -> tuple[Rows, Rows]:
-    """Rows on the left and on the right of a cut, decided by the routine that also predicts."""
+def divide(
+    X: Matrix, weights: Floats, rows: Rows, normal: Floats, offset: float, centre: Floats, *grids: Any
+) -> tuple[Rows, Rows, Sums, Sums]:
+    """Rows on the left and on the right of a cut, decided by the routine that also predicts, and their `moments`."""
     children = np.array([1, -1, -1]), np.array([2, -1, -1])
     is_left = walk(X[rows], normal[np.newaxis], np.array([offset]), *children) == 1
-    return rows[is_left], rows[~is_left]
+    left, right = rows[is_left], rows[~is_left]
+    return left, right, moments(X, weights, left, centre, *grids), moments(X, weights, right, centre, *grids)
 
 
 def projected(X: Matrix, rows: Rows, v: Floats, origin: float) -> Floats:

@@ -31,6 +31,9 @@ LEAST_DEPTH = 0.1
 FindCut: TypeAlias = Callable[[Matrix, Floats, Moments], Cut | None]
 """Finds the cut of some rows, given their weights and moments; None where they should not be cut."""
 
+FinishCut: TypeAlias = Callable[[Matrix, Floats, Moments, Cut], Cut | None]
+"""Finds it from one that a sample of the rows has found."""
+
 Order: TypeAlias = (
     Literal["size", "value", "relative_depth", "sum_sq", "sum_sq_depth"] | Callable[[Cut, Moments], float]
 )
@@ -71,6 +74,10 @@ class NodeRows(ABC):
     def find_cut(self, rows: Any, about: Moments) -> Cut | None:
         """The cut of rows that were fetched; None where they should not be cut."""
 
+    def finish_cut(self, rows: Any, about: Moments, cut: Cut) -> Cut | None:
+        """The cut of rows that were fetched, from one that a sample of them has found."""
+        raise NotImplementedError
+
     @abstractmethod
     def part(self, rows: Any, cut: Cut) -> tuple[float, Any] | None:
         """Weight on the left of a cut, and what `children` needs; None where all rows lie on one side."""
@@ -95,10 +102,11 @@ class HeldRows(NodeRows):
         pair_cells: float,
         n_jobs: int | None,
         keep_order: bool = False,
+        finish_cut: FinishCut | None = None,
     ) -> None:
         self.n_features = X.shape[1]
         self._X, self._weights, self._find_cut, self._n_jobs = X, weights, find_cut, n_jobs
-        self._pair_cells = pair_cells
+        self._pair_cells, self._finish_cut = pair_cells, finish_cut
         self._row_length = X.nnz / X.shape[0] if sparse.issparse(X) else X.shape[1]
         self._order = np.arange(X.shape[0])
         self._number = None if keep_order else fingerprint(X, 0, n_jobs)
@@ -128,6 +136,11 @@ class HeldRows(NodeRows):
     def find_cut(self, rows: tuple[Matrix, Floats], about: Moments) -> Cut | None:
         """By the method."""
         return self._find_cut(*rows, about)
+
+    def finish_cut(self, rows: tuple[Matrix, Floats], about: Moments, cut: Cut) -> Cut | None:
+        """By the method."""
+        assert self._finish_cut is not None
+        return self._finish_cut(*rows, about, cut)
 
     def part(self, rows: tuple[Matrix, Floats], cut: Cut) -> tuple[float, Bools] | None:
         """Weight and rows on the left."""
@@ -172,6 +185,7 @@ def grow(
     sample_weight: Floats | None = None,
     pair_cells: float = PAIR_CELLS,
     keep_order: bool = False,
+    finish_cut: FinishCut | None = None,
     n_jobs: int | None = -1,
     **options: Any,
 ) -> HyperplaneTree:
@@ -188,11 +202,13 @@ def grow(
         other.
     keep_order : bool, default=False
         Give a node's rows in the order in which they are stored, also where they are few.
+    finish_cut : callable ``(rows, weights, moments, cut) -> Cut or None``, optional
+        Where `find_cut` gives rough cuts: finds the cut of a node whose turn has come.
     **options
         See `grow_on`.
     """
     weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-    return grow_on(HeldRows(X, weights, find_cut, pair_cells, n_jobs, keep_order), n_jobs=n_jobs, **options)
+    return grow_on(HeldRows(X, weights, find_cut, pair_cells, n_jobs, keep_order, finish_cut), n_jobs=n_jobs, **options)
 
 
 def grow_on(
@@ -253,16 +269,20 @@ def grow_on(
         node.searched = True
         node.cut = rows.find_cut(here, node.moments)
         node.believed = node.cut is not None and (believe is None or believe(node.cut, look_ahead - node.credit))
-        if node.cut is None or not (node.believed or node.credit > 0):
-            return
-        parted = rows.part(here, node.cut)
+        if node.cut is not None and (node.believed or node.credit > 0) and node.cut.rough is None:
+            part(node, here)
+
+    def part(node: _Node, here: Any) -> None:
+        """Find the sides of the rows of a leaf, if its cut may be made."""
+        parted = None if node.cut is None else rows.part(here, node.cut)
         if parted is not None and min(parted[0], node.moments.count - parted[0]) >= min_cluster_size:
             node.parted = parted[1]
 
     def add(node: _Node) -> int:
         """Number the leaf, and put it in the queue if its cut may be made, or is still to be found."""
         nodes.append(node)
-        if node.parted is not None or (not cut_decides and may_be_searched(node)):
+        is_rough = node.cut is not None and node.cut.rough is not None
+        if node.parted is not None or is_rough or (not cut_decides and may_be_searched(node)):
             # An order that does not ask for the cut is given one that may not be there.
             heapq.heappush(heap, (rank_leaf(node.cut, node.moments), len(nodes) - 1))  # type: ignore[arg-type]
         return len(nodes) - 1
@@ -276,6 +296,10 @@ def grow_on(
                 following = nodes[heap[0][1]]
                 pending += [following] if not following.searched and rows.at_once([node.rows, following.rows]) else []
             map_both(lambda leaf: search(leaf, rows.fetch(leaf.rows)), pending, n_jobs)
+        if node.cut is not None and node.cut.rough is not None:
+            here = rows.fetch(node.rows)
+            node.cut = rows.finish_cut(here, node.moments, node.cut)
+            part(node, here)
         if node.parted is None:
             continue
         both = rows.children(node.rows, node.parted)

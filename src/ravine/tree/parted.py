@@ -11,6 +11,9 @@ from ravine.tree.grow import FindCut, NodeRows
 FindPartedCut = Callable[[PartedNode], Cut | None]
 """Finds the cut of a node whose rows lie in parts."""
 
+FinishPartedCut = Callable[[PartedNode, Cut], Cut | None]
+"""Finds it from one that a sample of the rows has found."""
+
 
 class PartedRows(NodeRows):
     """Rows in parts; the rows of a small node are fetched while its cut is found.
@@ -23,11 +26,20 @@ class PartedRows(NodeRows):
         Finds the cut of rows in memory.
     find_parted_cut : callable
         Finds that of a node whose rows stay where they are.
+    finish_parted_cut : callable, optional
+        Finds it from a rough one.
     """
 
-    def __init__(self, root: PartedNode, find_cut: FindCut, find_parted_cut: FindPartedCut) -> None:
+    def __init__(
+        self,
+        root: PartedNode,
+        find_cut: FindCut,
+        find_parted_cut: FindPartedCut,
+        finish_parted_cut: FinishPartedCut | None = None,
+    ) -> None:
         self.n_features = len(root.about.mean)
-        self._root, self._find_cut, self._find_parted_cut = root, find_cut, find_parted_cut
+        self._root, self._find_cut = root, find_cut
+        self._find_parted_cut, self._finish_parted_cut = find_parted_cut, finish_parted_cut
 
     def root(self) -> PartedNode:
         """All rows."""
@@ -45,10 +57,15 @@ class PartedRows(NodeRows):
         # As rows in memory are: in the order that `fetch` gives, the same digits.
         return self._find_cut(taken.X, taken.weights, moments(taken.X, taken.weights))
 
+    def finish_cut(self, rows: PartedNode, about: Moments, cut: Cut) -> Cut | None:
+        """By the method."""
+        assert self._finish_parted_cut is not None
+        return self._finish_parted_cut(rows, cut)
+
     def part(self, rows: PartedNode, cut: Cut) -> tuple[float, tuple[PartedNode, PartedNode]] | None:
         """Weight on the left, and the two nodes."""
-        left, right = rows.children(cut.normal, cut.offset)
-        return None if left is None or right is None else (left.about.count, (left, right))
+        both = rows.children(cut.normal, cut.offset)
+        return None if both is None else (both[0].about.count, both)
 
     def children(self, node: PartedNode, parted: tuple[PartedNode, PartedNode]) -> tuple[PartedNode, PartedNode]:
         """What `part` gave."""
