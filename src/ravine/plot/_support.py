@@ -1,5 +1,6 @@
 """The clusters of support vectors in two dimensions: the region above the level, and the boundary for outliers."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -193,7 +194,7 @@ def _box(surface: Surface, lowest: float, rows: Floats, shape: Floats) -> tuple[
     places = np.concatenate([rows, surface.vectors])
     low, high = places.min(axis=0), places.max(axis=0)
     ratio = surface.coefficients.sum() / max(lowest, np.finfo(np.float64).tiny)
-    margin = surface.width * np.sqrt(np.log(max(ratio, np.e)))
+    margin = surface.width * np.sqrt(np.log(max(ratio, math.e)))
     size = float((high - low).max())
     if size > 0:
         margin = min(margin, size / 2)

@@ -1,0 +1,170 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from tests.strategies import seeds
+
+from ravine.kernels import exact
+from ravine.parts._steps import fine_for, grid_for
+
+N_ROWS, N_COLUMNS = 120, 3
+
+
+class Case:
+    """Random rows with weights, the point from which they are measured, and bounds of their sums."""
+
+    def __init__(self, seed, heavy, exponent, dtype, weighted):
+        rng = np.random.default_rng(seed)
+        shape = (N_ROWS, N_COLUMNS)
+        self.rng = rng
+        self.X = ((rng.standard_t(1, shape) if heavy else rng.normal(size=shape)) * 10.0**exponent).astype(dtype)
+        self.w = rng.uniform(0.1, 3.0, size=N_ROWS) if weighted else np.ones(N_ROWS)
+        low, high = self.X.min(axis=0).astype(float), self.X.max(axis=0).astype(float)
+        self.centre, self.reach = (low + high) / 2, high - low
+        self.diameter, self.weight = float(np.linalg.norm(self.reach)), N_ROWS * float(self.w.max())
+        self.fine = fine_for(N_ROWS)
+        v = rng.normal(size=N_COLUMNS)
+        self.v = v / np.linalg.norm(v)
+        self.origin = float(self.centre @ self.v)
+        self.step, self.first = self.diameter / 40, -42
+        self.slopes, self.tilt = rng.normal(size=85), float(rng.normal()) / self.diameter
+
+    def apart(self):
+        return self.X.astype(float) - self.centre
+
+    def values(self, rows):
+        out = np.empty(len(rows))
+        exact.project(self.X, rows, self.v, self.origin, out)
+        return out
+
+
+def moments(case, rows):
+    bounds = (case.weight, case.weight * case.reach, case.weight * case.diameter**2)
+    return exact.moments(case.X, rows, case.w, case.centre, case.fine, *(grid_for(bound) for bound in bounds))
+
+
+def terms_of_moments(case):
+    apart, w = case.apart(), case.w
+    return w, w[:, np.newaxis] * apart, w * (apart**2).sum(axis=1)
+
+
+def scatter(case, rows):
+    grid = grid_for(case.weight * np.outer(case.reach, case.reach))
+    return (exact.scatter(case.X, rows, case.w, case.centre, case.fine, grid),)
+
+
+def terms_of_scatter(case):
+    apart = case.apart()
+    return (np.tril(case.w[:, np.newaxis, np.newaxis] * apart[:, :, np.newaxis] * apart[:, np.newaxis, :]),)
+
+
+def scatter_times(case, rows):
+    grid = grid_for(case.weight * case.diameter * case.reach)
+    return (exact.scatter_times(case.X, rows, case.w, case.centre, case.v, case.fine, grid),)
+
+
+def terms_of_scatter_times(case):
+    apart = case.apart()
+    return ((case.w * (apart @ case.v))[:, np.newaxis] * apart,)
+
+
+def bins(case, rows):
+    values, out = case.values(rows), np.zeros((2, 85))
+    before = np.floor(values / case.step).astype(np.int64) - case.first
+    grids = (grid_for(case.weight), grid_for(case.weight * case.diameter**2))
+    square = exact.bins(values, rows, case.w, case.step, before, before + 1, case.fine, *grids, out)
+    return out, square
+
+
+def terms_of_bins(case):
+    values = case.values(np.arange(N_ROWS, dtype=np.int32))
+    cells = values / case.step - case.first
+    before = np.floor(cells).astype(int)
+    out = np.zeros((N_ROWS, 85))
+    out[np.arange(N_ROWS), before] = case.w * (before + 1 - cells)
+    out[np.arange(N_ROWS), before + 1] = case.w * (cells - before)
+    return out, case.w * values**2
+
+
+def pull(case, rows):
+    steepest = np.abs(case.slopes).max() + abs(case.tilt) * case.diameter
+    grid = grid_for(case.weight * steepest * case.reach)
+    along = (case.v, case.origin, case.step, float(case.first))
+    return (exact.pull(case.X, rows, case.w, case.centre, *along, case.slopes, case.tilt, case.fine, grid),)
+
+
+def terms_of_pull(case):
+    values = case.values(np.arange(N_ROWS, dtype=np.int32))
+    cells = np.floor(values / case.step).astype(int) - case.first
+    return ((case.w * (case.slopes[cells] - case.tilt * values))[:, np.newaxis] * case.apart(),)
+
+
+KERNELS = {
+    moments: terms_of_moments,
+    scatter: terms_of_scatter,
+    scatter_times: terms_of_scatter_times,
+    bins: terms_of_bins,
+    pull: terms_of_pull,
+}
+each = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
+cases = st.builds(
+    Case, seeds, st.booleans(), st.integers(-6, 12), st.sampled_from([np.float32, np.float64]), st.booleans()
+)
+
+
+@each
+@given(case=cases)
+def test_pairs_of_sums_add_up_to_the_sum(kernel, case):
+    found = kernel(case, np.arange(N_ROWS, dtype=np.int32))
+    for pair, terms in zip(found, KERNELS[kernel](case), strict=True):
+        columns = terms.reshape(N_ROWS, -1)
+        expected = np.array([math.fsum(column) for column in columns.T])
+        size = np.abs(columns).sum(axis=0)
+        assert (np.abs(pair.sum(axis=0).ravel() - expected) <= 1e-12 * size).all()
+
+
+@each
+@given(case=cases)
+def test_sums_do_not_depend_on_groups_and_order_of_rows(kernel, case):
+    together = kernel(case, np.arange(N_ROWS, dtype=np.int32))
+    order = case.rng.permutation(N_ROWS).astype(np.int32)
+    places = np.sort(case.rng.integers(0, N_ROWS + 1, size=case.rng.integers(1, 12)))
+    groups = [kernel(case, rows) for rows in np.split(order, places)]
+    case.rng.shuffle(groups)
+    for k, pair in enumerate(together):
+        assert_array_equal(sum(group[k] for group in groups), pair)
+
+
+def test_plain_sums_would_depend_on_the_order(rng):
+    X = rng.standard_t(1, size=(N_ROWS, N_COLUMNS))
+    assert (X.cumsum(axis=0)[-1] != X[::-1].cumsum(axis=0)[-1]).any()
+
+
+@given(seed=seeds, exponent=st.integers(-100, 100), share=st.floats(0.5, 1.0))
+def test_grid_rounds_terms_so_that_sums_up_to_the_bound_are_exact(seed, exponent, share):
+    bound = share * 2.0**exponent
+    grid = grid_for(bound)
+    unit = np.spacing(grid)
+    assert 2.0**50 <= bound / unit <= 2.0**52
+    terms = np.append(np.random.default_rng(seed).uniform(-bound, bound, size=20), [-bound, bound])
+    rounded = (terms + grid) - grid
+    assert_array_equal(rounded % unit, 0)
+    assert (np.abs(terms - rounded) <= unit / 2).all()
+
+
+def test_grid_of_no_extent_leaves_zeros():
+    assert grid_for(0.0) == 0
+    assert_array_equal(grid_for(np.array([[0.0, 1.0]])), [[0.0, grid_for(1.0)]])
+
+
+@given(n_rows=st.integers(1, 10**9), exponent=st.integers(-100, 100))
+def test_second_grid_holds_what_the_first_leaves_of_all_rows(n_rows, exponent):
+    bound = 2.0**exponent
+    grid = grid_for(bound)
+    second, left = grid * fine_for(n_rows), np.spacing(grid) / 2
+    assert n_rows * left <= 2.0**52 * np.spacing(second)
+    assert np.spacing(second) == np.spacing(second + left)
+    assert n_rows * np.spacing(second) / 2 <= 2.0**-40 * bound

@@ -1,0 +1,126 @@
+"""Fits on a cluster of two worker processes, one of which is killed."""
+
+import logging
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from sklearn import clone
+from sklearn.metrics import adjusted_rand_score
+
+from ravine import MDH, NCutH
+from ravine.cuts import mdh, ncut, parted, pursuit
+from ravine.datasets import make_blobs
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+
+pytestmark = pytest.mark.xdist_group("cluster of workers")
+
+CENTRES = [[0, 0, 0], [12, 0, 3], [0, 17, -3]]
+MODELS = [NCutH(3), MDH(3)]
+each = pytest.mark.parametrize("model", MODELS, ids=str)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(3000, centers=CENTRES, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """The current client of a cluster."""
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": logging.CRITICAL}
+    with distributed.LocalCluster(processes=True, **settings) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def large(monkeypatch):
+    make_large(monkeypatch)
+
+
+def make_large(monkeypatch):
+    """Let nodes of a few hundred rows count as large."""
+    for module in (pursuit, parted, mdh, ncut):
+        for name, number in (("COARSE_ABOVE", 500), ("COARSE_ROWS", 300)):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, number)
+
+
+def in_parts(X):
+    return da.from_array(X, chunks=(1100, X.shape[1]))
+
+
+class AtFirstCut:
+    """Calls a function once, at the first cut."""
+
+    max_propagation_depth = None
+
+    def __init__(self, function):
+        self.functions = [function]
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        if context.task_name == "cut" and self.functions:
+            self.functions.pop()()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(blobs, client):
+    """Fits on the workers."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        make_large(monkeypatch)
+        return {str(model): clone(model).fit(in_parts(blobs[0])) for model in MODELS}
+
+
+@each
+def test_partition_is_that_of_rows_in_memory(model, blobs, undisturbed):
+    X, y = blobs
+    assert adjusted_rand_score(undisturbed[str(model)].labels_.compute(), y) == 1
+    assert adjusted_rand_score(clone(model).fit(X).labels_, y) == 1
+
+
+@each
+def test_workers_give_the_tree_of_one_process(model, blobs, undisturbed, monkeypatch):
+    monkeypatch.setattr("ravine.parts._dask._client", lambda: None)
+    with dask.config.set(scheduler="synchronous"):
+        here = clone(model).fit(in_parts(blobs[0]))
+    assert here.tree_ == undisturbed[str(model)].tree_
+
+
+@each
+def test_killed_worker_changes_nothing(model, blobs, client, undisturbed):
+    client.wait_for_workers(2, timeout=30)
+    killed = min(client.run(os.getpid).values())
+    killer = threading.Timer(0.02, os.kill, (killed, signal.SIGKILL))
+    disturbed = clone(model).set_callbacks(AtFirstCut(killer.start)).fit(in_parts(blobs[0]))
+    assert not killer.is_alive()
+    client.wait_for_workers(2, timeout=30)
+    assert killed not in client.run(os.getpid).values()
+    assert disturbed.tree_ == undisturbed[str(model)].tree_
+
+
+def test_error_names_the_partition(blobs, client):
+    X = blobs[0].copy()
+    X[2000, 1] = np.nan
+    with pytest.raises(ValueError, match="part 1 has NaN or infinity"):
+        NCutH(3).fit(in_parts(X))
+
+
+def test_workers_take_weights_and_empty_partitions(blobs, undisturbed):
+    X, chunks = blobs[0], (1400, 0, 1600)
+    weights = da.ones(3000, chunks=(chunks,))
+    model = NCutH(3).fit(da.from_array(X, chunks=(chunks, (3,))), sample_weight=weights)
+    assert model.tree_ == undisturbed[str(NCutH(3))].tree_
