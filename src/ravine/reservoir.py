@@ -77,7 +77,7 @@ def arrival_keys(first: int, n_rows: int, seed: int, forget: float | None = None
     With `forget` a row's chance to be kept falls by the factor e with every so many rows after it.
     """
     number = np.arange(first, first + n_rows, dtype=np.uint64)
-    keys = _log_exponential(mix(mix(number * GOLDEN) + np.uint64(seed)))
+    keys = keys_of(mix(mix(number * GOLDEN) + np.uint64(seed)))
     return keys if forget is None else keys - number / forget
 
 
@@ -86,20 +86,34 @@ def content_sample(X: Matrix, weights: Floats, size: int, seed: int, n_jobs: int
 
     The copies of a row draw different keys, so a row that stands ten times in the data is drawn ten times as often.
     """
+    drawn = content_numbers(X, weights, seed, bool((weights != weights[0]).any()), n_jobs)
+    rows = largest(drawn, size)
+    return rows, keys_of(drawn[rows])
+
+
+def content_numbers(
+    X: Matrix, weights: Floats, seed: int, by_weight: bool, n_jobs: int | None = None
+) -> NDArray[np.uint64]:
+    """A random number for each row that depends on what it contains, and on its weight where that differs; copies of a
+    row have different ones."""
     drawn = fingerprint(X, seed, n_jobs)
-    if (weights != weights[0]).any():
+    if by_weight:
         drawn = mix(drawn + weights.view(np.uint64))
     in_order = np.sort(drawn)
-    if (in_order[1:] == in_order[:-1]).any():
+    is_copy = np.append(False, in_order[1:] == in_order[:-1])
+    if is_copy.any():
         order = np.argsort(drawn)
-        is_first = np.append(True, in_order[1:] != in_order[:-1])
         number = np.arange(len(order))
-        copy = number - np.maximum.accumulate(np.where(is_first, number, 0))
-        drawn[order] = mix(in_order + copy.astype(np.uint64) * GOLDEN)
-    rows = np.arange(len(drawn))
-    if size < len(drawn):  # the keys fall as the numbers drawn rise
-        rows = np.sort(np.argpartition(drawn, len(drawn) - size)[len(drawn) - size :])
-    return rows, _log_exponential(drawn[rows])
+        copy = number - np.maximum.accumulate(np.where(is_copy, 0, number))
+        drawn[order[is_copy]] = mix(in_order + copy.astype(np.uint64) * GOLDEN)[is_copy]
+    return drawn
+
+
+def largest(numbers: NDArray[np.uint64], size: int) -> Ints:
+    """Where the largest of some numbers stand, `size` of them at most."""
+    if size >= len(numbers):
+        return np.arange(len(numbers))
+    return np.sort(np.argpartition(numbers, len(numbers) - size)[len(numbers) - size :])
 
 
 def visits(X: Floats, weights: Floats, seed: int, n_jobs: int | None = None) -> "Visits":
@@ -136,7 +150,7 @@ def merge_copies(X: Matrix, weights: Floats, seed: int) -> tuple[Matrix, Floats]
     return X[first], np.asarray(np.bincount(which, weights), dtype=np.float64)
 
 
-def _log_exponential(random: NDArray[np.uint64]) -> Floats:
-    """Logarithms of exponential variables from random bits."""
+def keys_of(random: NDArray[np.uint64]) -> Floats:
+    """Logarithms of exponential variables from random bits; they fall as the numbers rise."""
     uniform = ((random >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
     return np.log(-np.log(uniform))

@@ -59,7 +59,8 @@ def test_stream_finds_the_blobs(model, kind, blobs):
 
 
 def test_fit_does_not_depend_on_the_order_of_the_rows_nor_on_copies_being_together(rng):
-    X = np.concatenate([make_blobs(700, centers=4, random_state=0)[0]] * 2)
+    centers = [[0, 0], [9, 0], [0, 9], [9, 9]]
+    X = np.concatenate([make_blobs(700, centers=centers, random_state=0)[0]] * 2)
     model = IncrementalMDH(sample_size=500)
     labels = clone(model).fit(X).labels_
     order = rng.permutation(len(X))

@@ -15,7 +15,7 @@ from tests.strategies import seeds
 from ravine import MDH, PDDP, NCutH, SpectralPursuit, persist
 from ravine.cuts import mdh, ncut, parted, pursuit
 from ravine.datasets import make_blobs
-from ravine.parts import PartedNode, parted_root
+from ravine.parts import PartedNode, in_parts
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -431,9 +431,8 @@ def test_coarser_models_have_lazy_labels(blobs):
 
 
 def test_rows_in_memory_are_no_parts(blobs):
-    assert parted_root(blobs[0]) is None
-    assert parted_root(pd.DataFrame(blobs[0])) is None
-    assert parted_root(blobs[0].tolist()) is None
+    for rows in (blobs[0], pd.DataFrame(blobs[0]), blobs[0].tolist()):
+        assert not in_parts(rows)
 
 
 def test_fits_take_dask_collections_by_the_same_call():

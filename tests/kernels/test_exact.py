@@ -42,13 +42,13 @@ class Case:
 
 
 def moments(case, rows):
-    bounds = (case.weight, case.weight * case.reach, case.weight * case.diameter**2)
+    bounds = (case.weight, case.weight * case.reach, case.weight * case.reach**2)
     return exact.moments(case.X, rows, case.w, case.centre, case.fine, *(grid_for(bound) for bound in bounds))
 
 
 def terms_of_moments(case):
     apart, w = case.apart(), case.w
-    return w, w[:, np.newaxis] * apart, w * (apart**2).sum(axis=1)
+    return w, w[:, np.newaxis] * apart, w[:, np.newaxis] * apart**2
 
 
 def scatter(case, rows):

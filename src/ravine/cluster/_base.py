@@ -18,11 +18,11 @@ from sklearn.utils.validation import _check_sample_weight, _is_fitted, check_is_
 from threadpoolctl import ThreadpoolController
 
 from ravine.blocks import count_threads, map_blocks
-from ravine.cluster._lazy import by_blocks, is_lazy
+from ravine.cluster._lazy import by_blocks
 from ravine.cluster._saved import saved_fields, saved_ints
 from ravine.cuts import Cut
 from ravine.matrix import LARGEST, SMALLEST, Floats, Ints, Matrix
-from ravine.parts import PartedNode, is_dask
+from ravine.parts import PartedNode, in_parts, is_dask, parted_root
 from ravine.tree import HyperplaneTree
 from ravine.tree.evidence import Direction, cut_with_evidence
 from ravine.tree.grow import FindCut, grow, grow_on
@@ -47,6 +47,16 @@ def _without_duplicates(rows: Matrix) -> Matrix:
         rows = rows.copy()  # the user's own stays as it is
         rows.sum_duplicates()
     return rows
+
+
+def refuse_magnitude(largest: float) -> None:
+    """ValueError where the square of the largest absolute value of the rows is no number that can be worked with."""
+    if largest > LARGEST or 0 < largest < SMALLEST:
+        what = "overflow" if largest > 1 else "vanish"
+        raise ValueError(
+            f"the largest absolute value in X is {largest:.3g}, and its square would {what} in float64: "
+            "change the unit of X, for instance X / abs(X).max(), or use StandardScaler"
+        )
 
 
 class RowEstimator(CallbackSupportMixin, BaseEstimator):
@@ -86,13 +96,7 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
     def _check_magnitude(self, X: Any) -> None:
         stored = X.data[:, np.newaxis] if sparse.issparse(X) else X
         parts = map_blocks(lambda b: (stored[b].max(), -stored[b].min()), stored.shape, self.n_jobs)
-        largest = float(np.max(parts, initial=0.0))
-        if largest > LARGEST or 0 < largest < SMALLEST:
-            what = "overflow" if largest > 1 else "vanish"
-            raise ValueError(
-                f"the largest absolute value in X is {largest:.3g}, and its square would {what} in float64: "
-                "change the unit of X, for instance X / abs(X).max(), or use StandardScaler"
-            )
+        refuse_magnitude(float(np.max(parts, initial=0.0)))
 
     def _check_weights(self, sample_weight: ArrayLike | None, X: Matrix, allow_all_zero: bool = False) -> Floats:
         # float64 also beside float32 rows: counts of many rows need the digits.
@@ -130,7 +134,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
             For the rows of `fit` these are `labels_`.
         """
         check_is_fitted(self)
-        if is_lazy(X):
+        if in_parts(X):
             return by_blocks(self, "predict", X, None, np.int64)
         return self.tree_.predict(self._check_rows(X, reset=False), self.n_jobs)
 
@@ -148,7 +152,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
             are not on the row's path.
         """
         check_is_fitted(self)
-        if is_lazy(X):
+        if in_parts(X):
             return by_blocks(self, "transform", X, self._n_features_out, np.float64)
         return self.tree_.signed_distance(self._check_rows(X, reset=False), self.n_jobs)
 
@@ -209,17 +213,26 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         finish_parted_cut: FinishPartedCut | None = None,
         **options: Any,
     ) -> None:
-        """The growth of `_grow` on rows in parts; labels of a Dask collection are lazy, those of files are not kept."""
-        if self.n_clusters is not None and self.n_clusters > root.n_rows:
-            raise ValueError(f"n_samples={root.n_rows} is fewer than n_clusters={self.n_clusters}")
+        """The growth of `_grow` on rows in parts."""
+        with self._progress_of_cuts(X) as on_split, thread_pools().limit(limits=1, user_api="blas"):
+            rows = PartedRows(root, find_cut, find_parted_cut, finish_parted_cut)
+            self.tree_ = grow_on(rows, n_clusters=self.n_clusters, on_split=on_split, n_jobs=self.n_jobs, **options)
+        self._label_parts(X)
+
+    def _root_of_parts(self, X: Any, sample_weight: Any) -> PartedNode:
+        """All rows of a Dask collection or of files, checked as `_check_rows` does it."""
+        root = parted_root(X, sample_weight, self.n_jobs)
+        self._check_number(root.n_rows)
+        refuse_magnitude(root.whole.extent.largest)
         parts = root.whole.parts
         self.n_features_in_ = parts.n_features
         self.__dict__.pop("feature_names_in_", None)
         if parts.feature_names is not None:
             self.feature_names_in_ = np.array(parts.feature_names, dtype=object)
-        with self._progress_of_cuts(X) as on_split, thread_pools().limit(limits=1, user_api="blas"):
-            rows = PartedRows(root, find_cut, find_parted_cut, finish_parted_cut)
-            self.tree_ = grow_on(rows, n_clusters=self.n_clusters, on_split=on_split, n_jobs=self.n_jobs, **options)
+        return root
+
+    def _label_parts(self, X: Any) -> None:
+        """Labels of a Dask collection are lazy, those of files are not kept."""
         self.__dict__.pop("labels_", None)
         if is_dask(X):
             self.labels_ = self.predict(X)
@@ -279,13 +292,15 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
     def _check_rows(self, X: ArrayLike, reset: bool) -> Matrix:
         rows = self._validate(X, reset, order="C" if reset else None)
         if reset:
-            n_rows = rows.shape[0]
-            if self.n_clusters is not None and self.n_clusters > n_rows:
-                raise ValueError(
-                    f"n_samples={n_rows} is fewer than n_clusters={self.n_clusters}: ask for at most {n_rows} clusters"
-                )
+            self._check_number(rows.shape[0])
             self._check_magnitude(rows)
         return rows
+
+    def _check_number(self, n_rows: int) -> None:
+        if self.n_clusters is not None and self.n_clusters > n_rows:
+            raise ValueError(
+                f"n_samples={n_rows} is fewer than n_clusters={self.n_clusters}: ask for at most {n_rows} clusters"
+            )
 
     def _html_repr(self) -> str:
         """The diagram of scikit-learn for a notebook; below it, once there is one, the tree."""

@@ -28,7 +28,8 @@ from ravine.cuts.mdh import minimum_density_cut
 from ravine.cuts.principal import flattest_direction, principal_directions
 from ravine.cuts.pursuit import Starts, make_starts
 from ravine.matrix import LARGEST, SMALLEST, Floats, Ints, Matrix, Moments, column_moments, moments
-from ravine.reservoir import Reservoir, arrival_keys, content_sample, merge_copies
+from ravine.parts import PartedNode, in_order, in_parts
+from ravine.reservoir import Reservoir, arrival_keys, content_sample, keys_of, merge_copies
 from ravine.tree import HyperplaneTree
 from ravine.tree.evidence import VALLEY_BANDWIDTH, ValleyTest, confirmed_cut, direction_of, lattice_steps
 from ravine.tree.online import OnlineTree, Settings, saved_array
@@ -205,28 +206,61 @@ class IncrementalMDH(TreeClusterer):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
-            A CSR matrix is not made dense.
+        X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_rows, n_features)
+            A CSR matrix is not made dense. Of a Dask collection or of files the sample is gathered, in four passes, see
+            docs/decisions/parts.md; `labels_` are then lazy, or not kept.
         y : Ignored
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
         """
-        rows = self._check_rows(X, reset=True)
-        weights = self._check_weights(sample_weight, rows)
-        self._stream = self._new_stream(rows)
-        with self._progress_of_cuts(rows) as on_split:
-            if self.algorithm == "paper":
-                passes = 2 if self.n_passes == "auto" else self.n_passes
-                self._stream.read_in_order(rows, weights, passes, self.n_jobs)
-            else:
-                self._stream.read_sample(rows, weights, self.n_passes, self.n_jobs)
-            tree = self._settle(on_split)
-            leaf = tree.apply(rows, self.n_jobs)
-            self.tree_ = tree.counted(rows, weights, leaf, self.n_jobs)
-            left_out = self.tree_.n_clusters < tree.n_clusters
-            self.labels_ = self.tree_.predict(rows, self.n_jobs) if left_out else tree.label[leaf]
+        if in_parts(X):
+            read, count = self._in_parts(X, sample_weight)
+        else:
+            X = self._check_rows(X, reset=True)
+            read, count = self._in_memory(X, self._check_weights(sample_weight, X))
+        with self._progress_of_cuts(X) as on_split:
+            read()
+            count(self._settle(on_split))
         self._warn_if_short("rows that are equal cannot be told apart")
         return self
+
+    def _in_memory(self, X: Matrix, weights: Floats) -> tuple[Callable[[], None], Callable[[HyperplaneTree], None]]:
+        """What reads rows into a new stream, and what counts them in the tree that it leaves."""
+        self._stream = self._new_stream(X.shape[1], sparse.issparse(X))
+        read = partial(self._stream.read_sample, X, weights, self.n_passes, self.n_jobs)
+        if self.algorithm == "paper":
+            passes = 2 if self.n_passes == "auto" else self.n_passes
+            read = partial(self._stream.read_in_order, X, weights, passes, self.n_jobs)
+
+        def count(tree: HyperplaneTree) -> None:
+            leaf = tree.apply(X, self.n_jobs)
+            self.tree_ = tree.counted(X, weights, leaf, self.n_jobs)
+            left_out = self.tree_.n_clusters < tree.n_clusters
+            self.labels_ = self.tree_.predict(X, self.n_jobs) if left_out else tree.label[leaf]
+
+        return read, count
+
+    def _in_parts(self, X: Any, sample_weight: Any) -> tuple[Callable[[], None], Callable[[HyperplaneTree], None]]:
+        """The same for rows in parts, which are fetched where the sample can hold all of them."""
+        if self.algorithm == "paper":
+            raise ValueError("algorithm='paper' reads the rows in their order: use partial_fit for rows in parts")
+        root = self._root_of_parts(X, sample_weight)
+        if root.n_rows <= self.sample_size:
+            few = root.fetch()
+            read, count_rows = self._in_memory(few.X, few.weights)
+        else:
+            self._stream = self._new_stream(self.n_features_in_, is_sparse=False)
+            read = partial(self._stream.read_sample_of_parts, root, self.n_passes, self.n_jobs)
+
+            def count_rows(tree: HyperplaneTree) -> None:
+                cuts = tree.normal, tree.offset, tree.left, tree.right
+                self.tree_ = tree.with_leaves(*root.leaf_moments(cuts, tree.leaves, tree.mean[tree.leaves]))
+
+        def count(tree: HyperplaneTree) -> None:
+            count_rows(tree)
+            self._label_parts(X)
+
+        return read, count
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -234,10 +268,18 @@ class IncrementalMDH(TreeClusterer):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_rows, n_features)
+            The parts of a Dask collection or of files are read one after the other.
         y : Ignored
         sample_weight : array-like of shape (n_rows,), optional
         """
+        if in_parts(X):
+            for number, rows, weights in in_order(X, sample_weight):
+                try:
+                    self.partial_fit(rows, sample_weight=weights)
+                except ValueError as error:
+                    raise ValueError(f"part {number}: {error}") from error
+            return self
         first = not hasattr(self, "_stream")
         if first and self.__sklearn_is_fitted__():
             raise ValueError(
@@ -247,7 +289,7 @@ class IncrementalMDH(TreeClusterer):
         rows = self._check_batch(X, first)
         weights = self._check_weights(sample_weight, rows, allow_all_zero=not first)
         if first:
-            self._stream = self._new_stream(rows)
+            self._stream = self._new_stream(rows.shape[1], sparse.issparse(rows))
         elif self._stream.is_sparse != sparse.issparse(rows):
             raise ValueError("the stream began with dense rows and goes on with sparse ones, or the other way round")
         self._stream.learn(rows, weights, self.n_jobs)
@@ -395,14 +437,14 @@ class IncrementalMDH(TreeClusterer):
                 raise ValueError("field 'rows' has an entry that is not finite, or far too large")
         return Reservoir.from_state(size, keys, rows, weights)
 
-    def _new_stream(self, X: Matrix) -> "_Stream":
+    def _new_stream(self, n_features: int, is_sparse: bool) -> "_Stream":
         if self.algorithm == "paper" and self.selection == "evidence":
             raise ValueError("selection='evidence' needs rows to test with, and algorithm='paper' keeps none")
         self._tree = None
         settings, size = self._stream_options()
-        online = OnlineTree(self.max_depth, X.shape[1], settings, sparse.issparse(X))
+        online = OnlineTree(self.max_depth, n_features, settings, is_sparse)
         reservoir = Reservoir(size) if size is not None else None
-        return _Stream(online, reservoir, self.standardize, self.forget, self._draw_seed(), sparse.issparse(X))
+        return _Stream(online, reservoir, self.standardize, self.forget, self._draw_seed(), is_sparse)
 
     def _stream_options(self) -> tuple[Settings, int | None]:
         """How the cuts of a stream are learned, and how many rows it keeps; None for no rows."""
@@ -623,6 +665,19 @@ class _Stream:
         # Where the sample is all there is, a row of weight 2 gives the same numbers, to the last bit, as two rows.
         self._measure(*((X, weights) if len(chosen) < X.shape[0] else (distinct, total)), n_jobs)
         self.n_rows = X.shape[0]
+        self._learn_sample(distinct, total, n_passes, n_jobs)
+
+    def read_sample_of_parts(self, root: PartedNode, n_passes: int | str, n_jobs: int | None) -> None:
+        """Rows in parts, more than the sample: a sample of them."""
+        assert self.reservoir is not None
+        drawn = root.draw(self.reservoir.size, self.seed)
+        self.reservoir.add(keys_of(drawn.number), drawn.X, drawn.weights)
+        self.n_rows, self.count = root.n_rows, root.about.count
+        self.mean, self.square = root.about.mean, root.squares
+        self._learn_sample(*merge_copies(*self.sample(), self.seed), n_passes, n_jobs)
+
+    def _learn_sample(self, distinct: Matrix, total: Floats, n_passes: int | str, n_jobs: int | None) -> None:
+        """Pass the distinct rows of the sample through the tree of the stream, more than once if they are few."""
         scaled = _scaled(distinct, *self.centre_and_scale())
         if n_passes == "auto":
             n_passes = min(max(FEW_UPDATES // len(total), 1), MAX_PASSES)

@@ -5,12 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ravine.parts import batches, is_arrow_dataset, is_dask
-
-
-def is_lazy(X: Any) -> bool:
-    """Whether rows are a Dask collection or a dataset of files."""
-    return is_dask(X) or is_arrow_dataset(X)
+from ravine.parts import arrays_of, frames_of, is_arrow_dataset, is_dask
 
 
 def by_blocks(model: Any, method: str, X: Any, n_columns: int | None, dtype: Any) -> Any:
@@ -22,8 +17,9 @@ def by_blocks(model: Any, method: str, X: Any, n_columns: int | None, dtype: Any
     method : str
         Takes rows and gives a number for each, or `n_columns` of them.
     """
-    if is_arrow_dataset(X):
-        parts = [getattr(model, method)(rows) for rows in _named(model, X)]
+    if not is_dask(X):
+        has_names = is_arrow_dataset(X) and hasattr(model, "feature_names_in_")
+        parts = [getattr(model, method)(rows) for rows in (frames_of(X) if has_names else arrays_of(X)) if len(rows)]
         shape = (0,) if n_columns is None else (0, n_columns)
         return np.concatenate(parts) if parts else np.empty(shape, dtype)
     light = copy(model)
@@ -63,14 +59,3 @@ def _of_partition(frame: Any, model: Any, method: str, meta: Any) -> Any:
     if meta.ndim == 1:
         return pd.Series(found, index=frame.index, name=meta.name)
     return pd.DataFrame(np.asarray(found), index=frame.index, columns=meta.columns)
-
-
-def _named(model: Any, X: Any) -> Any:
-    """Batches of a dataset, with the names of its columns where the model has seen names."""
-    if not hasattr(model, "feature_names_in_"):
-        yield from batches(X)
-        return
-    import pandas as pd
-
-    for rows in batches(X):
-        yield pd.DataFrame(rows, columns=X.schema.names)

@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ravine.cluster._base import TreeClusterer
 from ravine.cuts.parted import cut_with_sampled_evidence, parted_antimode_cut, parted_mean_cut
 from ravine.cuts.principal import antimode_cut, mean_cut, principal_direction
-from ravine.parts import parted_root
+from ravine.parts import in_parts
 from ravine.tree.grow import ORDERS, FindCut, Order
 from ravine.tree.parted import FindPartedCut
 
@@ -145,15 +145,15 @@ class PDDP(TreeClusterer):
         if self.split == "mean" and self.n_clusters is None:
             raise ValueError("split='mean' never stops by itself: set n_clusters, or use split='density'")
         tested = self.split == "density" and self.n_clusters is None and self.selection == "evidence"
-        root = parted_root(X, sample_weight, self.n_jobs)
-        if root is None:
+        if in_parts(X):
+            root = self._root_of_parts(X, sample_weight)
+            options = self._options(root.about.count, tested)
+            self._grow_on_parts(X, root, find_parted_cut=self._find_parted_cut(options, tested), **options)
+        else:
             rows = self._check_rows(X, reset=True)
             weights = self._check_weights(sample_weight, rows)
             options = self._options(float(weights.sum()), tested)
             self._grow(rows, sample_weight=weights, **options)
-        else:
-            options = self._options(root.about.count, tested)
-            self._grow_on_parts(X, root, find_parted_cut=self._find_parted_cut(options, tested), **options)
         if not tested:
             self._warn_if_short("a smaller bandwidth finds more valleys, split='mean' needs none")
         return self

@@ -20,7 +20,7 @@ from ravine.cuts.parted import cut_with_sampled_evidence
 from ravine.cuts.parted import make_starts as make_parted_starts
 from ravine.cuts.pursuit import make_starts
 from ravine.matrix import Floats, Matrix, Moments, moments
-from ravine.parts import PartedNode, parted_root
+from ravine.parts import in_parts
 from ravine.tree.evidence import VALLEY_BANDWIDTH, direction_of
 from ravine.tree.grow import ORDERS, PAIR_CELLS, FindCut, FinishCut, Order
 from ravine.tree.parted import FinishPartedCut
@@ -60,9 +60,15 @@ class PursuitClusterer(TreeClusterer, ABC):
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
         """
-        root = parted_root(X, sample_weight, self.n_jobs)
-        if root is not None:
-            return self._fit_parts(X, root)
+        if in_parts(X):
+            self._fit_parts(X, sample_weight)
+        else:
+            self._fit_rows(X, sample_weight)
+        if self.n_clusters is not None:
+            self._warn_if_short("rows that are equal cannot be told apart; a smaller min_cluster_size may help")
+        return self
+
+    def _fit_rows(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         rows = self._check_rows(X, reset=True)
         weights = self._check_weights(sample_weight, rows)
         tested = self.n_clusters is None
@@ -77,15 +83,15 @@ class PursuitClusterer(TreeClusterer, ABC):
             options |= {"find_cut": partial(rough, rough=True), "finish_cut": finishers[0]}
         options |= {"max_depth": self.max_depth, "order": self._order(), "pair_cells": self._pair_cells}
         self._grow(rows, sample_weight=weights, **options)
-        if not tested:
-            self._warn_if_short("rows that are equal cannot be told apart; a smaller min_cluster_size may help")
-        return self
 
-    def _fit_parts(self, X: Any, root: PartedNode) -> Self:
+    def _fit_parts(self, X: Any, sample_weight: Any) -> None:
+        starts = make_parted_starts(self._init())
+        self._parted_cut_finder(1.0)  # refuses what needs rows in memory before any are read
+        root = self._root_of_parts(X, sample_weight)
         tested, total = self.n_clusters is None, root.about.count
         size = self._least_size(total, tested)
         find_cut = self._find_cut(size, total)
-        find_parted_cut = partial(self._parted_cut_finder(size), starts=make_parted_starts(self._init()))
+        find_parted_cut = partial(self._parted_cut_finder(size), starts=starts)
         options: dict[str, Any] = {"find_cut": find_cut, "min_cluster_size": size}
         if tested:
             direction = direction_of(_without_held_out(find_cut, self.n_jobs))
@@ -99,9 +105,6 @@ class PursuitClusterer(TreeClusterer, ABC):
         options |= {"max_depth": self.max_depth, "order": self._order(), "find_parted_cut": find_parted_cut}
         finishers = self._finishers()
         self._grow_on_parts(X, root, finish_parted_cut=None if finishers is None else finishers[1], **options)
-        if not tested:
-            self._warn_if_short("rows that are equal cannot be told apart; a smaller min_cluster_size may help")
-        return self
 
     def split(self, node: int, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """This model with the cluster `node` cut in two by its method, fitted; itself it stays as it is.

@@ -23,22 +23,20 @@ def _halves(term, grid, fine):
 
 @kernel
 def moments(X, rows, w, centre, fine, count_grid, grid, square_grid):
-    """Weight of the rows, Σ w (x - centre), and Σ w |x - centre|²."""
-    count, total, square = np.zeros(2), np.zeros((2, X.shape[1])), np.zeros(2)
+    """Weight of the rows, Σ w (x - centre), and Σ w (x - centre)² in each column."""
+    count, total, square = np.zeros(2), np.zeros((2, X.shape[1])), np.zeros((2, X.shape[1]))
     for i in rows:
         a, b = _halves(w[i], count_grid, fine)
         count[0] += a
         count[1] += b
-        s = 0.0
         for j in range(X.shape[1]):
             apart = X[i, j] - centre[j]
             a, b = _halves(w[i] * apart, grid[j], fine)
             total[0, j] += a
             total[1, j] += b
-            s += apart * apart
-        a, b = _halves(w[i] * s, square_grid, fine)
-        square[0] += a
-        square[1] += b
+            a, b = _halves(w[i] * apart * apart, square_grid[j], fine)
+            square[0, j] += a
+            square[1, j] += b
     return count, total, square
 
 

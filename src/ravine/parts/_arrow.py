@@ -40,6 +40,14 @@ def batches(X: Any) -> Iterator[Matrix]:
         yield out
 
 
+def frames_of(X: Any) -> Iterator[Any]:
+    """The same batches, with the names of their columns."""
+    import pandas as pd
+
+    for rows in batches(X):
+        yield pd.DataFrame(rows, columns=X.schema.names)
+
+
 def _numbers(column: Any) -> Floats:
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 

@@ -36,20 +36,23 @@ def dask_parts(X: Any, sample_weight: Any, n_jobs: int | None) -> Parts:
     """The partitions of a Dask array or frame: with the workers of the current client, or read anew in every pass."""
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimension{'s' if X.ndim != 1 else ''}: rows and columns are needed")
-    blocks = _blocks(X)
-    weights = [None] * len(blocks) if sample_weight is None else _blocks(sample_weight)
-    if len(weights) != len(blocks):
-        raise ValueError(f"sample_weight has {len(weights)} partitions and X {len(blocks)}: they must be the same")
+    blocks, weights = _blocks_of(X, sample_weight)
     client = _client()
     if client is not None:
         return DaskParts(client, blocks, weights, X.shape[1], names_of(X))
 
     def read() -> Iterator[tuple[Matrix, Floats | None]]:
-        compute = import_module("dask").compute
-        for block, weight in zip(blocks, weights, strict=True):
-            yield _prepared(*compute(block, weight))
+        for rows, its_weights in dask_in_order(X, sample_weight):
+            yield _prepared(rows, its_weights)
 
     return HeldParts(read, X.shape[1], names_of(X), n_jobs)
+
+
+def dask_in_order(X: Any, sample_weight: Any) -> Iterator[tuple[Any, Any]]:
+    """Rows and weights of one partition after the other, computed when their turn has come."""
+    compute = import_module("dask").compute
+    for pair in zip(*_blocks_of(X, sample_weight), strict=True):
+        yield compute(*pair)
 
 
 class DaskParts(Parts):
@@ -113,6 +116,15 @@ def _client() -> Any:
         return import_module("distributed").default_client()
     except (ImportError, ValueError):
         return None
+
+
+def _blocks_of(X: Any, sample_weight: Any) -> tuple[list[Any], list[Any]]:
+    """The partitions of rows, and those of their weights or a None for each."""
+    blocks = _blocks(X)
+    weights = [None] * len(blocks) if sample_weight is None else _blocks(sample_weight)
+    if len(weights) != len(blocks):
+        raise ValueError(f"sample_weight has {len(weights)} partitions and X {len(blocks)}: they must be the same")
+    return blocks, weights
 
 
 def _blocks(X: Any) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ravine.matrix import Floats, Matrix, Moments
+from ravine.matrix import Floats, Ints, Matrix, Moments
 from ravine.parts import _steps
 from ravine.parts._parts import Handles, Parts
 from ravine.parts._steps import Lattice, fine_for, grid_for
@@ -28,7 +28,7 @@ class Whole:
     @property
     def moment_grids(self) -> tuple[Any, ...]:
         """Of `_steps.moments`."""
-        bounds = (self.weight, self.weight * self.reach, self.weight * self.diameter**2)
+        bounds = (self.weight, self.weight * self.reach, self.weight * self.reach**2)
         return self.fine, *(grid_for(bound) for bound in bounds)
 
     @cached_property
@@ -49,12 +49,13 @@ class Whole:
 
 @dataclass(frozen=True)
 class PartedNode:
-    """Rows of a node in parts, their number and moments."""
+    """Rows of a node in parts, their number, their moments, and the sum of the squares in each column."""
 
     whole: Whole
     handles: Handles
     n_rows: int
     about: Moments
+    squares: Floats
 
     @classmethod
     def root(cls, parts: Parts) -> "PartedNode":
@@ -69,10 +70,8 @@ class PartedNode:
     def of(cls, whole: Whole, handles: Handles, centre: Floats, found: _steps.Sums) -> "PartedNode":
         """The node of some rows, given their sums about a point between all rows."""
         n_rows, *pairs = found.sums
-        count, total, square = (pair.sum(axis=0) for pair in pairs)
-        shift = total / count
-        about = Moments(float(count), centre + shift, max(float(square - count * (shift @ shift)), 0.0))
-        return cls(whole, handles, int(n_rows), about)
+        count, mean, squares = _about_mean(centre, *(pair.sum(axis=0) for pair in pairs))
+        return cls(whole, handles, int(n_rows), Moments(float(count), mean, float(squares.sum())), squares)
 
     def children(self, normal: Floats, offset: float) -> "tuple[PartedNode, PartedNode] | None":
         """The nodes on both sides of a cut, in one pass; None where all rows lie on one side."""
@@ -128,6 +127,22 @@ class PartedNode:
         found: _steps.Nearest = self._reduce(_steps.nearest, v, float(self.about.mean @ v), places)
         return found.rows
 
+    def draw(self, size: int, seed: int) -> _steps.Drawn:
+        """A random sample, see `ravine.reservoir.content_sample`.
+
+        Copies of a row that lie in different parts draw the same numbers: how often such a row is drawn depends on how
+        its copies are spread, on the average as often as it is there.
+        """
+        by_weight = self.whole.extent.lightest < self.whole.extent.heaviest
+        drawn: _steps.Drawn = self._reduce(_steps.draw, size, seed, by_weight)
+        return drawn
+
+    def leaf_moments(self, cuts: tuple[Any, ...], leaves: Ints, centres: Floats) -> tuple[Floats, Floats, Floats]:
+        """Weight, mean and sum of squares in each leaf of a tree, given a point near the mean of each."""
+        found = self._reduce(_steps.leaf_moments, cuts, leaves, centres, *self.whole.moment_grids)
+        count, mean, squares = _about_mean(centres, *(pairs.sum(axis=1) for pairs in found.sums[1:]))
+        return count, mean, squares.sum(axis=1)
+
     def fetch(self) -> _steps.Taken:
         """All rows, in an order that does not depend on the parts."""
         taken: _steps.Taken = self._reduce(_steps.take)
@@ -135,3 +150,10 @@ class PartedNode:
 
     def _reduce(self, step: Any, *arguments: Any) -> Any:
         return self.whole.parts.reduce(step, self.handles, *arguments)
+
+
+def _about_mean(centre: Floats, count: Floats, total: Floats, squares: Floats) -> tuple[Floats, Floats, Floats]:
+    """Weight, mean and squares about it in each column, from sums about a centre; the mean of no rows is the centre."""
+    weight = np.where(count > 0, count, 1.0)[..., np.newaxis]
+    shift = total / weight
+    return count, centre + shift, np.maximum(squares - weight * shift**2, 0.0)

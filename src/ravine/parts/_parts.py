@@ -70,7 +70,7 @@ class HeldParts(Parts):
         feature_names: Sequence[str] | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self._read, self._n_jobs = read, n_jobs
+        self.read, self._n_jobs = read, n_jobs
         self.n_features = n_features
         self.feature_names = None if feature_names is None else list(feature_names)
         self.n_passes = 0
@@ -79,7 +79,7 @@ class HeldParts(Parts):
         """One pass."""
         self.n_passes += 1
         handles, merged = [], None
-        for number, (X, weights) in enumerate(self._read()):
+        for number, (X, weights) in enumerate(self.read()):
             rows = checked_rows(X, weights, self.n_features, number)
             handles.append(rows)
             if len(rows):
@@ -120,7 +120,7 @@ class HeldParts(Parts):
             yield batch
 
     def _with_rows(self, handles: Handles) -> Iterator[tuple[int, tuple[Matrix, Floats, Any]]]:
-        for number, (X, weights) in enumerate(self._read()):
+        for number, (X, weights) in enumerate(self.read()):
             if number >= len(handles) or X.shape[0] < len(handles[number]):
                 raise RuntimeError("the rows have changed between two passes over them")
             if len(handles[number]):

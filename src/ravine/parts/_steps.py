@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ravine import kernels
 from ravine.matrix import Floats, Matrix, fingerprint, walk
+from ravine.reservoir import content_numbers, largest
 
 Rows = NDArray[np.int32]
 """Which rows of a part belong to a node."""
@@ -24,22 +25,31 @@ DENSE_POINTS = 1 << 16
 
 @dataclass(frozen=True)
 class Extent:
-    """Least and largest entry of each column, number of rows, and largest weight."""
+    """Least and largest entry of each column, number of rows, and least and largest weight."""
 
     low: Floats
     high: Floats
     n_rows: int
+    lightest: float
     heaviest: float
+
+    @property
+    def largest(self) -> float:
+        """Largest absolute entry."""
+        return max(float(np.abs(self.low).max()), float(np.abs(self.high).max()))
 
     def merge(self, other: "Extent") -> "Extent":
         """Of both parts."""
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        return Extent(low, high, self.n_rows + other.n_rows, max(self.heaviest, other.heaviest))
+        lightest, heaviest = min(self.lightest, other.lightest), max(self.heaviest, other.heaviest)
+        return Extent(low, high, self.n_rows + other.n_rows, lightest, heaviest)
 
 
 def extent(X: Matrix, weights: Floats, rows: Rows) -> Extent:
     """See `Extent`."""
-    return Extent(X.min(axis=0).astype(float), X.max(axis=0).astype(float), len(rows), float(weights.max()))
+    weights = weights[rows]
+    lightest, heaviest = float(weights.min()), float(weights.max())
+    return Extent(X.min(axis=0).astype(float), X.max(axis=0).astype(float), len(rows), lightest, heaviest)
 
 
 @dataclass(frozen=True)
@@ -54,8 +64,19 @@ class Sums:
 
 
 def moments(X: Matrix, weights: Floats, rows: Rows, centre: Floats, *grids: Any) -> Sums:
-    """Number of rows, their weight, and the sums of their distances to the centre and of the squares of these."""
+    """Number of rows, their weight, and in each column the sums of their distances to the centre and their squares."""
     return Sums((len(rows), *kernels.exact.moments(X, rows, weights, centre, *grids)))
+
+
+def leaf_moments(
+    X: Matrix, weights: Floats, rows: Rows, cuts: tuple[Any, ...], leaves: NDArray[Any], centres: Floats, *grids: Any
+) -> Sums:
+    """For each leaf of a tree, given what `ravine.matrix.walk` takes of it, the `moments` about a centre of its own."""
+    leaf = walk(X[rows], *cuts)
+    order = np.argsort(leaf, kind="stable")
+    bounds = np.searchsorted(leaf[order], leaves), np.searchsorted(leaf[order], leaves, "right")
+    found = [moments(X, weights, rows[order[a:b]], c, *grids).sums for a, b, c in zip(*bounds, centres, strict=True)]
+    return Sums(tuple(np.array(sums) for sums in zip(*found, strict=True)))
 
 
 def scatter(X: Matrix, weights: Floats, rows: Rows, centre: Floats, *grids: Any) -> Sums:
@@ -241,6 +262,35 @@ class Taken:
 def take(X: Matrix, weights: Floats, rows: Rows) -> Taken:
     """See `Taken`."""
     return Taken(X[rows], weights[rows])
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A random sample: the rows that have drawn the largest numbers."""
+
+    size: int
+    number: NDArray[np.uint64]
+    X: Matrix
+    weights: Floats
+
+    def merge(self, other: "Drawn") -> "Drawn":
+        """Of both parts."""
+        columns = [np.concatenate(pair) for pair in zip(self._columns, other._columns, strict=True)]
+        kept = largest(columns[0], self.size)
+        return Drawn(self.size, *(column[kept] for column in columns))
+
+    @property
+    def _columns(self) -> tuple[Any, ...]:
+        return self.number, self.X, self.weights
+
+
+def draw(X: Matrix, weights: Floats, rows: Rows, size: int, seed: int, by_weight: bool) -> Drawn:
+    """See `Drawn`; rows that are equal but for their place in a part draw different numbers."""
+    whole = len(rows) == X.shape[0]
+    mine, its_weights = (X, weights) if whole else (X[rows], weights[rows])
+    number = content_numbers(mine, its_weights, seed, by_weight)
+    kept = largest(number, size)
+    return Drawn(size, number[kept], mine[kept], its_weights[kept])
 
 
 def divide(

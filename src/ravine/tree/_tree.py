@@ -353,10 +353,14 @@ class HyperplaneTree:
         """
         X = self._rows(X)
         leaf = self.apply(X, n_jobs) if leaf is None else leaf
-        count, mean, sum_sq = np.zeros(self.n_nodes), self.mean.copy(), np.zeros(self.n_nodes)
-        leaves = self.leaves
-        count[leaves], mean[leaves], sum_sq[leaves] = group_moments(X, weights, self.label[leaf], mean[leaves], n_jobs)
-        columns = {**asdict_shallow(self), "count": count, "mean": mean, "sum_sq": sum_sq}
+        return self.with_leaves(*group_moments(X, weights, self.label[leaf], self.mean[self.leaves], n_jobs))
+
+    def with_leaves(self, count: Floats, mean: Floats, sum_sq: Floats) -> "HyperplaneTree":
+        """The same cuts with these counts, means and sums of squares of the leaves, without empty ones."""
+        columns = {**asdict_shallow(self), "count": np.zeros(self.n_nodes), "mean": self.mean.copy()}
+        columns["sum_sq"] = np.zeros(self.n_nodes)
+        for name, values in (("count", count), ("mean", mean), ("sum_sq", sum_sq)):
+            columns[name][self.leaves] = values
         return HyperplaneTree(**columns).summed().without_empty_leaves()
 
     def summed(self) -> "HyperplaneTree":
