@@ -55,8 +55,12 @@ def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike]) -> Parte
 
 def along(node: PartedNode, direction: Floats) -> Lattice:
     """Rows along a direction, from their mean, so finely that it stands for them."""
+    return node.lattice(direction, _fine_step(node, direction))
+
+
+def _fine_step(node: PartedNode, direction: Floats) -> float:
     deviation = node.deviation(direction)
-    return node.lattice(direction, deviation / POINTS_PER_DEVIATION if deviation > 0 else 1.0)
+    return deviation / POINTS_PER_DEVIATION if deviation > 0 else 1.0
 
 
 def parted_search(node: PartedNode, objective: LineObjective, start: Floats) -> Found:
@@ -65,10 +69,11 @@ def parted_search(node: PartedNode, objective: LineObjective, start: Floats) -> 
     def evaluate(v: Floats) -> tuple[float, float, Callable[[], Floats]]:
         length = np.linalg.norm(v)
         unit = v / length
-        on, found = _on_line(node, objective, unit)
+        looked = node.look(unit, objective.step, MAX_BINS)
+        found = _on_line(node, objective, looked.lattices[0])
 
         def gradient() -> Floats:
-            by_direction = node.pull(unit, on, found.slopes, found.tilt)
+            by_direction = node.pull(unit, looked, found.slopes, found.tilt)
             return np.asarray((by_direction - (by_direction @ unit) * unit) / length)
 
         return found.value, found.place, gradient
@@ -77,16 +82,16 @@ def parted_search(node: PartedNode, objective: LineObjective, start: Floats) -> 
     return Found(v / np.linalg.norm(v), value, place)
 
 
-def _look(node: PartedNode, objective: LineObjective, direction: Floats) -> Found:
-    """The end of a search that does not move."""
-    found = _on_line(node, objective, direction)[1]
-    return Found(direction, found.value, found.place)
+def _look(node: PartedNode, objective: LineObjective, direction: Floats) -> tuple[Found, Lattice]:
+    """The end of a search that does not move, and the rows along the direction, in one pass."""
+    looked = node.look(direction, objective.step, MAX_BINS, _fine_step(node, direction))
+    found = _on_line(node, objective, looked.lattices[0])
+    return Found(direction, found.value, found.place), looked.lattices[1]
 
 
-def _on_line(node: PartedNode, objective: LineObjective, direction: Floats) -> tuple[Lattice, OnLine]:
-    on = node.lattice(direction, objective.step, MAX_BINS)
+def _on_line(node: PartedNode, objective: LineObjective, on: Lattice) -> OnLine:
     line = Line(on.step * on.first, on.step, on.n_points)
-    return on, objective.on_line(line, on.dense(), math.sqrt(on.square / node.about.count))
+    return objective.on_line(line, on.dense(), math.sqrt(on.square / node.about.count))
 
 
 def _sample(node: PartedNode, direction: Floats) -> tuple[Matrix, Floats]:
@@ -103,26 +108,25 @@ def parted_ncut_cut(
     min_cluster_size: float = 1,
 ) -> Cut | None:
     """`ravine.cuts.ncut.ncut_cut` for rows in parts, rough."""
-    best: Found | None = None
-    objective: NormalisedCut | None = None
-    rough = node.n_rows > COARSE_ABOVE
-    for start in starts(node):
-        if objective is None:
-            count, deviation = node.about.count, node.deviation(start)
-            if not deviation > 0:
-                return None
-            sigma = scale(deviation, count) if callable(scale) else scale * deviation * count**-0.2
-            objective = NormalisedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
-        if rough:
-            direction = search(*_sample(node, start), node.about.mean, objective, start).direction
-            found = _look(node, objective, direction)
-        else:
-            found = parted_search(node, objective, start)
-        if best is None or found.value < best.value:
-            best = found
-    if best is None or not np.isfinite(best.value):
+    directions = starts(node)
+    deviation = node.deviation(directions[0]) if len(directions) else 0.0
+    if not deviation > 0:
         return None
-    cut = _cut_at(node, best)
+    count = node.about.count
+    sigma = scale(deviation, count) if callable(scale) else scale * deviation * count**-0.2
+    objective = NormalisedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
+    rough = node.n_rows > COARSE_ABOVE
+
+    def find(start: Floats) -> tuple[Found, Lattice | None]:
+        if not rough:
+            return parted_search(node, objective, start), None
+        direction = search(*_sample(node, start), node.about.mean, objective, start).direction
+        return _look(node, objective, direction)
+
+    found, on = min(node.whole.parts.at_once(find, list(directions)), key=lambda found: found[0].value)
+    if not np.isfinite(found.value):
+        return None
+    cut = _cut_at(node, found, on)
     return replace(cut, rough=objective) if rough else cut
 
 
@@ -131,8 +135,8 @@ def finished_parted_ncut(node: PartedNode, cut: Cut) -> Cut:
     return _cut_at(node, parted_search(node, cut.rough, cut.normal))
 
 
-def _cut_at(node: PartedNode, found: Found) -> Cut:
-    on = along(node, found.direction)
+def _cut_at(node: PartedNode, found: Found, on: Lattice | None = None) -> Cut:
+    on = along(node, found.direction) if on is None else on
     offset = float(found.place + node.about.mean @ found.direction)
     return Cut(found.direction, offset, found.value, depth_at(found.place, on.places, on.mass))
 
@@ -146,21 +150,23 @@ def parted_density_cut(
     tolerance: float = TOLERANCE,
 ) -> Cut | None:
     """`ravine.cuts.mdh.minimum_density_cut` for rows in parts, rough."""
-    best: Cut | None = None
-    path: DensityPath | None = None
+    directions = starts(node)
+    deviation = node.deviation(directions[0]) if len(directions) else 0.0
+    path = DensityPath.of(deviation, node.about, bandwidth, alphas, tolerance)
+    if path is None:
+        return None
     rough = node.n_rows > COARSE_ABOVE
-    for start in starts(node):
-        if path is None:
-            path = DensityPath.of(node.deviation(start), node.about, bandwidth, alphas, tolerance)
-            if path is None:
-                return None
-        cut = path.follow(*_sample(node, start), node.about, start, None) if rough else _follow(node, path, start)
-        if best is None or cut.relative_depth > best.relative_depth:
-            best = cut
-    if best is None or path is None or not rough:
+
+    def find(start: Floats) -> Cut:
+        if not rough:
+            return _follow(node, path, start)
+        return path.follow(*_sample(node, start), node.about, start, None)
+
+    best = max(node.whole.parts.at_once(find, list(directions)), key=lambda cut: cut.relative_depth)
+    if not rough:
         return best
     last = replace(path, alphas=path.alphas[-1:])
-    return replace(_follow(node, last, best.normal, _look), rough=last)
+    return replace(_stay(node, last, best.normal), rough=last)
 
 
 def finished_parted_density_cut(node: PartedNode, cut: Cut) -> Cut:
@@ -168,17 +174,28 @@ def finished_parted_density_cut(node: PartedNode, cut: Cut) -> Cut:
     return _follow(node, cut.rough, cut.normal)
 
 
-def _follow(
-    node: PartedNode,
-    path: DensityPath,
-    start: Floats,
-    search_from: Callable[[PartedNode, LineObjective, Floats], Found] = parted_search,
-) -> Cut:
+def _follow(node: PartedNode, path: DensityPath, start: Floats) -> Cut:
     def values_along(direction: Floats) -> tuple[Floats, Floats]:
         on = along(node, direction)
         return on.places, on.mass
 
-    return path.follow_by(partial(search_from, node), values_along, node.about, start)
+    return path.follow_by(partial(parted_search, node), values_along, node.about, start)
+
+
+def _stay(node: PartedNode, path: DensityPath, direction: Floats) -> Cut:
+    """The cut of `_follow`, across the direction itself."""
+    on: Lattice | None = None
+
+    def look(objective: LineObjective, direction: Floats) -> Found:
+        nonlocal on
+        found, on = _look(node, objective, direction)
+        return found
+
+    def values_along(_: Floats) -> tuple[Floats, Floats]:
+        assert on is not None
+        return on.places, on.mass
+
+    return path.follow_by(look, values_along, node.about, direction)
 
 
 def parted_mean_cut(node: PartedNode) -> Cut | None:

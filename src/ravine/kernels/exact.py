@@ -103,6 +103,17 @@ def bins(values, rows, w, step, before, after, fine, grid, square_grid, out):
 
 
 @kernel
+def groups(X, rows, w, centre, group, fine, grid, out):
+    """Σ w (x - centre) over each of some groups of rows; the k-th of `rows` belongs to the group group[k]."""
+    for k in range(rows.shape[0]):
+        i, g = rows[k], group[k]
+        for j in range(X.shape[1]):
+            a, b = _halves(w[i] * (X[i, j] - centre[j]), grid[j], fine)
+            out[0, g, j] += a
+            out[1, g, j] += b
+
+
+@kernel
 def pull(X, rows, w, centre, v, origin, step, first, slopes, tilt, fine, grid):
     """Σ c (x - centre), c = w (slopes[cell of p] - tilt · p) for p = x · v - origin."""
     d = X.shape[1]

@@ -4,9 +4,11 @@ Every step is a task on the worker that has the partition. Results are merged on
 comes back. Tasks can be run again, with the same result, so a lost worker costs time and nothing else.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from typing import Any
+from itertools import count
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,9 @@ from numpy.typing import NDArray
 from ravine.matrix import Floats, Matrix
 from ravine.parts import _steps
 from ravine.parts._parts import Handles, HeldParts, Parts, Step, checked_rows
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 FAN_IN = 8
 """Results that one task merges."""
@@ -74,6 +79,7 @@ class DaskParts(Parts):
         raw = client.compute(blocks)
         of_weights = [None if weight is None else client.compute(weight) for weight in weights]
         self._parts = [self._submit(_prepared, *pair) for pair in zip(raw, of_weights, strict=True)]
+        self._numbers = count(1)
         self.n_passes = 0
 
     def everything(self) -> tuple[Handles, _steps.Extent | None]:
@@ -83,7 +89,7 @@ class DaskParts(Parts):
 
     def reduce(self, step: Step, handles: Handles, *arguments: Any) -> Any:
         """Merged on the workers."""
-        self.n_passes += 1
+        self.n_passes = next(self._numbers)
         bundle = self._submit(_bundle, arguments)  # sent once, and made again should its worker be lost
         found = [
             self._submit(_stepped, step, part, rows, bundle) for part, rows in zip(self._parts, handles, strict=True)
@@ -92,7 +98,7 @@ class DaskParts(Parts):
 
     def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _steps.Sums, _steps.Sums]:
         """Rows stay with the workers, sums are merged there."""
-        self.n_passes += 1
+        self.n_passes = next(self._numbers)
         bundle = self._submit(_bundle, arguments)
         found = [
             self._submit(_stepped, _steps.divide, part, rows, bundle)
@@ -100,6 +106,11 @@ class DaskParts(Parts):
         ]
         left, right, *sums = ([self._submit(_part_of_divided, one, i) for one in found] for i in range(4))
         return left, right, *self._client.gather([self._merge(each) for each in sums])
+
+    def at_once(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """On threads of the client: the workers find something to do while one of them thinks."""
+        with ThreadPoolExecutor(max(len(items), 1)) as pool:
+            return list(pool.map(function, items))
 
     def _merge(self, found: list[Any]) -> Any:
         while len(found) > 1:

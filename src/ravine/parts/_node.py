@@ -1,7 +1,7 @@
 """A node whose rows lie in parts, and what the searches for a cut ask of it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,10 @@ from ravine.matrix import Floats, Ints, Matrix, Moments
 from ravine.parts import _steps
 from ravine.parts._parts import Handles, Parts
 from ravine.parts._steps import Lattice, fine_for, grid_for
+
+CELL_COLUMNS = 64
+"""Columns up to which a look at the rows brings the sums over the cells, which make the gradient without a pass, and a
+division the scatter matrices of both sides."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,11 @@ class Whole:
         """Of `_steps.moments`."""
         bounds = (self.weight, self.weight * self.reach, self.weight * self.reach**2)
         return self.fine, *(grid_for(bound) for bound in bounds)
+
+    @property
+    def scatter_grid(self) -> Floats:
+        """Of `_steps.scatter`."""
+        return np.asarray(grid_for(self.weight * np.outer(self.reach, self.reach)))
 
     @cached_property
     def fine(self) -> float:
@@ -56,6 +65,7 @@ class PartedNode:
     n_rows: int
     about: Moments
     squares: Floats
+    _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def root(cls, parts: Parts) -> "PartedNode":
@@ -70,33 +80,39 @@ class PartedNode:
     def of(cls, whole: Whole, handles: Handles, centre: Floats, found: _steps.Sums) -> "PartedNode":
         """The node of some rows, given their sums about a point between all rows."""
         n_rows, *pairs = found.sums
-        count, mean, squares = _about_mean(centre, *(pair.sum(axis=0) for pair in pairs))
-        return cls(whole, handles, int(n_rows), Moments(float(count), mean, float(squares.sum())), squares)
+        count, mean, squares = _about_mean(centre, *(pair.sum(axis=0) for pair in pairs[:3]))
+        node = cls(whole, handles, int(n_rows), Moments(float(count), mean, float(squares.sum())), squares)
+        for pair in pairs[3:]:
+            shift = mean - centre
+            node._kept["scatter"] = _symmetric(pair.sum(axis=0)) - count * np.outer(shift, shift)
+        return node
 
     def children(self, normal: Floats, offset: float) -> "tuple[PartedNode, PartedNode] | None":
         """The nodes on both sides of a cut, in one pass; None where all rows lie on one side."""
-        centre = self.about.mean
-        left, right, *sums = self.whole.parts.divide(self.handles, normal, offset, centre, *self.whole.moment_grids)
+        centre, grids = self.about.mean, self.whole.moment_grids
+        scatter_grid = self.whole.scatter_grid if "scatter" in self._kept and len(centre) <= CELL_COLUMNS else None
+        left, right, *sums = self.whole.parts.divide(self.handles, normal, offset, centre, grids, scatter_grid)
         if not all(found.sums[0] for found in sums):
             return None
         return PartedNode.of(self.whole, left, centre, sums[0]), PartedNode.of(self.whole, right, centre, sums[1])
 
     def deviation(self, v: Floats) -> float:
         """Standard deviation along a unit vector; a pass, unless the scatter matrix is there."""
-        if "scatter" in self.__dict__:
+        if "scatter" in self._kept:
             square = float(v @ self.scatter @ v)
         else:
             square = self.lattice(v, math.sqrt(self.about.sum_sq / self.about.count)).square
         return math.sqrt(max(square, 0.0) / self.about.count)
 
-    @cached_property
+    @property
     def scatter(self) -> Floats:
-        """The scatter matrix."""
-        reach = self.whole.reach
-        grid = grid_for(self.whole.weight * np.outer(reach, reach))
-        (pair,) = self._reduce(_steps.scatter, self.about.mean, self.whole.fine, grid).sums
-        lower = pair.sum(axis=0)
-        return np.asarray(lower + np.tril(lower, -1).T)
+        """The scatter matrix; a pass when it is first asked for."""
+        if "scatter" not in self._kept:  # functools.cached_property would lock out the other threads
+            grids = self.whole.fine, self.whole.scatter_grid
+            (pair,) = self._reduce(_steps.scatter, self.about.mean, *grids).sums
+            self._kept["scatter"] = _symmetric(pair.sum(axis=0))
+        found: Floats = self._kept["scatter"]
+        return found
 
     def scatter_times(self, v: Floats) -> Floats:
         """The scatter matrix times a unit vector."""
@@ -104,17 +120,42 @@ class PartedNode:
         (pair,) = self._reduce(_steps.scatter_times, self.about.mean, v, self.whole.fine, grid).sums
         return np.asarray(pair.sum(axis=0))
 
-    def lattice(self, v: Floats, step: float, most_points: float = np.inf) -> Lattice:
-        """The rows along a unit vector, from their mean, on a lattice; its step is wider where it would be too long."""
-        origin = float(self.about.mean @ v)
+    def lattice(self, v: Floats, step: float) -> Lattice:
+        """The rows along a unit vector, from their mean, on a lattice."""
+        return self._look(v, (step,), with_cells=False).lattices[0]
+
+    def look(self, v: Floats, step: float, most_points: float, *finer: float) -> _steps.Looked:
+        """The rows along a unit vector, from their mean, on lattices, with what `pull` needs where that is little.
+
+        The first lattice is coarser where it would be too long. What was seen last is remembered.
+        """
+        key = (v.tobytes(), step)
+        before, seen = self._kept.get("look", (None, None))
+        if before == key and len(seen.lattices) > len(finer):
+            return seen
+        found = self._look(v, (step, *finer), with_cells=len(v) <= CELL_COLUMNS)
+        least = (found.lattices[0].high - found.lattices[0].low) / (most_points - 4)
+        if step < least:
+            found = self._look(v, (least, *finer), with_cells=len(v) <= CELL_COLUMNS)
+        self._kept["look"] = key, found
+        return found
+
+    def _look(self, v: Floats, steps: tuple[float, ...], with_cells: bool) -> _steps.Looked:
         bounds = (self.whole.weight, self.whole.weight * self.whole.diameter**2)
         grids = (self.whole.fine, *(grid_for(bound) for bound in bounds))
-        found: Lattice = self._reduce(_steps.lattice, v, origin, step, *grids)
-        least = (found.high - found.low) / (most_points - 4)
-        return found if step >= least else self._reduce(_steps.lattice, v, origin, least, *grids)
+        cells = (self.about.mean, grid_for(self.whole.weight * self.whole.reach)) if with_cells else (None, None)
+        found: _steps.Looked = self._reduce(_steps.look, v, float(self.about.mean @ v), steps, grids, *cells)
+        return found.closed()
 
-    def pull(self, v: Floats, on: Lattice, slopes: Floats, tilt: float) -> Floats:
-        """Σ c (x - mean), c the weight times (the slope of the row's cell - tilt · its place along v)."""
+    def pull(self, v: Floats, looked: _steps.Looked, slopes: Floats, tilt: float) -> Floats:
+        """Σ c (x - mean), c the weight times (the slope of the row's cell - tilt · its place along v).
+
+        Without a pass, or with one, should there be too many cells.
+        """
+        on, cells = looked.lattices[0], looked.cells
+        if cells is not None and cells.sums is not None:
+            by_cell = (slopes[cells.index - on.first, np.newaxis] * cells.sums[0]).sum(axis=0)
+            return np.asarray(by_cell - tilt * (self.scatter @ v) if tilt else by_cell)
         steepest = float(np.abs(slopes).max()) + abs(tilt) * self.whole.diameter
         grid = grid_for(self.whole.weight * steepest * self.whole.reach)
         along = (v, float(self.about.mean @ v), on.step, float(on.first))
@@ -157,3 +198,8 @@ def _about_mean(centre: Floats, count: Floats, total: Floats, squares: Floats) -
     weight = np.where(count > 0, count, 1.0)[..., np.newaxis]
     shift = total / weight
     return count, centre + shift, np.maximum(squares - weight * shift**2, 0.0)
+
+
+def _symmetric(lower: Floats) -> Floats:
+    """A matrix whose lower half is given."""
+    return np.asarray(lower + np.tril(lower, -1).T)

@@ -2,13 +2,19 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, Self, TypeAlias
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from ravine.blocks import count_threads, map_items
 from ravine.matrix import LARGEST, Floats, Matrix
 from ravine.parts import _steps
+from ravine.parts._in_step import InStep
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 Handles: TypeAlias = list[Any]
 """For each part, which of its rows belong to a node, as the class that gave them understands it."""
@@ -49,6 +55,10 @@ class Parts(ABC):
     def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _steps.Sums, _steps.Sums]:
         """The handles of the rows on both sides of a cut and what is summed over them, see `_steps.divide`."""
 
+    @abstractmethod
+    def at_once(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Call a function that asks for passes on each item; passes are shared, or made side by side."""
+
 
 class HeldParts(Parts):
     """Rows that are read part by part: arrays in memory, or what a function reads anew in every pass.
@@ -74,6 +84,7 @@ class HeldParts(Parts):
         self.n_features = n_features
         self.feature_names = None if feature_names is None else list(feature_names)
         self.n_passes = 0
+        self._in_step = InStep(self._pass)
 
     def everything(self) -> tuple[Handles, _steps.Extent | None]:
         """One pass."""
@@ -89,42 +100,65 @@ class HeldParts(Parts):
 
     def reduce(self, step: Step, handles: Handles, *arguments: Any) -> Any:
         """One pass; the results are merged as they come."""
-        self.n_passes += 1
-        merged = None
-        for batch in self._batches(handles):
-            for found in map_items(lambda part: step(*part, *arguments), batch, self._n_jobs):
-                merged = found if merged is None else merged.merge(found)
+        merged: Any = None
+
+        def add(_: int, found: Any) -> None:
+            nonlocal merged
+            merged = found if merged is None else merged.merge(found)
+
+        self._in_step.ask(_Request(step, handles, arguments, add))
         return merged
 
     def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _steps.Sums, _steps.Sums]:
         """One pass."""
-        self.n_passes += 1
         left: Handles = [np.empty(0, dtype=np.int32)] * len(handles)
         right = list(left)
-        sums: tuple[_steps.Sums, _steps.Sums] | None = None
-        for number, part in self._with_rows(handles):
-            left[number], right[number], *both = _steps.divide(*part, *arguments)
-            sums = (both[0], both[1]) if sums is None else (sums[0].merge(both[0]), sums[1].merge(both[1]))
-        assert sums is not None
-        return left, right, *sums
+        sums: list[_steps.Sums] = []
 
-    def _batches(self, handles: Handles) -> Iterator[list[tuple[Matrix, Floats, Any]]]:
-        """As many parts at a time as there are threads."""
-        batch = []
-        for _, part in self._with_rows(handles):
-            batch.append(part)
-            if len(batch) == count_threads(self._n_jobs):
-                yield batch
-                batch = []
-        if batch:
-            yield batch
+        def add(number: int, found: tuple[Any, Any, _steps.Sums, _steps.Sums]) -> None:
+            left[number], right[number], *both = found
+            sums[:] = [mine.merge(new) for mine, new in zip(sums, both, strict=True)] if sums else both
 
-    def _with_rows(self, handles: Handles) -> Iterator[tuple[int, tuple[Matrix, Floats, Any]]]:
+        self._in_step.ask(_Request(_steps.divide, handles, arguments, add))
+        return left, right, sums[0], sums[1]
+
+    def at_once(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """The rows are read once for what is asked of them at the same time."""
+        return self._in_step.map(function, items)
+
+    def _pass(self, requests: "list[_Request]") -> list[None]:
+        self.n_passes += 1
+        pending: list[Callable[[], Any]] = []
+        takers: list[Callable[[Any], None]] = []
         for number, (X, weights) in enumerate(self.read()):
-            if number >= len(handles) or X.shape[0] < len(handles[number]):
+            if number >= len(requests[0].handles) or X.shape[0] < max(len(r.handles[number]) for r in requests):
                 raise RuntimeError("the rows have changed between two passes over them")
-            if len(handles[number]):
-                yield number, (X, _or_ones(weights, X), handles[number])
+            for request in requests:
+                if len(request.handles[number]):
+                    part = (X, _or_ones(weights, X), request.handles[number])
+                    pending.append(partial(request.step, *part, *request.arguments))
+                    takers.append(partial(request.add, number))
+            if len(pending) >= count_threads(self._n_jobs):
+                self._do(pending, takers)
+        self._do(pending, takers)
+        return [None] * len(requests)
+
+    def _do(self, pending: list[Callable[[], Any]], takers: list[Callable[[Any], None]]) -> None:
+        """Do what is pending, on threads, and hand over the results in order."""
+        for take, found in zip(takers, map_items(lambda do: do(), pending, self._n_jobs), strict=True):
+            take(found)
+        pending.clear()
+        takers.clear()
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A step on the rows of a node, and what takes its result for each part."""
+
+    step: Step
+    handles: Handles
+    arguments: tuple[Any, ...]
+    add: Callable[[int, Any], None]
 
 
 def _or_ones(weights: Floats | None, X: Matrix) -> Floats:

@@ -5,7 +5,7 @@ Sums are exact (`ravine.kernels.exact`) and everything else is a minimum or a ma
 parts, and in which order parts are merged, has no say in the result.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,9 @@ Rows = NDArray[np.int32]
 
 DENSE_POINTS = 1 << 16
 """Points of a lattice up to which all are counted on."""
+
+MOST_SUMS = 1 << 16
+"""Numbers in the sums over the cells of a lattice; more than so many do not leave a part."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,11 @@ class Lattice:
         """Weight at each point."""
         return np.asarray(self.masses.sum(axis=0))
 
+    def closed(self) -> "Lattice":
+        """The same with pairs that are added up, when nothing more is to be merged."""
+        masses, squares = self.masses.sum(axis=0, keepdims=True), self.squares.sum(axis=0, keepdims=True)
+        return replace(self, masses=masses, squares=squares)
+
     @property
     def places(self) -> Floats:
         """The points; those just outside the range of the values are moved to its ends."""
@@ -149,11 +157,6 @@ class Lattice:
         return Lattice(self.step, index, masses, self.squares + other.squares, low, high)
 
 
-def lattice(X: Matrix, weights: Floats, rows: Rows, v: Floats, origin: float, step: float, *grids: Any) -> Lattice:
-    """Of the rows projected on a direction, from an origin on it."""
-    return on_lattice(projected(X, rows, v, origin), rows, weights, step, *grids)
-
-
 def on_lattice(values: Floats, rows: NDArray[Any], weights: Floats, step: float, *grids: Any) -> Lattice:
     """Of values of some rows."""
     low, high = float(values.min()), float(values.max())
@@ -170,6 +173,96 @@ def on_lattice(values: Floats, rows: NDArray[Any], weights: Floats, step: float,
     squares = kernels.exact.bins(values, rows, weights, step, before, after, fine, grid, square_grid, masses)
     used = np.flatnonzero(masses.any(axis=0))
     return Lattice(step, index[used], masses[:, used], squares, low, high)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Σ w (x - centre) over the rows in each cell of a lattice that has any, in pairs; `index` is where a cell begins.
+
+    There are no sums where they would be more than `MOST_SUMS` numbers.
+    """
+
+    index: NDArray[np.int64]
+    sums: Floats | None
+
+    def closed(self) -> "Cells":
+        """See `Lattice.closed`."""
+        return replace(self, sums=None if self.sums is None else self.sums.sum(axis=0, keepdims=True))
+
+    def merge(self, other: "Cells") -> "Cells":
+        """Of both parts."""
+        if self.sums is None or other.sums is None:
+            return Cells(self.index, None)
+        index, place = np.unique(np.concatenate([self.index, other.index]), return_inverse=True)
+        n_columns = self.sums.shape[2]
+        if len(index) * n_columns > MOST_SUMS:
+            return Cells(index, None)
+        sums = np.zeros((2, len(index), n_columns))
+        sums[:, place[: len(self.index)]] += self.sums
+        sums[:, place[len(self.index) :]] += other.sums
+        return Cells(index, sums)
+
+
+def in_cells(
+    X: Matrix, weights: Floats, rows: Rows, values: Floats, step: float, centre: Floats, fine: float, grid: Floats
+) -> Cells:
+    """Of rows that have these values on a line."""
+    index, cell = _distinct(np.floor(values / step).astype(np.int64))
+    if len(index) * X.shape[1] > MOST_SUMS:
+        return Cells(index, None)
+    sums = np.zeros((2, len(index), X.shape[1]))
+    kernels.exact.groups(X, rows, weights, centre, cell, fine, grid, sums)
+    return Cells(index, sums)
+
+
+def _distinct(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers that occur, and which of them each is."""
+    first, last = int(numbers.min()), int(numbers.max())
+    if last - first > DENSE_POINTS:
+        index, which = np.unique(numbers, return_inverse=True)
+        return index, which.reshape(-1)
+    occurs = np.zeros(last - first + 1, dtype=bool)
+    occurs[numbers - first] = True
+    return first + np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers - first]
+
+
+@dataclass(frozen=True)
+class Looked:
+    """Rows along a direction: on lattices of one or more steps, and the sums over the cells of the first."""
+
+    lattices: tuple[Lattice, ...]
+    cells: Cells | None
+
+    def closed(self) -> "Looked":
+        """See `Lattice.closed`."""
+        lattices = tuple(lattice.closed() for lattice in self.lattices)
+        return Looked(lattices, None if self.cells is None else self.cells.closed())
+
+    def merge(self, other: "Looked") -> "Looked":
+        """Of both parts."""
+        lattices = tuple(mine.merge(yours) for mine, yours in zip(self.lattices, other.lattices, strict=True))
+        if self.cells is None or other.cells is None:
+            return Looked(lattices, None)
+        return Looked(lattices, self.cells.merge(other.cells))
+
+
+def look(
+    X: Matrix,
+    weights: Floats,
+    rows: Rows,
+    v: Floats,
+    origin: float,
+    steps: tuple[float, ...],
+    grids: tuple[Any, ...],
+    centre: Floats | None,
+    cell_grid: Floats | None,
+) -> Looked:
+    """See `Looked`; the sums are taken about the centre where it is given."""
+    values = projected(X, rows, v, origin)
+    lattices = tuple(on_lattice(values, rows, weights, step, *grids) for step in steps)
+    if centre is None or cell_grid is None:
+        return Looked(lattices, None)
+    return Looked(lattices, in_cells(X, weights, rows, values, steps[0], centre, grids[0], cell_grid))
 
 
 def _floor(value: float, step: float) -> int:
@@ -294,13 +387,30 @@ def draw(X: Matrix, weights: Floats, rows: Rows, size: int, seed: int, by_weight
 
 
 def divide(
-    X: Matrix, weights: Floats, rows: Rows, normal: Floats, offset: float, centre: Floats, *grids: Any
+    X: Matrix,
+    weights: Floats,
+    rows: Rows,
+    normal: Floats,
+    offset: float,
+    centre: Floats,
+    grids: tuple[Any, ...],
+    scatter_grid: Floats | None,
 ) -> tuple[Rows, Rows, Sums, Sums]:
-    """Rows on the left and on the right of a cut, decided by the routine that also predicts, and their `moments`."""
+    """Rows on the left and on the right of a cut, decided by the routine that also predicts, and sums over them.
+
+    These are the `moments`, and the `scatter` where there is a grid for it.
+    """
     children = np.array([1, -1, -1]), np.array([2, -1, -1])
     is_left = walk(X[rows], normal[np.newaxis], np.array([offset]), *children) == 1
     left, right = rows[is_left], rows[~is_left]
-    return left, right, moments(X, weights, left, centre, *grids), moments(X, weights, right, centre, *grids)
+
+    def sums(side: Rows) -> Sums:
+        found = moments(X, weights, side, centre, *grids)
+        if scatter_grid is None:
+            return found
+        return Sums((*found.sums, *scatter(X, weights, side, centre, grids[0], scatter_grid).sums))
+
+    return left, right, sums(left), sums(right)
 
 
 def projected(X: Matrix, rows: Rows, v: Floats, origin: float) -> Floats:

@@ -90,6 +90,10 @@ class NodeRows(ABC):
         """Whether two nodes are searched at the same time."""
         return False
 
+    def map(self, function: Callable[[Any], Any], nodes: Sequence[Any], n_jobs: int | None) -> list[Any]:
+        """Call a function on two nodes, at the same time where that is of use."""
+        return map_both(function, nodes, n_jobs if self.at_once(nodes) else 1)
+
 
 class HeldRows(NodeRows):
     """Rows in memory; a node is a stretch of their permutation, and what is fetched are its rows and weights."""
@@ -306,7 +310,7 @@ def grow_on(
         node.parted = None
         node.rank, n_leaves = n_leaves, n_leaves + 1
         look_below = partial(examine, depth=node.depth + 1, credit=look_ahead if node.believed else node.credit - 1)
-        left, right = map_both(look_below, both, n_jobs if rows.at_once(both) else 1)
+        left, right = rows.map(look_below, both, n_jobs)
         node.rows = None
         node.children = (add(left), add(right))
         if on_split is not None and on_split(n_leaves):

@@ -1,6 +1,7 @@
 """Rows in parts, as a tree grows on them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ravine.cuts import Cut
 from ravine.cuts.pursuit import is_small
@@ -66,6 +67,10 @@ class PartedRows(NodeRows):
         """Weight on the left, and the two nodes."""
         both = rows.children(cut.normal, cut.offset)
         return None if both is None else (both[0].about.count, both)
+
+    def map(self, function: Callable[[PartedNode], Any], nodes: Sequence[PartedNode], n_jobs: int | None) -> list[Any]:
+        """What both ask of the rows is answered in one pass, or side by side."""
+        return self._root.whole.parts.at_once(function, nodes)
 
     def children(self, node: PartedNode, parted: tuple[PartedNode, PartedNode]) -> tuple[PartedNode, PartedNode]:
         """What `part` gave."""
