@@ -10,7 +10,7 @@ import pytest
 from sklearn import clone
 from sklearn.metrics import adjusted_rand_score
 
-from ravine import MDH, NCutH
+from ravine import MDH, IncrementalMDH, NCutH
 from ravine.cuts import mdh, ncut, parted, pursuit
 from ravine.datasets import make_blobs
 
@@ -33,7 +33,7 @@ def blobs():
 @pytest.fixture(scope="module")
 def client():
     """The current client of a cluster."""
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": logging.CRITICAL}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     with distributed.LocalCluster(processes=True, **settings) as cluster, distributed.Client(cluster) as client:
         yield client
 
@@ -98,6 +98,15 @@ def test_workers_give_the_tree_of_one_process(model, blobs, undisturbed, monkeyp
     with dask.config.set(scheduler="synchronous"):
         here = clone(model).fit(in_parts(blobs[0]))
     assert here.tree_ == undisturbed[str(model)].tree_
+
+
+def test_workers_draw_the_sample_of_one_process(blobs, client, monkeypatch):
+    model = IncrementalMDH(3, sample_size=500)
+    on_workers = clone(model).fit(in_parts(blobs[0]))
+    monkeypatch.setattr("ravine.parts._dask._client", lambda: None)
+    with dask.config.set(scheduler="synchronous"):
+        here = clone(model).fit(in_parts(blobs[0]))
+    assert here.tree_ == on_workers.tree_
 
 
 @each

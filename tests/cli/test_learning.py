@@ -11,6 +11,8 @@ from ravine.cli._screen import Screen
 from ravine.datasets import make_blobs
 from ravine.io import DataError, TextFormat
 
+CHOICE = Choice((), (), None, False, "error", TextFormat())
+
 
 @pytest.fixture
 def rows():
@@ -21,8 +23,7 @@ def rows():
 @pytest.fixture
 def data(rows, tmp_path):
     pd.DataFrame(rows, columns=["a", "b"]).to_parquet(tmp_path / "t.parquet")
-    choice = Choice((), (), None, False, "error", TextFormat())
-    with open_data([str(tmp_path / "t.parquet")], choice, Screen(quiet=True)) as data:
+    with open_data([str(tmp_path / "t.parquet")], CHOICE, Screen(quiet=True)) as data:
         yield data
 
 
@@ -40,18 +41,35 @@ def test_many_rows_are_learned_in_batches(data, rows, monkeypatch):
     assert model.tree_ == IncrementalMDH().partial_fit(rows).tree_
 
 
-def test_rows_that_do_not_fit_in_memory_are_refused_plainly(data, monkeypatch):
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_rows_that_do_not_fit_in_memory_are_read_in_passes(scale, kind, rows, tmp_path, monkeypatch):
+    frame, path = pd.DataFrame(rows * [1, 100], columns=["a", "b"]), tmp_path / f"t.{kind}"
+    frame.to_parquet(path) if kind == "parquet" else frame.to_csv(path, index=False)
+    with open_data([str(path)], CHOICE, Screen(quiet=True)) as data:
+        models = [NCutH(3), NCutH(3), NCutH(3)]
+        learn(models[0], data, scale)
+        learn(models[1], data, scale, in_passes=True)
+        monkeypatch.setattr(_data, "memory_of_the_machine", lambda: 20_000)
+        learn(models[2], data, scale)
+    labels = [model.tree_.predict(frame.to_numpy()) for model in models]
+    assert_array_equal(labels[1], labels[0])
+    assert models[2].tree_ == models[1].tree_
+    assert not hasattr(models[2], "labels_")
+    assert_allclose(models[1].tree_.mean[0], frame.mean(), rtol=1e-9)
+    assert_array_equal(models[1].feature_names_in_, ["a", "b"])
+
+
+def test_comparison_says_plainly_that_memory_is_too_small(data, monkeypatch):
     monkeypatch.setattr(_data, "memory_of_the_machine", lambda: 20_000)
-    with pytest.raises(DataError, match=r"t\.parquet has more than 0\.0 GB.*--method imdh reads them in batches"):
-        learn(NCutH(), data, scale=True)
-    learn(IncrementalMDH(), data, scale=True)
+    with pytest.raises(DataError, match=r"t\.parquet has more than 0\.0 GB.*reads the files in passes instead"):
+        data.matrix("reading")
 
 
 def test_memory_is_watched_where_the_number_of_rows_is_not_known(rows, tmp_path, monkeypatch):
     pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
     monkeypatch.setattr(_data, "memory_of_the_machine", lambda: 20_000)
-    choice = Choice((), (), None, False, "error", TextFormat())
-    with open_data([str(tmp_path / "t.csv")], choice, Screen(quiet=True)) as data, pytest.raises(DataError, match="GB"):
+    with open_data([str(tmp_path / "t.csv")], CHOICE, Screen(quiet=True)) as data, pytest.raises(DataError, match="GB"):
         data.matrix("reading")
 
 

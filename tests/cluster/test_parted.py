@@ -4,18 +4,16 @@ import inspect
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import clone
 from sklearn.callback import ProgressBar
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from tests.strategies import seeds
 
-from ravine import MDH, PDDP, NCutH, SpectralPursuit, persist
+from ravine import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, persist
 from ravine.cuts import mdh, ncut, parted, pursuit
 from ravine.datasets import make_blobs
-from ravine.parts import PartedNode, in_parts
+from ravine.parts import HeldParts, PartedNode, in_parts
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -27,8 +25,12 @@ pd = pytest.importorskip("pandas")
 CENTRES = [[0, 0, 0], [12, 0, 3], [0, 14, -3], [16, 17, 0]]
 NAMES = ["height", "width", "depth"]
 MODELS = [NCutH(4), MDH(4), PDDP(4, split="mean"), PDDP(4), NCutH(), MDH(), PDDP(), PDDP(selection="antimode")]
+SAMPLED = [IncrementalMDH(4, sample_size=500), IncrementalMDH(sample_size=500)]
+PAPER = IncrementalMDH(4, algorithm="paper")
 
 each = pytest.mark.parametrize("model", MODELS, ids=str)
+each_sampled = pytest.mark.parametrize("model", SAMPLED, ids=str)
+each_kind = pytest.mark.parametrize("kind", ["array", "frame", "files"])
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +41,17 @@ def blobs():
 
 
 @pytest.fixture(scope="module")
-def in_memory(blobs):
-    """Labels of the fits on rows in memory."""
-    return {str(model): clone(model).fit(blobs[0]).labels_ for model in MODELS}
+def known():
+    """Labels of the fits on rows in memory that were made."""
+    return {}
+
+
+@pytest.fixture
+def in_memory(model, blobs, known):
+    """The labels of the fit on rows in memory; to be asked for before `large`."""
+    if str(model) not in known:
+        known[str(model)] = clone(model).fit(blobs[0]).labels_
+    return known[str(model)]
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +97,16 @@ def in_files(X, folder, n_files=3):
     return dataset.dataset(folder, format="parquet")
 
 
+def collection(kind, X, folder):
+    return {"array": in_array, "frame": in_frame, "files": lambda X: in_files(X, folder)}[kind](X)
+
+
+def in_held_parts(X, weights=None, n_parts=4):
+    rows = np.array_split(X, n_parts)
+    of_rows = [None] * n_parts if weights is None else np.array_split(weights, n_parts)
+    return HeldParts(lambda: zip(rows, of_rows, strict=True), X.shape[1])
+
+
 def table_of(X):
     return pa.table(dict(zip(NAMES, X.T, strict=True)))
 
@@ -108,11 +128,9 @@ def unreadable(X):
     ids=str,
 )
 def test_partition_is_that_of_rows_in_memory(model, kind, blobs, in_memory, large, tmp_path):
-    X = blobs[0]
-    rows = {"array": in_array, "frame": in_frame, "files": lambda X: in_files(X, tmp_path)}[kind](X)
-    found = clone(model).fit(rows)
+    found = clone(model).fit(collection(kind, blobs[0], tmp_path))
     assert len(large) >= 3
-    assert adjusted_rand_score(found.tree_.predict(X), in_memory[str(model)]) == 1
+    assert adjusted_rand_score(found.tree_.predict(blobs[0]), in_memory) == 1
 
 
 @pytest.mark.parametrize("model", MODELS[:2], ids=str)
@@ -125,21 +143,49 @@ def test_large_nodes_are_searched_on_all_rows(model, blobs, large, monkeypatch):
     assert min(searched) > 300
 
 
-@each
-@given(seed=seeds)
-@settings(max_examples=3)
-def test_tree_does_not_depend_on_the_partitions(model, blobs, seed):
-    rng = np.random.default_rng(seed)
+@pytest.fixture
+def asked(monkeypatch):
+    """What is asked of parts."""
+    asked = []
+
+    def recorded(name, function):
+        def ask(*arguments):
+            asked.append(name)
+            return function(*arguments)
+
+        return ask
+
+    for name in ("everything", "reduce", "divide"):
+        monkeypatch.setattr(HeldParts, name, recorded(name, getattr(HeldParts, name)))
+    return asked
+
+
+@pytest.mark.parametrize("model", MODELS[:2], ids=str)
+def test_children_are_searched_in_shared_passes(model, blobs, large, asked):
+    parts = in_held_parts(blobs[0])
+    clone(model).fit(parts)
+    assert parts.n_passes < len(asked)
+
+
+@pytest.mark.parametrize("model", [NCutH(2, init=np.eye(3)), MDH(2, init=np.eye(3))], ids=["NCutH", "MDH"])
+def test_starts_are_searched_in_shared_passes(model, blobs, large, asked):
+    parts = in_held_parts(blobs[0])
+    clone(model).fit(parts)
+    assert parts.n_passes < len(asked)
+
+
+@pytest.mark.parametrize("model", [*MODELS, *SAMPLED], ids=str)
+def test_tree_does_not_depend_on_the_partitions(model, blobs, large, rng):
     X = blobs[0][::2] * [1.0, 0.7, 0.6]
-    order = rng.permutation(len(X))
-    places = np.unique(rng.integers(1, len(X), size=rng.integers(0, 9)))
-    chunks = tuple(np.diff([0, *places, len(X)]).tolist())
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        make_large(monkeypatch)
-        whole = clone(model).fit(da.from_array(X, chunks=-1))
+    whole = clone(model).fit(da.from_array(X, chunks=-1))
+    labels = whole.labels_.compute()
+    for n_places in (2, 9):
+        order = rng.permutation(len(X))
+        places = np.unique(rng.integers(1, len(X), size=n_places))
+        chunks = tuple(np.diff([0, *places, len(X)]).tolist())
         parts = clone(model).fit(da.from_array(X[order], chunks=(chunks, (3,))))
-    assert parts.tree_ == whole.tree_
-    assert_array_equal(parts.labels_.compute(), whole.labels_.compute()[order])
+        assert parts.tree_ == whole.tree_
+        assert_array_equal(parts.labels_.compute(), labels[order])
 
 
 def test_arrays_frames_and_files_give_the_same_tree(blobs, large, tmp_path):
@@ -151,7 +197,7 @@ def test_arrays_frames_and_files_give_the_same_tree(blobs, large, tmp_path):
 
 @each
 def test_small_nodes_have_the_cuts_of_rows_in_memory(model, blobs):
-    ours, theirs = (clone(model).fit(X).tree_ for X in (in_array(blobs[0]), blobs[0]))
+    ours, theirs = (clone(model).fit(X).tree_ for X in (in_array(blobs[0][:900]), blobs[0][:900]))
     for name in ("left", "right", "rank", "normal", "offset", "value", "relative_depth", "p_value"):
         assert_array_equal(getattr(ours, name), getattr(theirs, name))
 
@@ -292,15 +338,22 @@ def test_weights_count_as_copies(model, kind, blobs, large, rng):
     assert_allclose(found.tree_.mean, copies.tree_.mean, rtol=1e-6)
 
 
-@pytest.mark.parametrize("model", [NCutH(4, margin=True), MDH(4, margin=True)], ids=str)
-def test_margin_needs_rows_in_memory(model, blobs):
-    with pytest.raises(ValueError, match="margin=True needs the rows in memory"):
-        clone(model).fit(in_array(blobs[0]))
-
-
-def test_starts_that_are_a_function_need_rows_in_memory(blobs):
-    with pytest.raises(ValueError, match="init is a function of all rows"):
-        NCutH(4, init=lambda X: X[0]).fit(in_array(blobs[0]))
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (NCutH(4, margin=True), "margin=True needs the rows in memory"),
+        (MDH(4, margin=True), "margin=True needs the rows in memory"),
+        (NCutH(4, init=lambda X: X[0]), "init is a function of all rows"),
+        (MDH(4, init=lambda X: X[0]), "init is a function of all rows"),
+        (PDDP(split="mean"), "split='mean' never stops by itself"),
+        (SpectralPursuit(4), "SpectralPursuit needs its rows in memory"),
+        (PAPER, "algorithm='paper' reads the rows in their order: use partial_fit"),
+    ],
+)
+def test_what_cannot_be_done_is_an_error_before_a_part_is_read(model, message, blobs):
+    for rows in (in_array(blobs[0]), in_frame(blobs[0])):
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(unreadable(rows))
 
 
 def test_starts_can_be_given(blobs, large):
@@ -311,11 +364,6 @@ def test_starts_can_be_given(blobs, large):
         NCutH(4, init=np.eye(2)).fit(in_array(blobs[0]))
 
 
-def test_spectral_pursuit_needs_rows_in_memory(blobs):
-    with pytest.raises(ValueError, match="SpectralPursuit needs its rows in memory"):
-        SpectralPursuit(4).fit(in_array(blobs[0]))
-
-
 @pytest.mark.parametrize("make", [lambda X: da.from_array(X[:, 0]), lambda X: in_frame(X)["width"]])
 def test_one_column_without_a_second_dimension_is_an_error(make, blobs):
     with pytest.raises(ValueError, match="X has 1 dimension: rows and columns are needed"):
@@ -323,7 +371,7 @@ def test_one_column_without_a_second_dimension_is_an_error(make, blobs):
 
 
 def test_weights_of_files_are_an_error(blobs, tmp_path):
-    with pytest.raises(ValueError, match="sample_weight is not supported for a dataset of files"):
+    with pytest.raises(ValueError, match="sample_weight is not supported for files or parts"):
         NCutH(2).fit(in_files(blobs[0], tmp_path), sample_weight=np.ones(2400))
 
 
@@ -358,6 +406,13 @@ def test_error_names_the_partition_with_nan(entry, blobs):
     X[1600, 1] = entry
     with pytest.raises(ValueError, match="part 3 has NaN or infinity"):
         MDH(2).fit(in_array(X))
+
+
+@pytest.mark.parametrize("model", [NCutH(2), MDH(2), PDDP(2), *SAMPLED], ids=str)
+def test_values_whose_squares_vanish_are_an_error(model, blobs):
+    with pytest.raises(ValueError, match="its square would vanish"):
+        clone(model).fit(in_array(1e-160 * blobs[0]))
+    assert_array_equal(clone(model).fit(in_array(1e-120 * blobs[0])).tree_.count[0], 2400)
 
 
 def test_missing_numbers_in_files_are_an_error(blobs):
@@ -430,11 +485,214 @@ def test_coarser_models_have_lazy_labels(blobs):
     assert_array_equal(np.asarray(coarser.labels_), coarser.predict(blobs[0]))
 
 
+@pytest.mark.parametrize("model", [MODELS[0], SAMPLED[0]], ids=str)
+def test_parts_can_be_given(model, blobs, in_memory, large):
+    parts = in_held_parts(blobs[0])
+    found = clone(model).fit(parts)
+    assert not hasattr(found, "labels_")
+    labels, distances = found.predict(parts), found.transform(parts)
+    assert adjusted_rand_score(labels, in_memory) == 1
+    assert_array_equal(labels, found.predict(blobs[0]))
+    assert_array_equal(distances, found.transform(blobs[0]))
+    assert found.tree_ == clone(model).fit(in_array(blobs[0])).tree_
+
+
 def test_rows_in_memory_are_no_parts(blobs):
     for rows in (blobs[0], pd.DataFrame(blobs[0]), blobs[0].tolist()):
         assert not in_parts(rows)
 
 
 def test_fits_take_dask_collections_by_the_same_call():
-    for method in (NCutH.fit, MDH.fit, PDDP.fit):
+    for method in (NCutH.fit, MDH.fit, PDDP.fit, IncrementalMDH.fit, IncrementalMDH.partial_fit):
         assert list(inspect.signature(method).parameters) == ["self", "X", "y", "sample_weight"]
+
+
+@each_sampled
+@each_kind
+def test_sample_of_parts_gives_the_labels_of_rows_in_memory(model, kind, blobs, in_memory, tmp_path):
+    found = clone(model).fit(collection(kind, blobs[0], tmp_path))
+    assert_array_equal(found.tree_.predict(blobs[0]), in_memory)
+    assert found.selection_ == ("evidence" if model.n_clusters is None else "asked")
+
+
+def test_sample_of_parts_has_the_cuts_of_rows_in_memory(blobs):
+    ours, theirs = (clone(SAMPLED[0]).fit(X) for X in (in_array(blobs[0]), blobs[0]))
+    assert_array_equal(ours._stream.sample()[0], theirs._stream.sample()[0])
+    assert_allclose(ours.tree_.normal, theirs.tree_.normal, atol=1e-9)
+    assert_allclose(ours.tree_.offset, theirs.tree_.offset, atol=1e-9)
+
+
+@each_kind
+def test_sample_that_holds_all_rows_of_parts_gives_the_fit_in_memory(kind, blobs, tmp_path):
+    X = blobs[0][:600]
+    model = IncrementalMDH(sample_size=600)
+    ours, theirs = clone(model).fit(collection(kind, X, tmp_path)), clone(model).fit(X)
+    for name in ("left", "right", "rank", "normal", "offset", "value", "relative_depth", "p_value", "count"):
+        assert_array_equal(getattr(ours.tree_, name), getattr(theirs.tree_, name))
+    assert_array_equal(ours.tree_.predict(X), theirs.labels_)
+
+
+def test_leaves_count_all_rows_of_the_parts(blobs):
+    tree = clone(SAMPLED[0]).fit(in_array(blobs[0])).tree_
+    leaf = tree.apply(blobs[0])
+    assert_array_equal(tree.count[tree.leaves], [(leaf == node).sum() for node in tree.leaves])
+    assert_allclose(tree.mean[tree.leaves], [blobs[0][leaf == node].mean(axis=0) for node in tree.leaves])
+    assert tree.count[0] == 2400
+    assert_allclose(tree.sum_sq[0], ((blobs[0] - blobs[0].mean(axis=0)) ** 2).sum())
+
+
+@pytest.mark.parametrize(("sample_size", "n_passes"), [(500, 4), (2399, 4), (2400, 3)])
+def test_sample_is_gathered_in_few_passes(sample_size, n_passes, blobs):
+    parts = in_held_parts(blobs[0])
+    model = IncrementalMDH(4, sample_size=sample_size).fit(parts)
+    assert parts.n_passes == n_passes
+    assert model.n_clusters_ == 4
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "parts"])
+def test_weights_of_sampled_parts_are_those_of_rows_in_memory(kind, blobs, rng):
+    X, weights = blobs[0], rng.integers(0, 4, size=2400).astype(float)
+    model = clone(SAMPLED[0])
+    if kind == "array":
+        model.fit(in_array(X), sample_weight=da.from_array(weights, chunks=500))
+    elif kind == "frame":
+        frame = in_frame(X)
+        of_rows = dd.from_pandas(pd.Series(weights, index=frame.compute().index), npartitions=frame.npartitions)
+        model.fit(frame, sample_weight=of_rows)
+    else:
+        model.fit(in_held_parts(X, weights))
+    expected = clone(SAMPLED[0]).fit(X, sample_weight=weights)
+    assert_array_equal(model.tree_.predict(X), expected.labels_)
+    assert_array_equal(model.tree_.count, expected.tree_.count)
+    assert_allclose(model.tree_.mean, expected.tree_.mean)
+
+
+def test_labels_of_sampled_parts_are_lazy_or_not_kept(blobs, tmp_path):
+    model = clone(SAMPLED[0])
+    for rows, kind in ((in_array(blobs[0]), da.Array), (in_frame(blobs[0]), dd.Series)):
+        assert isinstance(model.fit(rows).labels_, kind)
+        assert_array_equal(model.labels_.compute(), model.tree_.predict(blobs[0]))
+    assert not hasattr(model.fit(in_files(blobs[0], tmp_path)), "labels_")
+
+
+def test_sample_of_parts_can_choose_by_the_elbow(blobs):
+    model = IncrementalMDH(selection="elbow", sample_size=500)
+    found, expected = clone(model).fit(in_array(blobs[0])), clone(model).fit(blobs[0])
+    assert found.selection_ == "elbow"
+    assert_allclose(found.elbow_path_, expected.elbow_path_)
+    assert_array_equal(found.labels_.compute(), expected.labels_)
+
+
+def test_model_of_sampled_files_goes_on_learning_once_loaded(blobs, tmp_path):
+    model = clone(SAMPLED[0]).fit(in_files(blobs[0], tmp_path / "rows"))
+    persist.save(model, tmp_path / "model.ravine")
+    same = persist.load(tmp_path / "model.ravine")
+    assert same.tree_ == model.tree_
+    more = pd.DataFrame(blobs[0][:300], columns=NAMES)
+    assert same.partial_fit(more).tree_ == model.partial_fit(more).tree_
+    assert model.tree_.count[0] == pytest.approx(2700)
+
+
+@pytest.fixture(scope="module")
+def streamed(blobs):
+    """The tree of a stream whose rows come at once."""
+    return clone(SAMPLED[0]).partial_fit(blobs[0]).tree_
+
+
+@each_kind
+def test_stream_of_parts_is_that_of_all_rows(kind, blobs, streamed, tmp_path):
+    model = clone(SAMPLED[0]).partial_fit(collection(kind, blobs[0], tmp_path))
+    assert model.tree_ == streamed
+    if kind == "array":
+        assert not hasattr(model, "feature_names_in_")
+    else:
+        assert_array_equal(model.feature_names_in_, NAMES)
+
+
+def test_stream_goes_on_over_collections_of_any_kind(blobs, streamed, tmp_path):
+    X = blobs[0]
+    model = clone(SAMPLED[0]).partial_fit(in_files(X[:900], tmp_path)).partial_fit(in_frame(X[900:1700]))
+    model.partial_fit(pd.DataFrame(X[1700:], columns=NAMES))
+    assert model.tree_ == streamed
+    with pytest.raises(ValueError, match="part 0: The feature names should match"):
+        model.partial_fit(in_frame(X).rename(columns={"width": "breadth"}))
+
+
+def test_stream_leaves_out_empty_partitions(blobs, streamed, tmp_path):
+    X = blobs[0]
+    holes = da.from_array(X, chunks=((0, 1000, 0, 1400, 0), (3,)))
+    assert clone(SAMPLED[0]).partial_fit(holes).tree_ == streamed
+    parts = HeldParts(lambda: ((rows, None) for rows in np.split(X, [0, 700, 700, 1500])), 3)
+    assert clone(SAMPLED[0]).partial_fit(parts).tree_ == streamed
+    dataset.write_dataset(table_of(X[:0]), tmp_path / "empty", format="parquet")
+    assert clone(SAMPLED[0]).partial_fit(in_files(X, tmp_path)).tree_ == streamed
+
+
+def test_stream_of_the_paper_takes_parts(blobs):
+    of_parts, of_rows = (clone(PAPER).partial_fit(X) for X in (in_array(blobs[0]), blobs[0]))
+    assert of_parts.tree_ == of_rows.tree_
+
+
+def test_stream_of_parts_takes_weights(blobs, rng):
+    X, weights = blobs[0], rng.integers(0, 4, size=2400).astype(float)
+    expected = clone(SAMPLED[0]).partial_fit(X, sample_weight=weights).tree_
+    lazy = da.from_array(weights, chunks=500)
+    assert clone(SAMPLED[0]).partial_fit(in_array(X), sample_weight=lazy).tree_ == expected
+    assert clone(SAMPLED[0]).partial_fit(in_held_parts(X, weights)).tree_ == expected
+    with pytest.raises(ValueError, match="sample_weight has 3 partitions and X 5"):
+        clone(SAMPLED[0]).partial_fit(in_array(X), sample_weight=da.ones(2400, chunks=800))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda rows: np.where(rows > 0, rows, np.nan), "part 2: Input X contains NaN"),
+        (lambda rows: 1e160 * rows, "part 2: the largest absolute value"),
+        (lambda rows: rows[:, :2], "part 2: X has 2 features, but IncrementalMDH is expecting 3"),
+    ],
+    ids=["missing", "large", "narrow"],
+)
+def test_error_in_a_stream_names_the_part(spoil, message, blobs):
+    parts = [blobs[0][:800], blobs[0][:0], spoil(blobs[0][800:])]
+    with pytest.raises(ValueError, match=message):
+        clone(SAMPLED[0]).partial_fit(HeldParts(lambda: ((rows, None) for rows in parts), 3))
+
+
+def test_error_in_a_stream_names_the_partition(blobs):
+    X = blobs[0].copy()
+    X[1600, 1] = np.nan
+    for number, rows in ((3, in_array(X)), (4, in_frame(X, n_parts=6))):
+        with pytest.raises(ValueError, match=f"part {number}: Input X contains NaN"):
+            clone(SAMPLED[0]).partial_fit(rows)
+
+
+@pytest.mark.parametrize("make", [in_array, in_frame])
+@pytest.mark.parametrize("model", [NCutH(4), IncrementalMDH(4)], ids=str)
+def test_model_with_lazy_labels_is_saved_without_them(model, make, blobs, tmp_path):
+    fitted = clone(model).fit(make(blobs[0]))
+    persist.save(fitted, tmp_path / "m.ravine")
+    loaded = persist.load(tmp_path / "m.ravine")
+    assert not hasattr(loaded, "labels_")
+    assert loaded.tree_ == fitted.tree_
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_weights_beside_parts_are_an_error(method, blobs):
+    parts = HeldParts(lambda: iter([(blobs[0], None)]), 3)
+    for rows in (parts, dataset.dataset(table_of(blobs[0]))):
+        with pytest.raises(ValueError, match="sample_weight is not supported for files or parts"):
+            getattr(IncrementalMDH(4), method)(rows, sample_weight=np.ones(2400))
+
+
+def test_partial_fit_leaves_out_partitions_without_weight(blobs):
+    weights = np.append(np.zeros(1000), np.ones(1400))
+    lazy = {"sample_weight": da.from_array(weights, chunks=500)}
+    model = IncrementalMDH(4).partial_fit(in_array(blobs[0]), **lazy)
+    assert model.tree_ == IncrementalMDH(4).partial_fit(blobs[0], sample_weight=weights).tree_
+
+
+def test_names_of_parts_are_kept(blobs):
+    parts = HeldParts(lambda: ((rows, None) for rows in np.array_split(blobs[0], 3)), 3, NAMES)
+    for model in (IncrementalMDH(4).fit(parts), IncrementalMDH(4).partial_fit(parts)):
+        assert_array_equal(model.feature_names_in_, NAMES)
+        assert_array_equal(model.predict(parts), model.predict(pd.DataFrame(blobs[0], columns=NAMES)))

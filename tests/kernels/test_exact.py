@@ -10,7 +10,7 @@ from tests.strategies import seeds
 from ravine.kernels import exact
 from ravine.parts._steps import fine_for, grid_for
 
-N_ROWS, N_COLUMNS = 120, 3
+N_ROWS, N_COLUMNS, N_GROUPS = 120, 3, 7
 
 
 class Case:
@@ -31,6 +31,7 @@ class Case:
         self.origin = float(self.centre @ self.v)
         self.step, self.first = self.diameter / 40, -42
         self.slopes, self.tilt = rng.normal(size=85), float(rng.normal()) / self.diameter
+        self.group = rng.integers(0, N_GROUPS, size=N_ROWS)
 
     def apart(self):
         return self.X.astype(float) - self.centre
@@ -89,6 +90,19 @@ def terms_of_bins(case):
     return out, case.w * values**2
 
 
+def groups(case, rows):
+    out = np.zeros((2, N_GROUPS, N_COLUMNS))
+    grid = grid_for(case.weight * case.reach)
+    exact.groups(case.X, rows, case.w, case.centre, case.group[rows], case.fine, grid, out)
+    return (out,)
+
+
+def terms_of_groups(case):
+    out = np.zeros((N_ROWS, N_GROUPS, N_COLUMNS))
+    out[np.arange(N_ROWS), case.group] = case.w[:, np.newaxis] * case.apart()
+    return (out,)
+
+
 def pull(case, rows):
     steepest = np.abs(case.slopes).max() + abs(case.tilt) * case.diameter
     grid = grid_for(case.weight * steepest * case.reach)
@@ -107,6 +121,7 @@ KERNELS = {
     scatter: terms_of_scatter,
     scatter_times: terms_of_scatter_times,
     bins: terms_of_bins,
+    groups: terms_of_groups,
     pull: terms_of_pull,
 }
 each = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
@@ -132,10 +147,10 @@ def test_sums_do_not_depend_on_groups_and_order_of_rows(kernel, case):
     together = kernel(case, np.arange(N_ROWS, dtype=np.int32))
     order = case.rng.permutation(N_ROWS).astype(np.int32)
     places = np.sort(case.rng.integers(0, N_ROWS + 1, size=case.rng.integers(1, 12)))
-    groups = [kernel(case, rows) for rows in np.split(order, places)]
-    case.rng.shuffle(groups)
+    apart = [kernel(case, rows) for rows in np.split(order, places)]
+    case.rng.shuffle(apart)
     for k, pair in enumerate(together):
-        assert_array_equal(sum(group[k] for group in groups), pair)
+        assert_array_equal(sum(found[k] for found in apart), pair)
 
 
 def test_plain_sums_would_depend_on_the_order(rng):

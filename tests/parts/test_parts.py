@@ -1,20 +1,21 @@
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from tests.strategies import seeds
+from tests.strategies import random_tree, seeds
 
-from ravine import matrix
+from ravine import matrix, reservoir
 from ravine.cuts import Cut, parted
 from ravine.cuts.density import MAX_BINS, Line
 from ravine.cuts.mdh import PenalisedDensity
 from ravine.cuts.ncut import NormalisedCut
-from ravine.parts import HeldParts, PartedNode, even_rows
+from ravine.parts import HeldParts, PartedNode, _node, _steps, even_rows, in_order, in_parts, tables_of
 
 KINDS = ["normal", "integers", "copies", "outliers", "single"]
+WITHOUT_COPIES = ["normal", "outliers", "single"]
 
 
 def make_rows(kind, rng, n_rows=300, n_columns=3):
@@ -47,25 +48,49 @@ def unit(rng, n_columns):
     return v / np.linalg.norm(v)
 
 
+def leaves_of(tree, node):
+    """What `leaf_moments` takes of a tree: its cuts, its leaves, and a point between all rows for each of them."""
+    extent = node.whole.extent
+    centres = np.clip(tree.mean[tree.leaves], extent.low, extent.high)
+    return (tree.normal, tree.offset, tree.left, tree.right), tree.leaves, centres
+
+
 def all_of(node, v):
     """What the searches ask of a node."""
+    yield from (node.n_rows, node.about.count, node.about.mean, node.about.sum_sq, node.squares)
+    yield from (node.deviation(v), node.scatter, node.scatter_times(v), node.deviation(v))
     on = parted.along(node, v)
-    coarse = node.lattice(v, on.step / 100, 50)
-    slopes = np.sin(np.arange(on.n_points - 1))
-    yield from (node.n_rows, node.about.count, node.about.mean, node.about.sum_sq)
-    yield from (node.scatter, node.scatter_times(v), node.pull(v, on, slopes, 0.1))
-    yield from (*astuple(on), *astuple(coarse), on.dense(), node.sample(v, 40, on), *astuple(node.fetch()))
+    yield from (*astuple(on), on.dense(), node.sample(v, 40, on), *astuple(node.fetch()))
+    for looked in (node.look(v, 10 * on.step, MAX_BINS, on.step), node.look(v, on.step / 100, 50)):
+        for lattice in looked.lattices:
+            yield from astuple(lattice)
+        yield from astuple(looked.cells)
+        slopes = np.sin(np.arange(looked.lattices[0].n_points - 1))
+        for one in (looked, replace(looked, cells=None)):
+            yield from (node.pull(v, one, slopes, 0.1), node.pull(v, one, slopes, 0.0))
+    yield from node.leaf_moments(*leaves_of(random_tree(3, len(v), 0), node))
+    if not reservoir.has_copies(node.fetch().X, 0):
+        yield from drawn_in_order(node, 40)
+
+
+def drawn_in_order(node, size, seed=1):
+    """The numbers, rows and weights of a sample, in the order of the numbers."""
+    drawn = node.draw(size, seed)
+    order = np.argsort(drawn.number)
+    return drawn.number[order], drawn.X[order], drawn.weights[order]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(seed=seeds, weighted=st.booleans())
-@settings(max_examples=15)
-def test_parts_and_their_order_have_no_say(kind, seed, weighted):
+@given(seed=seeds, weighted=st.booleans(), with_scatter=st.booleans())
+@settings(max_examples=8)
+def test_parts_and_their_order_have_no_say(kind, seed, weighted, with_scatter):
     rng = np.random.default_rng(seed)
     X, v = make_rows(kind, rng), unit(rng, 3)
     weights = rng.choice([0.25, 1.0, 1 / 3], size=len(X)) if weighted else None
     one, many = PartedNode.root(held(X, weights)), PartedNode.root(shuffled(X, weights, rng))
     offset = float(np.median(X @ v))
+    if with_scatter:
+        assert_array_equal(one.scatter, many.scatter)
     pairs = zip([one, *one.children(v, offset)], [many, *many.children(v, offset)], strict=True)
     for node, other in pairs:
         for mine, yours in zip(all_of(node, v), all_of(other, v), strict=True):
@@ -74,11 +99,14 @@ def test_parts_and_their_order_have_no_say(kind, seed, weighted):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_root_and_children_agree_with_rows_in_memory(kind, weighted, rng):
+@pytest.mark.parametrize("with_scatter", [False, True])
+def test_root_and_children_agree_with_rows_in_memory(kind, weighted, with_scatter, rng):
     X, v = make_rows(kind, rng), unit(rng, 3)
     weights = rng.uniform(0.1, 2, size=len(X)) if weighted else np.ones(len(X))
     root = PartedNode.root(shuffled(X, weights, rng))
     offset = float(np.median(matrix.project(X, v)))
+    if with_scatter:
+        assert root.scatter.shape == (3, 3)
     left, right = root.children(v, offset)
     goes_left = Cut(v, offset).goes_left(X)
     for node, mine in ((root, np.full(len(X), True)), (left, goes_left), (right, ~goes_left)):
@@ -87,6 +115,9 @@ def test_root_and_children_agree_with_rows_in_memory(kind, weighted, rng):
         assert_allclose(node.about.count, about.count, rtol=1e-14)
         assert_allclose(node.about.mean, about.mean, rtol=1e-9, atol=1e-9 * about.unit)
         assert_allclose(node.about.sum_sq, about.sum_sq, rtol=1e-9)
+        squares = weights[mine] @ (X[mine].astype(float) - about.mean) ** 2
+        assert_allclose(node.squares, squares, rtol=1e-9)
+        assert ("scatter" in node._kept) == with_scatter
         scatter = matrix.scatter(X[mine].astype(float), weights[mine], about.mean)
         size = 1e-9 * np.abs(scatter).max()
         assert_allclose(node.scatter, scatter, atol=size)
@@ -105,7 +136,7 @@ def test_lattice_is_the_binned_line_of_rows_in_memory(kind, rng):
     node = PartedNode.root(shuffled(X, weights, rng))
     values = matrix.project(X, v) - node.about.mean @ v
     step = values.std() / 50
-    on, line = node.lattice(v, step, MAX_BINS), Line.around(values, step)
+    on, line = node.lattice(v, step), Line.around(values, step)
     assert on.step * on.first == pytest.approx(line.low)
     assert on.n_points == line.n_bins
     assert_allclose(on.dense(), line.bin(values, weights), atol=1e-9)
@@ -120,8 +151,10 @@ def test_lattice_that_would_be_too_long_is_coarser(rng):
     X, v = make_rows("outliers", rng), np.array([1.0, 0, 0])
     node = PartedNode.root(held(X, places=[50, 120]))
     step = (X[:, 0].max() - X[:, 0].min()) / 1e6
-    on = node.lattice(v, step, MAX_BINS)
-    assert on.step > step
+    looked = node.look(v, step, MAX_BINS, step)
+    on = looked.lattices[0]
+    assert on.step > step == looked.lattices[1].step
+    assert_array_equal(on.index.min(), looked.cells.index.min())
     assert MAX_BINS - 10 < on.n_points <= MAX_BINS
     assert on.mass.sum() == pytest.approx(len(X))
 
@@ -133,6 +166,98 @@ def test_lattice_of_far_outliers_keeps_only_points_with_weight(rng):
     assert len(on.index) <= 2 * len(X)
     assert (on.mass > 0).all()
     assert on.mass.sum() == pytest.approx(len(X))
+
+
+def test_scatter_of_children_costs_no_pass_where_it_is_small(rng, monkeypatch):
+    X, v = make_rows("normal", rng), unit(rng, 3)
+    for most_columns, is_given in ((3, True), (2, False)):
+        monkeypatch.setattr(_node, "CELL_COLUMNS", most_columns)
+        parts = shuffled(X, None, rng)
+        root = PartedNode.root(parts)
+        assert root.deviation(v) == pytest.approx((X @ v).std())
+        assert root.scatter.shape == (3, 3)
+        assert root.deviation(v) == pytest.approx((X @ v).std())
+        nodes = root.children(v, float(np.median(X @ v)))
+        before = parts.n_passes
+        assert all(np.isfinite(node.scatter).all() for node in nodes)
+        assert parts.n_passes - before == (0 if is_given else 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cells_hold_the_sums_of_their_rows(kind, rng):
+    X, weights, v = make_rows(kind, rng), rng.uniform(0.1, 2, size=300), unit(rng, 3)
+    root = PartedNode.root(shuffled(X, weights, rng))
+    offset = float(np.median(matrix.project(X, v)))
+    goes_left = Cut(v, offset).goes_left(X)
+    for node, mine in ((root, np.full(len(X), True)), (root.children(v, offset)[0], goes_left)):
+        values = matrix.project(X[mine], v) - node.about.mean @ v
+        step = values.std() / 7
+        looked = node.look(v, step, MAX_BINS)
+        expected = {}
+        for cell, weight, x in zip(np.floor(values / step), weights[mine], X[mine].astype(float), strict=True):
+            expected[int(cell)] = expected.get(int(cell), 0) + weight * (x - node.about.mean)
+        assert looked.cells.index.tolist() == sorted(expected)
+        size = 1e-9 * np.abs(X).max()
+        assert_allclose(looked.cells.sums[0], [expected[cell] for cell in sorted(expected)], atol=size)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("tilt", [0.0, 0.3])
+def test_pull_with_cells_is_that_by_a_pass(kind, tilt, rng):
+    X, weights, v = make_rows(kind, rng), rng.uniform(0.1, 2, size=300), unit(rng, 3)
+    parts = shuffled(X, weights, rng)
+    node = PartedNode.root(parts)
+    values = matrix.project(X, v) - node.about.mean @ v
+    looked = node.look(v, values.std() / 7, MAX_BINS)
+    on = looked.lattices[0]
+    slopes = rng.normal(size=on.n_points - 1)
+    scatter, before = node.scatter, parts.n_passes
+    with_cells = node.pull(v, looked, slopes, tilt)
+    assert parts.n_passes == before
+    by_a_pass = node.pull(v, replace(looked, cells=None), slopes, tilt)
+    assert parts.n_passes == before + 1
+    c = weights * (slopes[np.floor(values / on.step).astype(int) - on.first] - tilt * values)
+    apart = X.astype(float) - node.about.mean
+    size = 1e-9 * (np.abs(c) @ np.abs(apart)).max() + 1e-9 * tilt * np.abs(scatter).max()
+    assert_allclose(with_cells, c @ apart, atol=size)
+    assert_allclose(by_a_pass, c @ apart, atol=size)
+
+
+@pytest.mark.parametrize("limit", [(_node, "CELL_COLUMNS", 2), (_steps, "MOST_SUMS", 30)], ids=lambda limit: limit[1])
+def test_sums_over_cells_are_left_out_where_they_are_many(limit, rng, monkeypatch):
+    X, v = make_rows("normal", rng), unit(rng, 3)
+    wanted = PartedNode.root(held(X)).look(v, 0.1, MAX_BINS)
+    slopes = rng.normal(size=wanted.lattices[0].n_points - 1)
+    monkeypatch.setattr(*limit)
+    pulls = []
+    for parts in (held(X), held(X, places=range(1, len(X))), shuffled(X, None, rng)):
+        node = PartedNode.root(parts)
+        looked = node.look(v, 0.1, MAX_BINS)
+        assert looked.cells is None or looked.cells.sums is None
+        assert_array_equal(looked.lattices[0].masses, wanted.lattices[0].masses)
+        pulls.append(node.pull(v, looked, slopes, 0.1))
+    assert_array_equal(pulls[0], pulls[1])
+    assert_array_equal(pulls[0], pulls[2])
+
+
+def test_second_look_costs_no_pass_and_one_that_is_finer_does(rng):
+    X, v, other = make_rows("normal", rng), unit(rng, 3), unit(rng, 3)
+    parts = shuffled(X, None, rng)
+    node = PartedNode.root(parts)
+
+    def passes_of(*arguments):
+        before = parts.n_passes
+        looked = node.look(*arguments)
+        assert [lattice.step for lattice in looked.lattices][: len(arguments) - 2] == [arguments[1], *arguments[3:]]
+        return parts.n_passes - before
+
+    assert passes_of(v, 0.5, MAX_BINS) == 1
+    assert passes_of(v.copy(), 0.5, MAX_BINS) == 0
+    assert passes_of(v, 0.5, MAX_BINS, 0.1) == 1
+    assert passes_of(v, 0.5, MAX_BINS, 0.1) == passes_of(v, 0.5, MAX_BINS) == 0
+    assert passes_of(v, 0.1, MAX_BINS) == 1
+    assert passes_of(other, 0.1, MAX_BINS) == 1
+    assert passes_of(v, 0.1, MAX_BINS) == 1
 
 
 @pytest.mark.parametrize(
@@ -203,6 +328,60 @@ def test_fetch_gives_all_rows_with_their_weights(rng):
     assert_array_equal(found[np.lexsort(found.T)], expected[np.lexsort(expected.T)])
 
 
+@pytest.mark.parametrize("kind", WITHOUT_COPIES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("size", [50, 300, 1000])
+def test_draw_gives_the_sample_of_rows_in_memory(kind, weighted, size, rng):
+    X = make_rows(kind, rng)
+    weights = rng.choice([0.25, 1.0, 1 / 3], size=len(X)) if weighted else np.ones(len(X))
+    number, rows, its_weights = drawn_in_order(PartedNode.root(shuffled(X, weights, rng)), size, seed=5)
+    chosen, keys = reservoir.content_sample(X, weights, size, 5)
+    chosen = chosen[np.argsort(-keys)]
+    assert len(rows) == min(size, len(X))
+    assert_array_equal(rows, X[chosen])
+    assert rows.dtype == X.dtype
+    assert_array_equal(its_weights, weights[chosen])
+    assert_array_equal(reservoir.keys_of(number), np.sort(keys)[::-1])
+
+
+def test_draws_differ_by_seed(rng):
+    node = PartedNode.root(shuffled(make_rows("normal", rng), None, rng))
+    assert_array_equal(drawn_in_order(node, 50, seed=1)[1], drawn_in_order(node, 50, seed=1)[1])
+    assert (drawn_in_order(node, 50, seed=1)[1] != drawn_in_order(node, 50, seed=2)[1]).any()
+
+
+@pytest.mark.parametrize("n_parts", [1, 7])
+def test_row_that_stands_often_is_drawn_as_often(n_parts, rng):
+    X = np.concatenate([rng.normal(size=(300, 3)), np.zeros((100, 3))])
+    order = rng.permutation(len(X))
+    node = PartedNode.root(held(X[order], places=np.linspace(0, len(X), n_parts + 1)[1:-1].astype(int)))
+    n_drawn = [(node.draw(100, seed).X == 0).all(axis=1).sum() for seed in range(200)]
+    assert np.mean(n_drawn) == pytest.approx(25, abs=3)
+    assert (node.draw(400, 0).X == 0).all(axis=1).sum() == 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_of_leaves_are_those_of_rows_in_memory(kind, weighted, rng):
+    X = make_rows(kind, rng)
+    weights = rng.uniform(0.1, 2, size=len(X)) if weighted else np.ones(len(X))
+    parts = shuffled(X, weights, rng)
+    node, tree = PartedNode.root(parts), random_tree(4, 3, 3)
+    cuts, leaves, centres = leaves_of(tree, node)
+    before = parts.n_passes
+    count, mean, sum_sq = node.leaf_moments(cuts, leaves, centres)
+    assert parts.n_passes == before + 1
+    is_empty = count == 0
+    assert_array_equal(mean[is_empty], centres[is_empty])
+    assert_array_equal(sum_sq[is_empty], 0)
+    found, expected = tree.with_leaves(count, mean, sum_sq), tree.counted(X, weights)
+    assert found.n_clusters == expected.n_clusters > 1
+    unit = np.abs(X).max()
+    assert_allclose(found.count, expected.count, rtol=1e-13)
+    assert_allclose(found.mean, expected.mean, rtol=1e-9, atol=1e-9 * unit)
+    assert_allclose(found.sum_sq, expected.sum_sq, rtol=1e-9, atol=1e-9 * unit**2)
+
+
 def test_rows_without_weight_are_left_out(rng):
     X = make_rows("normal", rng)
     weights = rng.integers(0, 2, size=len(X)).astype(float)
@@ -236,6 +415,36 @@ def test_every_pass_is_counted_and_reads_the_parts_once(rng):
     root.children(np.array([1.0, 0, 0]), 2.0)
     root.fetch()
     assert parts.n_passes == n_reads
+
+
+def test_what_is_asked_at_once_is_answered_in_one_pass(rng):
+    X, v = make_rows("normal", rng), unit(rng, 3)
+    parts = shuffled(X, None, rng)
+    nodes = PartedNode.root(parts).children(v, float(np.median(X @ v)))
+    before = parts.n_passes
+    both = parts.at_once(lambda node: [node.scatter_times(v), node.fetch().X], nodes)
+    assert parts.n_passes == before + 2
+    for node, (times, rows) in zip(nodes, both, strict=True):
+        assert_array_equal(times, node.scatter_times(v))
+        assert_array_equal(rows, node.fetch().X)
+    with pytest.raises(TypeError, match="no function of a node"):
+        parts.at_once(not_of_a_node, nodes)
+    assert_array_equal(nodes[0].fetch().X, both[0][1])
+
+
+def not_of_a_node(node):
+    raise TypeError("no function of a node")
+
+
+def test_parts_are_given_in_order_without_those_that_are_empty(rng):
+    X, weights = make_rows("normal", rng), rng.uniform(size=300)
+    parts = held(X, weights, [0, 100, 100, 250])
+    assert in_parts(parts)
+    assert_array_equal(np.concatenate(list(tables_of(parts, named=False))), X)
+    numbers, rows, its_weights = zip(*in_order(parts), strict=True)
+    assert numbers == (1, 3, 4)
+    assert_array_equal(np.concatenate(rows), X)
+    assert_array_equal(np.concatenate(its_weights), weights)
 
 
 def broken(X, entry):
@@ -285,3 +494,30 @@ def test_parts_that_change_between_passes_are_an_error(change, rng):
     change(parts)
     with pytest.raises(RuntimeError, match="changed between two passes"):
         root.scatter_times(np.array([1.0, 0, 0]))
+
+
+@pytest.mark.parametrize("value", [7.0, 1e30])
+def test_rows_without_weight_have_no_say_in_the_sums(value, rng):
+    X, extra = make_rows("normal", rng), np.full((1, 3), value)
+    together = held(np.vstack([X, extra]), np.append(np.ones(len(X)), 0.0))
+    apart = held(np.vstack([X, extra]), np.append(np.ones(len(X)), 0.0), [len(X)])
+    nodes = [PartedNode.root(parts) for parts in (together, apart, held(X))]
+    for node in nodes[:2]:
+        assert_array_equal(node.about.mean, nodes[2].about.mean)
+        assert node.about.sum_sq == nodes[2].about.sum_sq
+
+
+def test_part_that_is_gone_is_noticed(rng):
+    parts = np.array_split(make_rows("normal", rng), 3)
+    root = PartedNode.root(HeldParts(lambda: ((x, None) for x in parts), 3))
+    parts.pop()
+    with pytest.raises(RuntimeError, match="changed between two passes"):
+        root.fetch()
+
+
+def test_look_at_another_step_or_length_is_not_the_remembered_one(rng):
+    node, v = PartedNode.root(held(make_rows("normal", rng))), np.array([1.0, 0, 0])
+    assert [on.step for on in node.look(v, 0.5, 1000, 0.1).lattices] == [0.5, 0.1]
+    assert [on.step for on in node.look(v, 0.5, 1000, 0.01).lattices] == [0.5, 0.01]
+    assert node.look(v, 0.005, 50).lattices[0].step > 0.005
+    assert node.look(v, 0.005, 1e6).lattices[0].step == 0.005

@@ -128,7 +128,7 @@ def ravine(
 def cluster(
     data: Data,
     method: Annotated[
-        Method, typer.Option(help="imdh takes any number of rows; the others hold them in memory.")
+        Method, typer.Option(help="imdh reads many rows once; the others hold them in memory, or read them often.")
     ] = Method.imdh,
     clusters: Clusters = None,
     columns: Only = None,
@@ -137,6 +137,13 @@ def cluster(
     encode: Encode = False,
     missing: MissingRows = Missing.error,
     scale: Scale = True,
+    in_passes: Annotated[
+        bool,
+        typer.Option(
+            "--in-passes",
+            help="Read the files anew for every step, in little memory; by itself only where the rows do not fit.",
+        ),
+    ] = False,
     seed: Seed = 0,
     out: Out = None,
     model: Annotated[
@@ -165,6 +172,7 @@ def cluster(
         n_clusters=clusters,
         scale=scale,
         seed=seed,
+        in_passes=in_passes,
         out=out,
         model_path=model,
         report_path=report,

@@ -1,18 +1,19 @@
-"""`ravine cluster`: one pass over the files to learn, one to label."""
+"""`ravine cluster`: learn from the rows, in memory, in batches or in passes over the files, and label them."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ravine.cli._data import Choice, Data, open_data, stacked
+from ravine.cli._data import Choice, Data, TooLargeError, open_data, stacked
 from ravine.cli._results import check_places, label_rows, show_clusters
 from ravine.cli._screen import Meter, Screen
 from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH
 from ravine.matrix import Floats, column_moments
+from ravine.parts import HeldParts, parted_root
 from ravine.persist import save
 from ravine.report import write
 
@@ -32,6 +33,7 @@ def cluster(
     n_clusters: int | None,
     scale: bool,
     seed: int,
+    in_passes: bool,
     out: str | None,
     model_path: Path | None,
     report_path: Path | None,
@@ -45,7 +47,7 @@ def cluster(
     with open_data(where, choice, screen) as data:
         model = make_model(method, n_clusters, scale, seed, n_jobs)
         with screen.warnings_in_a_line():
-            learn(model, data, scale)
+            learn(model, data, scale, in_passes)
         rows = label_rows(model.tree_, data, out)
     preparation = SCALED if scale and method != "imdh" else None
     if model_path is not None:
@@ -64,13 +66,39 @@ def make_model(method: str, n_clusters: int | None, scale: bool, seed: int, n_jo
     return METHODS[method](n_clusters, **options)
 
 
-def learn(model: Any, data: Data, scale: bool) -> None:
-    """Fit the model, in batches if it can and the rows are many."""
+def learn(model: Any, data: Data, scale: bool, in_passes: bool = False) -> None:
+    """Fit the model, in batches if it can and the rows are many, or in passes if they are too many for the memory."""
     if isinstance(model, IncrementalMDH):
         _learn_in_batches(model, data)
     else:
-        fit_scaled(model, data.matrix("reading")[0], scale, data.screen)
+        try:
+            X = None if in_passes else data.matrix("reading")[0]
+        except TooLargeError:
+            X = None
+        if X is None:
+            _fit_in_passes(model, data, scale)
+        else:
+            fit_scaled(model, X, scale, data.screen)
     model.feature_names_in_ = np.array(data.columns.names, dtype=object)
+
+
+def _fit_in_passes(model: Any, data: Data, scale: bool) -> None:
+    """Fit on rows that are read from the files anew whenever something is asked of them."""
+    n_columns, centre, deviation = len(data.columns.names), None, None
+    if scale:
+        with data.screen.progress("measuring the columns", None):
+            root = parted_root(HeldParts(lambda: ((X, None) for X in data.arrays()), n_columns, n_jobs=model.n_jobs))
+        centre, deviation = root.about.mean, _or_one(np.sqrt(root.squares / root.about.count))
+
+    def read() -> Iterator[tuple[Floats, None]]:
+        for X in data.arrays():
+            if centre is not None and deviation is not None:
+                _scale(X, centre, deviation)
+            yield X, None
+
+    fit(model, HeldParts(read, n_columns, n_jobs=model.n_jobs), data.screen)
+    if centre is not None and deviation is not None:
+        model.tree_ = model.tree_.unscaled(centre, deviation)
 
 
 def _learn_in_batches(model: IncrementalMDH, data: Data) -> None:
@@ -102,14 +130,21 @@ def fit_scaled(model: Any, X: Floats, scale: bool, screen: Screen) -> None:
 def scale_in_place(X: Floats, n_jobs: int) -> tuple[Floats, Floats]:
     """Give every column mean 0 and variance 1; returns what was subtracted and what was divided by."""
     count, centre, square = column_moments(X, np.ones(len(X)), n_jobs)
-    deviation = np.sqrt(square / count)
-    deviation[deviation == 0] = 1.0
-    X -= centre.astype(X.dtype)
-    X /= deviation.astype(X.dtype)
+    deviation = _or_one(np.sqrt(square / count))
+    _scale(X, centre, deviation)
     return centre, deviation
 
 
-def fit(model: Any, X: Floats, screen: Screen) -> None:
+def _scale(X: Floats, centre: Floats, deviation: Floats) -> None:
+    X -= centre.astype(X.dtype)
+    X /= deviation.astype(X.dtype)
+
+
+def _or_one(deviation: Floats) -> Floats:
+    return np.where(deviation > 0, deviation, 1.0)
+
+
+def fit(model: Any, X: Any, screen: Screen) -> None:
     """Fit with a progress bar."""
     n_cuts = None if model.n_clusters is None else model.n_clusters - 1
     with screen.progress("fitting", n_cuts, "cuts") as meter:

@@ -82,12 +82,16 @@ class Data:
             label = self.label if with_label else None
             yield from read_blocks(self.tables, self.columns, label, on_rows, None if by_rows else meter.step)
 
+    def arrays(self) -> Iterator[Floats]:
+        """All rows, some at a time."""
+        return (block.X for block in read_blocks(self.tables, self.columns))
+
     @property
     def _n_bytes(self) -> int:
         return sum(table.path.stat().st_size for table in self.tables)
 
     def matrix(self, what: str) -> tuple[Floats, list[Any]]:
-        """All rows at once, and their classes where there is a column of them; DataError if memory is too small."""
+        """All rows at once, and their classes where there is a column of them; TooLargeError if memory is too small."""
         self._check_memory(self.n_rows or 0)
         parts: list[Floats] = []
         classes: list[Any] = []
@@ -103,10 +107,14 @@ class Data:
         n_bytes = n_rows * len(self.columns.names) * np.dtype(self.columns.dtype).itemsize
         memory = memory_of_the_machine()
         if 2 * n_bytes > memory:
-            raise DataError(
+            raise TooLargeError(
                 f"{self.name} has more than {n_bytes / 1e9:.1f} GB of numbers, this machine {memory / 1e9:.1f} GB of "
-                "memory, and twice the numbers are needed: --method imdh reads them in batches"
+                "memory, and twice the numbers are needed: ravine cluster reads the files in passes instead"
             )
+
+
+class TooLargeError(DataError):
+    """The rows do not fit into memory."""
 
 
 def stacked(parts: list[Floats]) -> Floats:

@@ -31,6 +31,7 @@ def demo(folder: Path, screen: Screen) -> None:
         method="ncuth",
         n_clusters=None,
         scale=False,
+        in_passes=False,
         seed=0,
         out=str(labels),
         model_path=model,

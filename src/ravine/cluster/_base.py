@@ -176,6 +176,8 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
     def _state(self, resume: bool) -> dict[str, Any]:
         """What a file keeps of the fitted model; what belongs to single rows only with `resume`."""
         labels = getattr(self, "labels_", None) if resume else None
+        if is_dask(labels):  # they would have to be computed, and belong to rows that lie elsewhere
+            labels = None
         smallest = None if labels is None else labels.astype(np.min_scalar_type(int(labels.max())))
         return {"tree": self.tree_.to_dict(), "labels": smallest}
 

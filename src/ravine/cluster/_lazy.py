@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ravine.parts import arrays_of, frames_of, is_arrow_dataset, is_dask
+from ravine.parts import is_dask, tables_of
 
 
 def by_blocks(model: Any, method: str, X: Any, n_columns: int | None, dtype: Any) -> Any:
@@ -18,8 +18,8 @@ def by_blocks(model: Any, method: str, X: Any, n_columns: int | None, dtype: Any
         Takes rows and gives a number for each, or `n_columns` of them.
     """
     if not is_dask(X):
-        has_names = is_arrow_dataset(X) and hasattr(model, "feature_names_in_")
-        parts = [getattr(model, method)(rows) for rows in (frames_of(X) if has_names else arrays_of(X)) if len(rows)]
+        tables = tables_of(X, named=hasattr(model, "feature_names_in_"))
+        parts = [getattr(model, method)(rows) for rows in tables if len(rows)]
         shape = (0,) if n_columns is None else (0, n_columns)
         return np.concatenate(parts) if parts else np.empty(shape, dtype)
     light = copy(model)

@@ -4,15 +4,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ravine.matrix import Floats, Matrix
+from ravine.matrix import Matrix
 from ravine.parts._parts import HeldParts
 
-BATCH_CELLS = 1 << 22
+BATCH_CELLS = 1 << 21
 """Numbers in a batch at most."""
 
-AHEAD = 2
-"""Batches that are read ahead."""
+AHEAD, BUFFER = 2, 1 << 20
+"""Batches that are read ahead, and bytes of a column that are read at a time."""
+
+TOGETHER = 1 << 12
+"""Rows whose columns are put beside each other at a time: they stay in the cache."""
 
 
 def is_arrow_dataset(X: Any) -> bool:
@@ -20,10 +24,8 @@ def is_arrow_dataset(X: Any) -> bool:
     return type(X).__module__.partition(".")[0] == "pyarrow" and hasattr(X, "scanner") and hasattr(X, "schema")
 
 
-def arrow_parts(X: Any, sample_weight: Any, n_jobs: int | None) -> HeldParts:
+def arrow_parts(X: Any, n_jobs: int | None) -> HeldParts:
     """The batches of a dataset all of whose columns are numbers."""
-    if sample_weight is not None:
-        raise ValueError("sample_weight is not supported for a dataset of files: use a Dask frame")
     names = _numeric_names(X)
     return HeldParts(lambda: ((rows, None) for rows in batches(X)), len(names), names, n_jobs)
 
@@ -32,24 +34,36 @@ def batches(X: Any) -> Iterator[Matrix]:
     """Rows of the dataset, always in the same batches."""
     names = _numeric_names(X)
     size = max(BATCH_CELLS // len(names), 1)
-    scanner = X.scanner(columns=names, batch_size=size, batch_readahead=AHEAD, fragment_readahead=1)
-    for batch in scanner.to_batches():
-        out = np.empty((batch.num_rows, len(names)))
-        for j in range(len(names)):
-            out[:, j] = _numbers(batch.column(j))
-        yield out
+    dtype = _dtype(X)
+    options = {"batch_size": size, "batch_readahead": AHEAD, "fragment_readahead": 1, **_sparing(X)}
+    for batch in X.scanner(columns=names, **options).to_batches():
+        columns = [_numbers(batch.column(j)) for j in range(len(names))]
+        rows = np.empty((batch.num_rows, len(names)), dtype=dtype)
+        for start in range(0, batch.num_rows, TOGETHER):
+            block = slice(start, start + TOGETHER)
+            for j, column in enumerate(columns):
+                rows[block, j] = column[block]
+        yield rows
 
 
-def frames_of(X: Any) -> Iterator[Any]:
-    """The same batches, with the names of their columns."""
-    import pandas as pd
+def _sparing(X: Any) -> dict[str, Any]:
+    """Options of a scan that hold little of a Parquet file in memory."""
+    from pyarrow import dataset
 
-    for rows in batches(X):
-        yield pd.DataFrame(rows, columns=X.schema.names)
+    if getattr(getattr(X, "format", None), "default_extname", None) != "parquet":
+        return {}
+    options = {"pre_buffer": False, "use_buffered_stream": True, "buffer_size": BUFFER}
+    return {"fragment_scan_options": dataset.ParquetFragmentScanOptions(**options)}
 
 
-def _numbers(column: Any) -> Floats:
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+def _dtype(X: Any) -> Any:
+    """The type of the rows: that of the columns, as rows in memory have it, or float64."""
+    found = [np.dtype(field.type.to_pandas_dtype()) for field in X.schema]
+    return np.float32 if all(dtype == np.float32 for dtype in found) else np.float64
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def _numeric_names(X: Any) -> list[str]:

@@ -79,13 +79,18 @@ class DaskParts(Parts):
         raw = client.compute(blocks)
         of_weights = [None if weight is None else client.compute(weight) for weight in weights]
         self._parts = [self._submit(_prepared, *pair) for pair in zip(raw, of_weights, strict=True)]
+        self._together = list(range(len(self._parts)))
         self._numbers = count(1)
         self.n_passes = 0
 
     def everything(self) -> tuple[Handles, _steps.Extent | None]:
         """A task for each partition; its error names the partition."""
         handles = [self._submit(_checked, part, self.n_features, number) for number, part in enumerate(self._parts)]
-        return handles, self.reduce(_steps.extent, handles)
+        extent = self.reduce(_steps.extent, handles)
+        # Results of parts that lie on one worker are merged there before any of them moves.
+        holders = self._client.who_has(self._parts)
+        self._together.sort(key=lambda number: min(holders.get(self._parts[number].key, ()), default=""))
+        return handles, extent
 
     def reduce(self, step: Step, handles: Handles, *arguments: Any) -> Any:
         """Merged on the workers."""
@@ -113,9 +118,10 @@ class DaskParts(Parts):
             return list(pool.map(function, items))
 
     def _merge(self, found: list[Any]) -> Any:
-        while len(found) > 1:
+        found = [found[number] for number in self._together]
+        while len(found) > FAN_IN:
             found = [self._submit(_merged, found[i : i + FAN_IN]) for i in range(0, len(found), FAN_IN)]
-        return found[0]
+        return self._submit(_closed, found)
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._client.submit(function, *arguments, pure=False)
@@ -173,6 +179,12 @@ def _merged(found: list[Any]) -> Any:
         if one is not None:
             merged = one if merged is None else merged.merge(one)
     return merged
+
+
+def _closed(found: list[Any]) -> Any:
+    """What is merged, when nothing more comes to it: smaller, where it knows how."""
+    merged = _merged(found)
+    return merged.closed() if hasattr(merged, "closed") else merged
 
 
 def _part_of_divided(divided: tuple[Any, ...] | None, i: int) -> Any:

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -43,18 +44,16 @@ class InStep(Generic[Request]):
         """Call `function` on each item, on threads that are in step; it may itself call `map`."""
         if len(items) < 2:
             return [function(item) for item in items]
-        caller = int(self._is_in_step)  # waits meanwhile, and asks for nothing
-        self._change_number(len(items) - caller)
-        try:
-            with ThreadPoolExecutor(len(items)) as pool:
-                futures = [pool.submit(self._run, function, item) for item in items]
-                try:
-                    errors = [error for error in (future.exception() for future in futures) if error is not None]
-                except BaseException:  # an interruption: the threads end at their next request
-                    self._failed = True
-                    raise
-        finally:
-            self._change_number(caller)
+        group = _Group(len(items), self._is_in_step)
+        with self._changed:
+            self._n_threads += len(items) - group.has_caller
+        with ThreadPoolExecutor(len(items)) as pool:
+            futures = [pool.submit(self._run, function, item, group) for item in items]
+            try:
+                errors = [error for error in (future.exception() for future in futures) if error is not None]
+            except BaseException:  # an interruption: the threads end at their next request
+                self._failed = True
+                raise
         if errors:
             raise next((error for error in errors if not isinstance(error, _OtherFailedError)), errors[0])
         return [future.result() for future in futures]
@@ -63,7 +62,7 @@ class InStep(Generic[Request]):
     def _is_in_step(self) -> bool:
         return getattr(self._mine, "is_in_step", False)
 
-    def _run(self, function: Callable[[Item], Result], item: Item) -> Result:
+    def _run(self, function: Callable[[Item], Result], item: Item, group: "_Group") -> Result:
         self._mine.is_in_step = True
         try:
             return function(item)
@@ -71,11 +70,14 @@ class InStep(Generic[Request]):
             self._failed = True
             raise
         finally:
-            self._change_number(-1)
+            self._leave(group)
 
-    def _change_number(self, by: int) -> None:
+    def _leave(self, group: "_Group") -> None:
+        """One thread of a group ends; the last one gives its place to the thread that waits for the group."""
         with self._changed:
-            self._n_threads += by
+            group.n_threads -= 1
+            if group.n_threads or not group.has_caller:
+                self._n_threads -= 1
             if self._n_threads:
                 self._serve_if_all_wait()
             else:
@@ -97,6 +99,14 @@ class InStep(Generic[Request]):
         for asked in waiting:
             asked.is_answered = True
         self._changed.notify_all()
+
+
+@dataclass
+class _Group:
+    """Threads of one `map`, and whether the one that called it is in step itself: it asks for nothing meanwhile."""
+
+    n_threads: int
+    has_caller: bool
 
 
 class _OtherFailedError(RuntimeError):

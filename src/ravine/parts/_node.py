@@ -129,15 +129,15 @@ class PartedNode:
 
         The first lattice is coarser where it would be too long. What was seen last is remembered.
         """
-        key = (v.tobytes(), step)
-        before, seen = self._kept.get("look", (None, None))
-        if before == key and len(seen.lattices) > len(finer):
+        key = (v.tobytes(), step, most_points)
+        before, seen_finer, seen = self._kept.get("look", (None, (), None))
+        if before == key and seen_finer[: len(finer)] == finer:
             return seen
         found = self._look(v, (step, *finer), with_cells=len(v) <= CELL_COLUMNS)
         least = (found.lattices[0].high - found.lattices[0].low) / (most_points - 4)
         if step < least:
             found = self._look(v, (least, *finer), with_cells=len(v) <= CELL_COLUMNS)
-        self._kept["look"] = key, found
+        self._kept["look"] = key, finer, found
         return found
 
     def _look(self, v: Floats, steps: tuple[float, ...], with_cells: bool) -> _steps.Looked:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
@@ -18,6 +19,9 @@ Result = TypeVar("Result")
 
 Handles: TypeAlias = list[Any]
 """For each part, which of its rows belong to a node, as the class that gave them understands it."""
+
+
+CHANGED = "the rows have changed between two passes over them"
 
 
 class Mergeable(Protocol):
@@ -90,7 +94,7 @@ class HeldParts(Parts):
         """One pass."""
         self.n_passes += 1
         handles, merged = [], None
-        for number, (X, weights) in enumerate(self.read()):
+        for number, (X, weights) in enumerate(_read_ahead(self.read())):
             rows = checked_rows(X, weights, self.n_features, number)
             handles.append(rows)
             if len(rows):
@@ -130,9 +134,10 @@ class HeldParts(Parts):
         self.n_passes += 1
         pending: list[Callable[[], Any]] = []
         takers: list[Callable[[Any], None]] = []
-        for number, (X, weights) in enumerate(self.read()):
-            if number >= len(requests[0].handles) or X.shape[0] < max(len(r.handles[number]) for r in requests):
-                raise RuntimeError("the rows have changed between two passes over them")
+        number, n_parts = -1, len(requests[0].handles)
+        for number, (X, weights) in enumerate(_read_ahead(self.read())):
+            if number >= n_parts or X.shape[0] < max(len(request.handles[number]) for request in requests):
+                raise RuntimeError(CHANGED)
             for request in requests:
                 if len(request.handles[number]):
                     part = (X, _or_ones(weights, X), request.handles[number])
@@ -141,6 +146,8 @@ class HeldParts(Parts):
             if len(pending) >= count_threads(self._n_jobs):
                 self._do(pending, takers)
         self._do(pending, takers)
+        if number + 1 < n_parts:
+            raise RuntimeError(CHANGED)
         return [None] * len(requests)
 
     def _do(self, pending: list[Callable[[], Any]], takers: list[Callable[[Any], None]]) -> None:
@@ -159,6 +166,16 @@ class _Request:
     handles: Handles
     arguments: tuple[Any, ...]
     add: Callable[[int, Any], None]
+
+
+def _read_ahead(parts: Iterator[Item]) -> Iterator[Item]:
+    """The same parts, the next one of which is read while one is worked on."""
+    parts, end = iter(parts), object()
+    with ThreadPoolExecutor(1) as pool:
+        coming: Future[Any] = pool.submit(next, parts, end)
+        while (part := coming.result()) is not end:
+            coming = pool.submit(next, parts, end)
+            yield part
 
 
 def _or_ones(weights: Floats | None, X: Matrix) -> Floats:

@@ -50,7 +50,8 @@ class Extent:
 
 def extent(X: Matrix, weights: Floats, rows: Rows) -> Extent:
     """See `Extent`."""
-    weights = weights[rows]
+    if len(rows) < X.shape[0]:
+        X, weights = X[rows], weights[rows]
     lightest, heaviest = float(weights.min()), float(weights.max())
     return Extent(X.min(axis=0).astype(float), X.max(axis=0).astype(float), len(rows), lightest, heaviest)
 
