@@ -1,17 +1,17 @@
 """Rows in the partitions of a Dask collection, which stay with their workers.
 
-Every step is a task on the worker that has the partition. Results are merged on the workers, a few at a time, and one
-comes back. Tasks can be run again, with the same result, so a lost worker costs time and nothing else.
+Partitions that lie on one worker are grouped, one group for each of its threads, and a step is a task for each group.
+Results are merged on the workers, a few at a time, and one comes back. Tasks can be run again, with the same result, so
+a lost worker costs time and nothing else.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ravine.matrix import Floats, Matrix
 from ravine.parts import _steps
@@ -19,6 +19,9 @@ from ravine.parts._parts import Handles, HeldParts, Parts, Step, checked_rows
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+Part: TypeAlias = tuple[Matrix, Floats | None]
+"""Rows of a partition, and their weights or None."""
 
 FAN_IN = 8
 """Results that one task merges."""
@@ -76,28 +79,43 @@ class DaskParts(Parts):
         self, client: Any, blocks: list[Any], weights: list[Any], n_features: int, feature_names: list[str] | None
     ) -> None:
         self._client, self.n_features, self.feature_names = client, n_features, feature_names
-        raw = client.compute(blocks)
-        of_weights = [None if weight is None else client.compute(weight) for weight in weights]
-        self._parts = [self._submit(_prepared, *pair) for pair in zip(raw, of_weights, strict=True)]
-        self._together = list(range(len(self._parts)))
+        self._blocks, self._weights = blocks, weights
+        self._groups: list[Any] = []
         self._numbers = count(1)
         self.n_passes = 0
 
     def everything(self) -> tuple[Handles, _steps.Extent | None]:
-        """A task for each partition; its error names the partition."""
-        handles = [self._submit(_checked, part, self.n_features, number) for number, part in enumerate(self._parts)]
-        extent = self.reduce(_steps.extent, handles)
-        # Results of parts that lie on one worker are merged there before any of them moves.
-        holders = self._client.who_has(self._parts)
-        self._together.sort(key=lambda number: min(holders.get(self._parts[number].key, ()), default=""))
-        return handles, extent
+        """Their errors name the partition."""
+        raw = self._client.compute(self._blocks)
+        of_weights = [None if weight is None else self._client.compute(weight) for weight in self._weights]
+        parts = [self._submit(_prepared, *pair) for pair in zip(raw, of_weights, strict=True)]
+        groups = self._grouped(parts)
+        self._groups = [self._submit(_together, [parts[number] for number in numbers]) for numbers in groups]
+        handles = [
+            self._submit(_checked, group, self.n_features, numbers)
+            for group, numbers in zip(self._groups, groups, strict=True)
+        ]
+        return handles, self.reduce(_steps.extent, handles)
+
+    def _grouped(self, parts: list[Any]) -> list[list[int]]:
+        """Numbers of the partitions of each group."""
+        import_module("distributed").wait(parts)
+        holders, n_threads = self._client.who_has(parts), self._client.nthreads()
+        on_worker: dict[str, list[int]] = {}
+        for number, part in enumerate(parts):
+            on_worker.setdefault(min(holders.get(part.key, ()), default=""), []).append(number)
+        groups = []
+        for worker, numbers in sorted(on_worker.items()):
+            n_groups = min(n_threads.get(worker, 1), len(numbers))
+            groups += [numbers[i::n_groups] for i in range(n_groups)]
+        return groups
 
     def reduce(self, step: Step, handles: Handles, *arguments: Any) -> Any:
         """Merged on the workers."""
         self.n_passes = next(self._numbers)
         bundle = self._submit(_bundle, arguments)  # sent once, and made again should its worker be lost
         found = [
-            self._submit(_stepped, step, part, rows, bundle) for part, rows in zip(self._parts, handles, strict=True)
+            self._submit(_stepped, step, group, rows, bundle) for group, rows in zip(self._groups, handles, strict=True)
         ]
         return self._merge(found).result()
 
@@ -105,10 +123,7 @@ class DaskParts(Parts):
         """Rows stay with the workers, sums are merged there."""
         self.n_passes = next(self._numbers)
         bundle = self._submit(_bundle, arguments)
-        found = [
-            self._submit(_stepped, _steps.divide, part, rows, bundle)
-            for part, rows in zip(self._parts, handles, strict=True)
-        ]
+        found = [self._submit(_divided, group, rows, bundle) for group, rows in zip(self._groups, handles, strict=True)]
         left, right, *sums = ([self._submit(_part_of_divided, one, i) for one in found] for i in range(4))
         return left, right, *self._client.gather([self._merge(each) for each in sums])
 
@@ -118,7 +133,6 @@ class DaskParts(Parts):
             return list(pool.map(function, items))
 
     def _merge(self, found: list[Any]) -> Any:
-        found = [found[number] for number in self._together]
         while len(found) > FAN_IN:
             found = [self._submit(_merged, found[i : i + FAN_IN]) for i in range(0, len(found), FAN_IN)]
         return self._submit(_closed, found)
@@ -160,15 +174,31 @@ def _prepared(X: Any, weights: Any) -> tuple[Matrix, Floats | None]:
     return np.ascontiguousarray(rows), None if weights is None else np.asarray(weights, dtype=np.float64)
 
 
-def _checked(part: tuple[Matrix, Floats | None], n_features: int, number: int) -> NDArray[np.int32]:
-    return checked_rows(*part, n_features, number)
+def _together(parts: list[Part]) -> list[Part]:
+    return parts
+
+
+def _checked(group: list[Part], n_features: int, numbers: list[int]) -> list[_steps.Rows]:
+    return [checked_rows(*part, n_features, number) for part, number in zip(group, numbers, strict=True)]
 
 
 def _bundle(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return arguments
 
 
-def _stepped(step: Step, part: tuple[Matrix, Floats | None], rows: Any, arguments: tuple[Any, ...]) -> Any:
+def _stepped(step: Step, group: list[Part], rows: list[_steps.Rows], arguments: tuple[Any, ...]) -> Any:
+    return _merged([_step_on(step, *pair, arguments) for pair in zip(group, rows, strict=True)])
+
+
+def _divided(group: list[Part], rows: list[_steps.Rows], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Rows of both sides in each part of a group, and the sums over them."""
+    found = [_step_on(_steps.divide, *pair, arguments) for pair in zip(group, rows, strict=True)]
+    none = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), None, None
+    left, right, *sums = zip(*(none if one is None else one for one in found), strict=True)
+    return list(left), list(right), *(_merged(list(of_side)) for of_side in sums)
+
+
+def _step_on(step: Step, part: Part, rows: _steps.Rows, arguments: tuple[Any, ...]) -> Any:
     X, weights = part
     return step(X, np.ones(X.shape[0]) if weights is None else weights, rows, *arguments) if len(rows) else None
 
@@ -187,8 +217,6 @@ def _closed(found: list[Any]) -> Any:
     return merged.closed() if hasattr(merged, "closed") else merged
 
 
-def _part_of_divided(divided: tuple[Any, ...] | None, i: int) -> Any:
-    """Rows of one side, or sums over them; of a partition without rows of the node, no rows and no sums."""
-    if divided is not None:
-        return divided[i]
-    return np.empty(0, dtype=np.int32) if i < 2 else None
+def _part_of_divided(divided: tuple[Any, ...], i: int) -> Any:
+    """Rows of one side, or sums over them."""
+    return divided[i]
