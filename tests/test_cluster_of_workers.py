@@ -11,6 +11,7 @@ from sklearn import clone
 from sklearn.metrics import adjusted_rand_score
 
 from ravine import MDH, IncrementalMDH, NCutH
+from ravine.cluster import _base
 from ravine.cuts import mdh, ncut, parted, pursuit
 from ravine.datasets import make_blobs
 
@@ -45,6 +46,7 @@ def large(monkeypatch):
 
 def make_large(monkeypatch):
     """Let nodes of a few hundred rows count as large."""
+    monkeypatch.setattr(_base, "FETCHED_CELLS", 0)
     for module in (pursuit, parted, mdh, ncut):
         for name, number in (("COARSE_ABOVE", 500), ("COARSE_ROWS", 300)):
             if hasattr(module, name):

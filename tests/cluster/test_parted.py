@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from ravine import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, persist
+from ravine.cluster import _base
 from ravine.cuts import mdh, ncut, parted, pursuit
 from ravine.datasets import make_blobs
 from ravine.parts import HeldParts, PartedNode, in_parts
@@ -66,6 +67,7 @@ def large(monkeypatch):
 
 
 def make_large(monkeypatch):
+    monkeypatch.setattr(_base, "FETCHED_CELLS", 0)
     for module in (pursuit, parted, mdh, ncut):
         for name, number in (("COARSE_ABOVE", 300), ("COARSE_ROWS", 200)):
             if hasattr(module, name):
@@ -696,3 +698,14 @@ def test_names_of_parts_are_kept(blobs):
     for model in (IncrementalMDH(4).fit(parts), IncrementalMDH(4).partial_fit(parts)):
         assert_array_equal(model.feature_names_in_, NAMES)
         assert_array_equal(model.predict(parts), model.predict(pd.DataFrame(blobs[0], columns=NAMES)))
+
+
+@each
+def test_few_rows_are_fetched_and_fitted_in_memory(model, blobs, in_memory):
+    found = clone(model).fit(in_frame(blobs[0]))
+    assert isinstance(found.labels_, dd.Series)
+    assert_array_equal(found.feature_names_in_, NAMES)
+    assert_array_equal(found.labels_.compute(), in_memory)
+    parts = in_held_parts(blobs[0])
+    clone(model).fit(parts)
+    assert parts.n_passes == 3

@@ -22,7 +22,7 @@ from ravine.cluster._lazy import by_blocks
 from ravine.cluster._saved import saved_fields, saved_ints
 from ravine.cuts import Cut
 from ravine.matrix import LARGEST, SMALLEST, Floats, Ints, Matrix
-from ravine.parts import PartedNode, in_parts, is_dask, parted_root
+from ravine.parts import PartedNode, Taken, in_parts, is_dask, parted_root
 from ravine.tree import HyperplaneTree
 from ravine.tree.evidence import Direction, cut_with_evidence
 from ravine.tree.grow import FindCut, grow, grow_on
@@ -30,6 +30,9 @@ from ravine.tree.parted import FindPartedCut, FinishPartedCut, PartedRows
 
 LOOK_AHEAD = 2
 """Cuts in a row that are tried below one without evidence, see docs/decisions/number-of-clusters.md."""
+
+FETCHED_CELLS = 1 << 21
+"""Numbers in rows in parts up to which they are fetched, and fitted in memory."""
 
 ROWS_PER_CLUSTER = 500
 """Where evidence decides, a cluster has at least one row in so many."""
@@ -232,6 +235,10 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         if parts.feature_names is not None:
             self.feature_names_in_ = np.array(parts.feature_names, dtype=object)
         return root
+
+    def _fetch_if_few(self, root: PartedNode) -> Taken | None:
+        """All rows in parts, where they are so few that passes would take longer than a fit in memory."""
+        return root.fetch() if root.n_rows * root.whole.parts.n_features <= FETCHED_CELLS else None
 
     def _label_parts(self, X: Any) -> None:
         """Labels of a Dask collection are lazy, those of files are not kept."""

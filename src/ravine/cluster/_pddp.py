@@ -148,7 +148,12 @@ class PDDP(TreeClusterer):
         if in_parts(X):
             root = self._root_of_parts(X, sample_weight)
             options = self._options(root.about.count, tested)
-            self._grow_on_parts(X, root, find_parted_cut=self._find_parted_cut(options, tested), **options)
+            few = self._fetch_if_few(root)
+            if few is None:
+                self._grow_on_parts(X, root, find_parted_cut=self._find_parted_cut(options, tested), **options)
+            else:
+                self._grow(few.X, sample_weight=few.weights, **options)
+                self._label_parts(X)
         else:
             rows = self._check_rows(X, reset=True)
             weights = self._check_weights(sample_weight, rows)

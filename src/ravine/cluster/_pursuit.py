@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ravine.cluster._base import TreeClusterer
 from ravine.cuts import Cut
-from ravine.cuts.parted import cut_with_sampled_evidence
+from ravine.cuts.parted import PartedStarts, cut_with_sampled_evidence
 from ravine.cuts.parted import make_starts as make_parted_starts
 from ravine.cuts.pursuit import make_starts
 from ravine.matrix import Floats, Matrix, Moments, moments
-from ravine.parts import in_parts
+from ravine.parts import PartedNode, in_parts
 from ravine.tree.evidence import VALLEY_BANDWIDTH, direction_of
 from ravine.tree.grow import ORDERS, PAIR_CELLS, FindCut, FinishCut, Order
 from ravine.tree.parted import FinishPartedCut
@@ -63,14 +63,13 @@ class PursuitClusterer(TreeClusterer, ABC):
         if in_parts(X):
             self._fit_parts(X, sample_weight)
         else:
-            self._fit_rows(X, sample_weight)
+            rows = self._check_rows(X, reset=True)
+            self._fit_rows(rows, self._check_weights(sample_weight, rows))
         if self.n_clusters is not None:
             self._warn_if_short("rows that are equal cannot be told apart; a smaller min_cluster_size may help")
         return self
 
-    def _fit_rows(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        rows = self._check_rows(X, reset=True)
-        weights = self._check_weights(sample_weight, rows)
+    def _fit_rows(self, X: Matrix, weights: Floats) -> None:
         tested = self.n_clusters is None
         size = self._least_size(float(weights.sum()), tested)
         find_cut, finishers = self._find_cut(size, float(weights.sum())), self._finishers()
@@ -82,12 +81,20 @@ class PursuitClusterer(TreeClusterer, ABC):
             rough: Callable[..., Cut | None] = find_cut
             options |= {"find_cut": partial(rough, rough=True), "finish_cut": finishers[0]}
         options |= {"max_depth": self.max_depth, "order": self._order(), "pair_cells": self._pair_cells}
-        self._grow(rows, sample_weight=weights, **options)
+        self._grow(X, sample_weight=weights, **options)
 
     def _fit_parts(self, X: Any, sample_weight: Any) -> None:
         starts = make_parted_starts(self._init())
         self._parted_cut_finder(1.0)  # refuses what needs rows in memory before any are read
         root = self._root_of_parts(X, sample_weight)
+        few = self._fetch_if_few(root)
+        if few is None:
+            self._fit_many(X, root, starts)
+        else:
+            self._fit_rows(few.X, few.weights)
+            self._label_parts(X)
+
+    def _fit_many(self, X: Any, root: PartedNode, starts: PartedStarts) -> None:
         tested, total = self.n_clusters is None, root.about.count
         size = self._least_size(total, tested)
         find_cut = self._find_cut(size, total)

@@ -13,13 +13,14 @@ from ravine.parts._arrow import arrow_parts, is_arrow_dataset
 from ravine.parts._dask import dask_in_order, dask_parts, is_dask
 from ravine.parts._node import PartedNode
 from ravine.parts._parts import HeldParts, Parts
-from ravine.parts._steps import Lattice, even_rows
+from ravine.parts._steps import Lattice, Taken, even_rows
 
 __all__ = [
     "HeldParts",
     "Lattice",
     "PartedNode",
     "Parts",
+    "Taken",
     "even_rows",
     "in_order",
     "in_parts",
