@@ -28,6 +28,14 @@ def test_python_on_the_page_about_streams_finds_the_drift(capsys, tmp_path, monk
     assert (tmp_path / "drift.png").stat().st_size > 10_000
 
 
+def test_python_on_the_page_about_large_data_runs(capsys):
+    run_python_of(ROOT / "docs" / "large.md")
+    out = capsys.readouterr().out
+    assert "HyperplaneTree: 4 clusters" in out
+    assert "\n4 [" in out
+    assert "{'north': " in out
+
+
 def test_links_of_the_documentation_lead_somewhere():
     for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):

@@ -17,7 +17,6 @@ import multiprocessing
 import os
 import pickle
 import random
-import resource
 import signal
 import sys
 import threading
@@ -240,7 +239,7 @@ def peer() -> list[dict[str, Any]]:
 def predict_by_blocks() -> list[dict[str, Any]]:
     """Labels of many rows by blocks, beside the same in one array; both on two threads."""
     model = NCutH(CLUSTERS).fit(_mixture(100_000))
-    memory = _in_fresh_process(_predict_generated, model)  # first: its peak starts at what this process holds
+    memory = _in_fresh_process(_predict_generated, model)
     X = _mixture(PREDICTED)
     lazy = da.from_array(X, chunks=(PREDICTED // 40, FILE_COLUMNS))
     local, by_blocks = [], []
@@ -281,9 +280,17 @@ def _predict_generated(model: Any) -> int:
     chunks = ((PREDICTED // 40,) * 40, (FILE_COLUMNS,))
     lazy = da.map_blocks(make, chunks=chunks, dtype=float, meta=np.empty((0, 0)))
     model.predict(lazy[:1000]).compute(scheduler="threads", num_workers=2)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = _peak(reset=True)
     model.predict(lazy).max().compute(scheduler="threads", num_workers=2)
-    return round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000)
+    return round((_peak() - before) / 1e6)
+
+
+def _peak(reset: bool = False) -> int:
+    """Largest resident memory of this process, in bytes, since it was last reset: what it inherits does not count."""
+    if reset:
+        Path("/proc/self/clear_refs").write_text("5")
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return 1024 * int(line.split()[1])
 
 
 def write_files(folder: Path) -> None:
@@ -318,6 +325,7 @@ def files(scratch: Path) -> list[dict[str, Any]]:
 def _on_files(scratch: Path, what: str) -> dict[str, Any]:
     from pyarrow import dataset
 
+    _peak(reset=True)
     rows, n_passes, n_clusters, ari = dataset.dataset(scratch, format="parquet"), None, None, None
     if what == "read":
         sum(map(len, parts.tables_of(rows, named=False)))  # the files are in the page cache after it, or are not
@@ -328,9 +336,9 @@ def _on_files(scratch: Path, what: str) -> dict[str, Any]:
             fit = model.partial_fit if what == "imdh_stream" else model.fit
             _, seconds = timed(lambda: fit(rows).tree_)
         n_passes = 1 if what == "imdh_stream" else passes.n_passes
+    row = {"what": what, "seconds": round(seconds, 1), "passes": n_passes, "peak_gib": round(_peak() / GIB, 2)}
+    if what != "read":
         n_clusters, ari = model.n_clusters_, _score(model)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    row = {"what": what, "seconds": round(seconds, 1), "passes": n_passes, "peak_gib": round(peak / GIB, 2)}
     return {**row, "n_clusters": n_clusters, "ari_of_first_file": ari}
 
 
