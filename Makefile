@@ -10,7 +10,7 @@ demo: $(VENV)/.demo
 	$(BIN)/ravine demo
 
 test: $(VENV)/.test
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

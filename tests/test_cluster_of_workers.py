@@ -19,8 +19,6 @@ dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 
-pytestmark = pytest.mark.xdist_group("cluster of workers")
-
 CENTRES = [[0, 0, 0], [12, 0, 3], [0, 17, -3]]
 MODELS = [NCutH(3), MDH(3)]
 each = pytest.mark.parametrize("model", MODELS, ids=str)

@@ -6,14 +6,17 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import sysconfig
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from ravine.cli import main
 from ravine.datasets import make_blobs
 
 RAVINE = Path(sysconfig.get_path("scripts")) / "ravine"
@@ -26,6 +29,22 @@ def ravine(*args, stdin=None, **options):
     done.out, done.err = done.stdout.decode(), done.stderr.decode()
     assert "Traceback" not in done.err
     return done
+
+
+@pytest.fixture
+def ravine_here(capfd, monkeypatch):
+    """Runs the command in this process, where all is imported already, which takes most of its time."""
+
+    def run(*args):
+        monkeypatch.setattr(sys, "argv", ["ravine", *map(str, args)])
+        handler = signal.getsignal(signal.SIGINT)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        signal.signal(signal.SIGINT, handler)
+        out, err = capfd.readouterr()
+        return SimpleNamespace(returncode=ended.value.code or 0, out=out, err=err)
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +92,9 @@ def labels(folder, table):
 @pytest.mark.parametrize(
     "name", ["t.tsv", "t.parquet", "t.feather", "t.jsonl", "t.npy", "t.csv.gz", "parts", "parts/*"]
 )
-def test_every_format_gives_the_same_labels(folder, labels, tmp_path, name):
+def test_every_format_gives_the_same_labels(folder, labels, tmp_path, name, ravine_here):
     out = tmp_path / "labels.parquet"
-    done = ravine("cluster", folder / name, "--out", out, *([] if name == "t.npy" else ["--drop", "kind"]))
+    done = ravine_here("cluster", folder / name, "--out", out, *([] if name == "t.npy" else ["--drop", "kind"]))
     assert (done.returncode, done.err) == (0, "")
     np.testing.assert_array_equal(pd.read_parquet(out)["cluster"], labels)
 
@@ -91,13 +110,17 @@ def test_standard_input_to_standard_output(folder, labels, name):
 
 
 @pytest.mark.parametrize("method", ["ncuth", "mdh", "pddp"])
-def test_other_methods_find_the_same_groups_and_models_predict_their_labels(folder, labels, tmp_path, method):
+def test_other_methods_find_the_same_groups_and_models_predict_their_labels(
+    folder, labels, tmp_path, method, ravine_here
+):
     out, model, again = tmp_path / "l.csv", tmp_path / "m.ravine", tmp_path / "again.csv"
-    done = ravine("cluster", folder / "t.csv", "--method", method, "--out", out, "--model", model, "--label", "kind")
+    done = ravine_here(
+        "cluster", folder / "t.csv", "--method", method, "--out", out, "--model", model, "--label", "kind"
+    )
     assert done.returncode == 0
     found = pd.read_csv(out)["cluster"]
     assert len(set(zip(found, labels, strict=True))) == 3
-    assert ravine("predict", model, folder / "t.parquet", "--out", again).returncode == 0
+    assert ravine_here("predict", model, folder / "t.parquet", "--out", again).returncode == 0
     assert out.read_bytes() == again.read_bytes()
 
 
@@ -114,39 +137,39 @@ def test_quiet_prints_nothing(folder):
     assert (done.returncode, done.out, done.err) == (0, "", "")
 
 
-def test_words_left_out_are_named_and_can_be_encoded(folder, tmp_path):
-    assert "warning: left out, not numbers: kind; --encode" in ravine("cluster", folder / "t.csv").err
+def test_words_left_out_are_named_and_can_be_encoded(folder, tmp_path, ravine_here):
+    assert "warning: left out, not numbers: kind; --encode" in ravine_here("cluster", folder / "t.csv").err
     model = tmp_path / "m.ravine"
-    assert ravine("cluster", folder / "t.csv", "--encode", "--model", model, "-q").returncode == 0
-    assert json.loads(ravine("inspect", model, "--json").out)["columns"][-3:] == ["kind=a", "kind=b", "kind=c"]
-    assert ravine("predict", model, folder / "t.parquet").out.count("\n") == 601
+    assert ravine_here("cluster", folder / "t.csv", "--encode", "--model", model, "-q").returncode == 0
+    assert json.loads(ravine_here("inspect", model, "--json").out)["columns"][-3:] == ["kind=a", "kind=b", "kind=c"]
+    assert ravine_here("predict", model, folder / "t.parquet").out.count("\n") == 601
     new = b"width,height,depth,kind\n0,0,0,a\n0,0,0,new\n"
     done = ravine("predict", model, "-", stdin=new)
     assert done.returncode == 1
     assert "no known value in column 'kind=a'" in done.err
-    assert ravine("predict", model, "-", "--missing", "drop", stdin=new).out.splitlines()[2] == "1,"
+    assert ravine_here("predict", model, "-", "--missing", "drop", stdin=new).out.splitlines()[2] == "1,"
 
 
-def test_a_model_is_shown_cut_and_drawn(folder, model, tmp_path):
-    shown = ravine("inspect", model)
+def test_a_model_is_shown_cut_and_drawn(folder, model, tmp_path, ravine_here):
+    shown = ravine_here("inspect", model)
     assert "IncrementalMDH" in shown.out
     assert "HyperplaneTree: 3 clusters, 2 cuts, 3 features" in shown.out
     assert "width (" in shown.out
     coarse = tmp_path / "coarse.ravine"
-    assert ravine("cut", model, "--clusters", 2, "--out", coarse).returncode == 0
-    assert json.loads(ravine("inspect", coarse, "--json").out)["n_clusters"] == 2
-    assert "HyperplaneTree: 2 clusters" in ravine("cut", model, "--clusters", 2).out
+    assert ravine_here("cut", model, "--clusters", 2, "--out", coarse).returncode == 0
+    assert json.loads(ravine_here("inspect", coarse, "--json").out)["n_clusters"] == 2
+    assert "HyperplaneTree: 2 clusters" in ravine_here("cut", model, "--clusters", 2).out
     both = [ravine("predict", m, folder / "t.csv", *more).out for m, more in ((coarse, ()), (model, ("--clusters", 2)))]
     assert both[0] == both[1]
     page = tmp_path / "page.html"
-    assert ravine("report", model, folder / "t.csv", "--label", "kind", "--out", page).returncode == 0
+    assert ravine_here("report", model, folder / "t.csv", "--label", "kind", "--out", page).returncode == 0
     assert page.read_text(encoding="utf-8").count("<html") == 1
 
 
-def test_methods_are_compared_in_one_table_and_one_page(folder, tmp_path):
+def test_methods_are_compared_in_one_table_and_one_page(folder, tmp_path, ravine_here):
     page = tmp_path / "compare.html"
     options = ("--clusters", 3, "--label", "kind", "--report", page, "--json")
-    done = ravine("compare", folder / "t.csv", "--methods", "imdh,pddp,kmeans", *options)
+    done = ravine_here("compare", folder / "t.csv", "--methods", "imdh,pddp,kmeans", *options)
     found = json.loads(done.out)["methods"]
     assert [record["method"] for record in found] == ["imdh", "pddp", "kmeans"]
     assert all(record["n_clusters"] == 3 and record["ari"] == 1 and record["silhouette"] > 0.5 for record in found)
@@ -216,11 +239,11 @@ BAD_DATA = {
 
 
 @pytest.mark.parametrize("what", BAD_DATA)
-def test_bad_data_end_in_one_line_and_exit_code_1(tmp_path, what):
+def test_bad_data_end_in_one_line_and_exit_code_1(tmp_path, what, ravine_here):
     content, options, line = BAD_DATA[what]
     file = tmp_path / "t.csv"
     file.write_bytes(content)
-    done = ravine("cluster", file, *options, "--out", tmp_path / "labels.csv")
+    done = ravine_here("cluster", file, *options, "--out", tmp_path / "labels.csv")
     assert done.returncode == 1
     last = done.err.splitlines()[-1]
     assert last.startswith("error: ")
@@ -244,10 +267,11 @@ BAD_USAGE = {
 
 
 @pytest.mark.parametrize("what", BAD_USAGE)
-def test_bad_usage_ends_in_one_line_and_exit_code_2(tmp_path, what):
+def test_bad_usage_ends_in_one_line_and_exit_code_2(tmp_path, what, ravine_here, monkeypatch):
     args, line = BAD_USAGE[what]
     (tmp_path / "t.csv").write_bytes(GOOD)
-    done = ravine(*args, cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = ravine_here(*args)
     assert done.returncode == 2
     assert done.out == ""
     (last,) = done.err.splitlines()
@@ -255,8 +279,8 @@ def test_bad_usage_ends_in_one_line_and_exit_code_2(tmp_path, what):
     assert line in last
 
 
-def test_too_many_clusters_of_a_model_are_bad_usage(model):
-    done = ravine("cut", model, "--clusters", 9)
+def test_too_many_clusters_of_a_model_are_bad_usage(model, ravine_here):
+    done = ravine_here("cut", model, "--clusters", 9)
     assert (done.returncode, done.err) == (
         2,
         "error: --clusters 9: the model has 3, fewer can be taken from it, not more\n",
@@ -269,8 +293,8 @@ def test_a_column_missing_at_predict_is_named(folder, model, table):
     assert done.err == "error: standard input: there is no column 'height'; there are width, depth, kind\n"
 
 
-def test_a_file_that_is_no_model_is_named(folder):
-    done = ravine("predict", folder / "t.csv", folder / "t.csv")
+def test_a_file_that_is_no_model_is_named(folder, ravine_here):
+    done = ravine_here("predict", folder / "t.csv", folder / "t.csv")
     assert done.returncode == 1
     assert done.err.startswith(f"error: {folder / 't.csv'}")
 
@@ -304,7 +328,7 @@ def test_a_full_device_on_standard_output_is_told(folder):
 
 
 def test_an_interruption_leaves_no_half_file_behind(folder, tmp_path):
-    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(400_000, 5)))
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(400_000, 5)), columns=list("abcde"))
     rows.to_csv(tmp_path / "long.csv", index=False)
     for pause in (1.0, 3.0, 4.5):
         out = tmp_path / "labels.csv"
