@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -182,6 +182,17 @@ def _or_ones(weights: Floats | None, X: Matrix) -> Floats:
     return np.ones(X.shape[0]) if weights is None else weights
 
 
+def _every(n_rows: int) -> _steps.Rows:
+    """All rows of a part: a view of one array, since there may be thousands of parts."""
+    rows = _numbers_up_to(1 << max(n_rows - 1, 1).bit_length())
+    return rows[:n_rows]
+
+
+@cache
+def _numbers_up_to(n: int) -> _steps.Rows:
+    return np.arange(n, dtype=np.int32)
+
+
 def checked_rows(X: Matrix, weights: Floats | None, n_features: int, number: int) -> _steps.Rows:
     """The rows of a part that have weight; ValueError names the part where something is wrong with it."""
     name = f"part {number}"
@@ -195,7 +206,7 @@ def checked_rows(X: Matrix, weights: Floats | None, n_features: int, number: int
     if max(float(X.max()), -float(X.min())) > LARGEST:
         raise ValueError(f"{name} has a number whose square would overflow in float64: change the unit of the columns")
     if weights is None:
-        return np.arange(X.shape[0], dtype=np.int32)
+        return _every(X.shape[0])
     if weights.shape != (X.shape[0],) or not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(f"{name} has weights that are negative or not finite, or another number of them than rows")
     return np.flatnonzero(weights > 0).astype(np.int32)
