@@ -147,7 +147,7 @@ def test_words_left_out_are_named_and_can_be_encoded(folder, tmp_path, ravine_he
     done = ravine("predict", model, "-", stdin=new)
     assert done.returncode == 1
     assert "no known value in column 'kind=a'" in done.err
-    assert ravine_here("predict", model, "-", "--missing", "drop", stdin=new).out.splitlines()[2] == "1,"
+    assert ravine("predict", model, "-", "--missing", "drop", stdin=new).out.splitlines()[2] == "1,"
 
 
 def test_a_model_is_shown_cut_and_drawn(folder, model, tmp_path, ravine_here):
