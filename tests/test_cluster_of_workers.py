@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn import clone
 from sklearn.metrics import adjusted_rand_score
+from tests.callbacks import TaskCallback
 
 from ravine import MDH, IncrementalMDH, NCutH
 from ravine.cluster import _base
@@ -55,28 +56,6 @@ def in_parts(X):
     return da.from_array(X, chunks=(1100, X.shape[1]))
 
 
-class AtFirstCut:
-    """Calls a function once, at the first cut."""
-
-    max_propagation_depth = None
-
-    def __init__(self, function):
-        self.functions = [function]
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        if context.task_name == "cut" and self.functions:
-            self.functions.pop()()
-
-
 @pytest.fixture(scope="module")
 def undisturbed(blobs, client):
     """Fits on the workers."""
@@ -114,7 +93,7 @@ def test_killed_worker_changes_nothing(model, blobs, client, undisturbed):
     client.wait_for_workers(2, timeout=30)
     killed = min(client.run(os.getpid).values())
     killer = threading.Timer(0.02, os.kill, (killed, signal.SIGKILL))
-    disturbed = clone(model).set_callbacks(AtFirstCut(killer.start)).fit(in_parts(blobs[0]))
+    disturbed = clone(model).set_callbacks(TaskCallback(at_first=killer.start)).fit(in_parts(blobs[0]))
     assert not killer.is_alive()
     client.wait_for_workers(2, timeout=30)
     assert killed not in client.run(os.getpid).values()

@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.callbacks import TaskCallback
 
 from ravine import (
     HSDC,
@@ -220,42 +221,20 @@ def test_progress_is_reported_to_callbacks(model, blobs, capsys):
     assert type(model).__name__ in capsys.readouterr().out
 
 
-class CutCallback:
-    """Counts cuts, and wants to stop at so many."""
-
-    max_propagation_depth = None
-
-    def __init__(self, stop_at=None):
-        self.n_cuts, self.stop_at = 0, stop_at
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        self.n_cuts += context.task_name == "cut"
-        return self.n_cuts == self.stop_at
-
-
 @each
 def test_callbacks_hear_of_every_cut_also_in_pipelines_and_searches(model, blobs):
-    asked, seen = clone(model).set_params(n_clusters=3), CutCallback()
+    asked, seen = clone(model).set_params(n_clusters=3), TaskCallback()
     make_pipeline(StandardScaler(), asked).set_callbacks(seen).fit(blobs[0])
-    assert seen.n_cuts >= 2
-    in_search = CutCallback()
+    assert seen.n_tasks >= 2
+    in_search = TaskCallback()
     search = GridSearchCV(asked, {"n_clusters": [2, 3]}, cv=2, scoring=lambda model, X: model.n_clusters_)
     search.set_callbacks(in_search).fit(blobs[0])
-    assert in_search.n_cuts >= seen.n_cuts + 2 * (1 + 2)
+    assert in_search.n_tasks >= seen.n_tasks + 2 * (1 + 2)
 
 
 @each
 def test_a_callback_can_stop_the_growth(model, blobs):
-    asked = clone(model).set_params(n_clusters=4).set_callbacks(CutCallback(stop_at=2))
+    asked = clone(model).set_params(n_clusters=4).set_callbacks(TaskCallback(stop_at=2))
     with pytest.warns(ConvergenceWarning, match="found 3 of the 4 clusters asked for.*a callback stopped the fit"):
         asked.fit(blobs[0])
     assert_array_equal(asked.predict(blobs[0]), asked.labels_)

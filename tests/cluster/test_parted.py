@@ -9,6 +9,7 @@ from sklearn import clone
 from sklearn.callback import ProgressBar
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from tests.callbacks import TaskCallback
 
 from ravine import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, persist
 from ravine.cluster import _base
@@ -430,33 +431,11 @@ def test_integers_and_booleans_in_files_are_numbers(rng):
     assert adjusted_rand_score(labels, on) == 1
 
 
-class Recorder:
-    """Counts cuts, and wants to stop at so many."""
-
-    max_propagation_depth = None
-
-    def __init__(self, stop_at=None):
-        self.n_cuts, self.stop_at = 0, stop_at
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        self.n_cuts += context.task_name == "cut"
-        return self.n_cuts == self.stop_at
-
-
 @pytest.mark.parametrize("model", [NCutH(4), PDDP(4)], ids=str)
 def test_callbacks_hear_of_every_cut_and_can_stop_the_growth(model, blobs, large, capsys):
-    seen, impatient = Recorder(), Recorder(stop_at=2)
+    seen, impatient = TaskCallback(), TaskCallback(stop_at=2)
     clone(model).set_callbacks(seen, ProgressBar()).fit(in_array(blobs[0]))
-    assert seen.n_cuts == 3
+    assert seen.n_tasks == 3
     assert type(model).__name__ in capsys.readouterr().out
     with pytest.warns(ConvergenceWarning, match="found 3 of the 4 clusters asked for.*a callback stopped the fit"):
         stopped = clone(model).set_callbacks(impatient).fit(in_array(blobs[0]))

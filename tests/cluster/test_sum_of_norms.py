@@ -7,6 +7,7 @@ from scipy.cluster.hierarchy import dendrogram, fcluster, is_valid_linkage
 from sklearn.datasets import make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from tests.callbacks import TaskCallback
 
 from ravine import SumOfNorms, plot, report
 from ravine.datasets import make_blobs, make_two_gaussians
@@ -203,19 +204,7 @@ def test_path_beside_lam_has_the_same_solution(moons):
 
 
 def test_path_that_a_callback_ends_early_is_not_complete(moons):
-    class Stop:
-        max_propagation_depth = None
-        n_tasks = 0
-
-        def setup(self, estimator, context): ...
-        def teardown(self, estimator, context): ...
-        def on_fit_task_begin(self, estimator, context): ...
-
-        def on_fit_task_end(self, estimator, context):
-            self.n_tasks += context.task_name == "lambda"
-            return self.n_tasks == 30
-
-    model = SumOfNorms().set_callbacks(Stop()).fit(moons[0])
+    model = SumOfNorms().set_callbacks(TaskCallback("lambda", stop_at=30)).fit(moons[0])
     assert len(model.path_.lambdas) == 30
     assert not model.path_.is_complete
     assert len(model.children_) < len(moons[0]) - 1

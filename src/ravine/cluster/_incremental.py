@@ -19,17 +19,17 @@ from sklearn.base import _fit_context
 from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ravine import kernels
-from ravine.blocks import BLOCK_CELLS, count_threads
+from ravine.blocks import count_threads
 from ravine.cluster._base import TreeClusterer
+from ravine.cluster._sampled_stream import SampledStream, scaled_rows
 from ravine.cluster._saved import saved_fields
 from ravine.cuts import Cut
 from ravine.cuts.mdh import minimum_density_cut
 from ravine.cuts.principal import flattest_direction, principal_directions
 from ravine.cuts.pursuit import Starts, make_starts
-from ravine.matrix import LARGEST, SMALLEST, Floats, Ints, Matrix, Moments, column_moments, moments
-from ravine.parts import PartedNode, in_order, in_parts
-from ravine.reservoir import Reservoir, arrival_keys, content_sample, keys_of, merge_copies
+from ravine.matrix import LARGEST, Floats, Ints, Matrix, Moments, moments
+from ravine.parts import in_order, in_parts
+from ravine.reservoir import Reservoir
 from ravine.tree import HyperplaneTree
 from ravine.tree.evidence import VALLEY_BANDWIDTH, ValleyTest, confirmed_cut, direction_of, lattice_steps
 from ravine.tree.online import OnlineTree, Settings, saved_array
@@ -50,8 +50,8 @@ PAIR_CELLS = 1 << 13
 ELBOW_LEAVES = 64
 """Leaves of the tree in which the elbow is sought where no cut has evidence."""
 
-WARM_UP, MAX_PASSES, FEW_UPDATES = 100, 20, 50_000
-"""Rows of a node with which its cut follows the principal component; passes over few rows, up to so many updates."""
+WARM_UP = 100
+"""Rows of a node with which its cut follows the principal component."""
 
 
 class IncrementalMDH(TreeClusterer):
@@ -159,7 +159,7 @@ class IncrementalMDH(TreeClusterer):
     # Each look ahead tests twice as many nodes: all of them together are wrong less than twice as often as one test.
     _shrink: ClassVar[float] = 4.0
 
-    _stream: "_Stream"
+    _stream: SampledStream
     _tree: HyperplaneTree | None
     _selection: str
     _elbow_path: Floats | None
@@ -394,7 +394,7 @@ class IncrementalMDH(TreeClusterer):
             if self.algorithm == "paper":
                 self._stream.online.cut_tree(*self._stream.centre_and_scale())  # refuses what does not give a tree
 
-    def _restored_stream(self, state: dict[str, Any]) -> "_Stream":
+    def _restored_stream(self, state: dict[str, Any]) -> SampledStream:
         names = ("seed", "is_sparse", "n_rows", "count", "mean", "square", "seen", "online", "sample")
         seed, is_sparse, n_rows, count, *_, online_state, sample = saved_fields(state, *names)
         if type(seed) is not int or not 0 <= seed <= np.iinfo(np.int32).max:
@@ -408,7 +408,7 @@ class IncrementalMDH(TreeClusterer):
         settings, size = self._stream_options()
         saved_fields(online_state, "normal", "mean", "scalars")
         online = OnlineTree.from_state(self.max_depth, self.n_features_in_, settings, is_sparse, online_state)
-        stream = _Stream(online, None, self.standardize, self.forget, seed, is_sparse)
+        stream = SampledStream(online, None, self.standardize, self.forget, seed, is_sparse)
         stream.n_rows, stream.count = n_rows, count
         stream.restore_columns(state)
         if size is not None:
@@ -417,7 +417,7 @@ class IncrementalMDH(TreeClusterer):
             raise ValueError("field 'sample' is not empty, and algorithm='paper' keeps no rows")
         return stream
 
-    def _restored_sample(self, state: dict[str, Any], size: int, stream: "_Stream") -> Reservoir:
+    def _restored_sample(self, state: dict[str, Any], size: int, stream: SampledStream) -> Reservoir:
         keys, rows, weights = saved_fields(state, "keys", "rows", "weights")
         shape = (rows.shape[0] if isinstance(rows, np.ndarray) or sparse.issparse(rows) else -1, self.n_features_in_)
         if shape[0] < 0 or rows.shape != shape or rows.dtype not in (np.float32, np.float64):
@@ -431,20 +431,20 @@ class IncrementalMDH(TreeClusterer):
             raise ValueError("field 'weights' has an entry that is not positive, or a sum that is not finite")
         if shape[0] > stream.n_rows:
             raise ValueError("field 'rows' has more rows than the stream")
-        for matrix in (rows, _scaled(rows, *stream.centre_and_scale())):
+        for matrix in (rows, scaled_rows(rows, *stream.centre_and_scale())):
             stored = matrix.data if sparse.issparse(matrix) else matrix
             if not (np.abs(stored) <= LARGEST).all():
                 raise ValueError("field 'rows' has an entry that is not finite, or far too large")
         return Reservoir.from_state(size, keys, rows, weights)
 
-    def _new_stream(self, n_features: int, is_sparse: bool) -> "_Stream":
+    def _new_stream(self, n_features: int, is_sparse: bool) -> SampledStream:
         if self.algorithm == "paper" and self.selection == "evidence":
             raise ValueError("selection='evidence' needs rows to test with, and algorithm='paper' keeps none")
         self._tree = None
         settings, size = self._stream_options()
         online = OnlineTree(self.max_depth, n_features, settings, is_sparse)
         reservoir = Reservoir(size) if size is not None else None
-        return _Stream(online, reservoir, self.standardize, self.forget, self._draw_seed(), is_sparse)
+        return SampledStream(online, reservoir, self.standardize, self.forget, self._draw_seed(), is_sparse)
 
     def _stream_options(self) -> tuple[Settings, int | None]:
         """How the cuts of a stream are learned, and how many rows it keeps; None for no rows."""
@@ -476,7 +476,7 @@ class IncrementalMDH(TreeClusterer):
                 return self._at_elbow(tree)
             return rank_by_sum_sq(tree).cut_to(min(self.n_clusters, tree.n_clusters))
         rows, weights = self._stream.sample()
-        return self._grow_sample(_scaled(rows, centre, scale), weights, on_split).unscaled(centre, scale)
+        return self._grow_sample(scaled_rows(rows, centre, scale), weights, on_split).unscaled(centre, scale)
 
     def _at_elbow(self, tree: HyperplaneTree) -> HyperplaneTree:
         tree = rank_by_sum_sq(tree)
@@ -553,154 +553,3 @@ def _polished(X: Matrix, weights: Floats, about: Moments, kept: slice | Ints, st
     cut = minimum_density_cut(X, weights, about, starts=starts, bandwidth=BANDWIDTH, alphas=ALPHAS, tolerance=TOLERANCE)
     # The largest entry of a normal is positive, lest the labels depend on which of the starts has won.
     return cut if cut is None or cut.normal[np.abs(cut.normal).argmax()] > 0 else cut.turned()
-
-
-def _scaled(X: Matrix, centre: Floats, scale: Floats) -> Matrix:
-    """Rows in units of the columns' deviations; sparse ones are not centred."""
-    if sparse.issparse(X):
-        return sparse.csr_matrix(X.multiply(1.0 / scale))
-    return np.ascontiguousarray((X - centre) / scale, dtype=X.dtype)
-
-
-class _Stream:
-    """What is remembered of the rows: moments of the columns, the cuts of the stochastic gradient, a sample.
-
-    Parameters
-    ----------
-    online : OnlineTree
-    reservoir : Reservoir or None
-    standardize : bool
-    forget : float or None
-    seed : int
-    is_sparse : bool
-    """
-
-    def __init__(
-        self,
-        online: OnlineTree,
-        reservoir: Reservoir | None,
-        standardize: bool,
-        forget: float | None,
-        seed: int,
-        is_sparse: bool,
-    ) -> None:
-        self.online = online
-        self.reservoir = reservoir
-        self.standardize = standardize
-        self.forget = forget
-        self.seed = seed
-        self.is_sparse = is_sparse
-        self.n_rows = 0
-        self.count = 0.0
-        self.mean = np.zeros(online.n_features)
-        self.square = np.zeros(online.n_features)
-        self._seen = np.zeros(online.n_features if is_sparse else 0)
-
-    def state(self) -> dict[str, Any]:
-        """All that there is to remember but the parameters, not copied."""
-        sample = None
-        if self.reservoir is not None:
-            sample = dict(zip(("keys", "rows", "weights"), self.reservoir.state(), strict=True))
-        numbers = {"seed": self.seed, "is_sparse": self.is_sparse, "n_rows": self.n_rows, "count": float(self.count)}
-        columns = {"mean": self.mean, "square": self.square, "seen": self._seen}
-        return {**numbers, **columns, "online": self.online.state(), "sample": sample}
-
-    def restore_columns(self, state: dict[str, Any]) -> None:
-        """Take the moments of the columns from what `state` gave; ValueError names the field that is wrong."""
-        self.mean = saved_array(state, "mean", self.mean.shape)
-        self.square = saved_array(state, "square", self.square.shape)
-        self._seen = saved_array(state, "seen", self._seen.shape)
-        if (np.abs(self.mean) > LARGEST).any():
-            raise ValueError("field 'mean' has an entry that is far too large")
-        if (self._seen < 0).any() or (self._seen > self.count).any():
-            raise ValueError("field 'seen' has an entry that is not between 0 and the weight of all rows")
-        _, scale = self.centre_and_scale()
-        if (self.square < 0).any() or not ((scale >= SMALLEST) & (scale <= LARGEST)).all():
-            raise ValueError("field 'square' has an entry that is negative, or far too small or large")
-
-    def learn(self, X: Matrix, weights: Floats, n_jobs: int | None) -> None:
-        """The next rows of a stream."""
-        if (weights == 0).any():
-            X, weights = X[weights > 0], weights[weights > 0]
-        if not X.shape[0]:
-            return
-        scaled = self._standardise(X, weights)
-        self.online.learn(scaled if self.standardize else X, weights, n_jobs)
-        if self.reservoir is not None:
-            self.reservoir.add(arrival_keys(self.n_rows, X.shape[0], self.seed, self.forget), X, weights)
-        self.n_rows += X.shape[0]
-
-    def _standardise(self, X: Matrix, weights: Floats) -> Matrix:
-        """Rows in units of the columns' deviations so far, which they change; sparse ones are not centred."""
-        if self.is_sparse:
-            data = np.empty_like(X.data)
-            state = (self._seen, self.mean, self.square)
-            matrix = (X.indptr, X.indices, X.data)
-            self.count = kernels.online.standardise_csr(*matrix, weights, self.count, *state, data)
-            return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
-        scaled = np.empty_like(X)
-        most = math.inf if self.forget is None else self.forget
-        self.count = kernels.online.standardise(X, weights, self.count, most, self.mean, self.square, scaled)
-        return scaled
-
-    def read_in_order(self, X: Matrix, weights: Floats, n_passes: int, n_jobs: int | None) -> None:
-        """Rows that are all at hand, as a stream: the columns are scaled exactly, the rows taken in their order."""
-        self._measure(X, weights, n_jobs)
-        self.n_rows = X.shape[0]
-        centre, scale = self.centre_and_scale()
-        n_block = max(BLOCK_CELLS // X.shape[1], 1)
-        for _ in range(n_passes):
-            for start in range(0, X.shape[0], n_block):
-                rows = slice(start, start + n_block)
-                self.online.learn(_scaled(X[rows], centre, scale), weights[rows], n_jobs)
-
-    def read_sample(self, X: Matrix, weights: Floats, n_passes: int | str, n_jobs: int | None) -> None:
-        """Rows that are all at hand: a sample of them, in an order that depends on what the rows contain alone."""
-        assert self.reservoir is not None
-        if (weights == 0).any():
-            X, weights = X[weights > 0], weights[weights > 0]
-        chosen, keys = content_sample(X, weights, self.reservoir.size, self.seed, n_jobs)
-        self.reservoir.add(keys, X[chosen], weights[chosen])
-        distinct, total = merge_copies(*self.sample(), self.seed)
-        # Where the sample is all there is, a row of weight 2 gives the same numbers, to the last bit, as two rows.
-        self._measure(*((X, weights) if len(chosen) < X.shape[0] else (distinct, total)), n_jobs)
-        self.n_rows = X.shape[0]
-        self._learn_sample(distinct, total, n_passes, n_jobs)
-
-    def read_sample_of_parts(self, root: PartedNode, n_passes: int | str, n_jobs: int | None) -> None:
-        """Rows in parts, more than the sample: a sample of them."""
-        assert self.reservoir is not None
-        drawn = root.draw(self.reservoir.size, self.seed)
-        self.reservoir.add(keys_of(drawn.number), drawn.X, drawn.weights)
-        self.n_rows, self.count = root.n_rows, root.about.count
-        self.mean, self.square = root.about.mean, root.squares
-        self._learn_sample(*merge_copies(*self.sample(), self.seed), n_passes, n_jobs)
-
-    def _learn_sample(self, distinct: Matrix, total: Floats, n_passes: int | str, n_jobs: int | None) -> None:
-        """Pass the distinct rows of the sample through the tree of the stream, more than once if they are few."""
-        scaled = _scaled(distinct, *self.centre_and_scale())
-        if n_passes == "auto":
-            n_passes = min(max(FEW_UPDATES // len(total), 1), MAX_PASSES)
-        for _ in range(int(n_passes)):
-            self.online.learn(scaled, total, n_jobs)
-
-    def _measure(self, X: Matrix, weights: Floats, n_jobs: int | None) -> None:
-        self.count, self.mean, self.square = column_moments(X, weights, n_jobs)
-        self._seen[:] = self.count
-
-    def centre_and_scale(self) -> tuple[Floats, Floats]:
-        """What was subtracted from the columns and what they were divided by."""
-        if not self.standardize:
-            return np.zeros_like(self.mean), np.ones_like(self.mean)
-        square = self.square
-        if self.is_sparse:  # with the zeros since a column's last number
-            square = square + self.mean**2 * self._seen * (self.count - self._seen) / self.count
-        deviation = np.sqrt(square / self.count)
-        centre = np.zeros_like(self.mean) if self.is_sparse else self.mean
-        return centre, np.where(deviation > 0, deviation, 1.0)
-
-    def sample(self) -> tuple[Matrix, Floats]:
-        """Rows kept, in the coordinates of the data, and their weights."""
-        assert self.reservoir is not None
-        rows, weights = self.reservoir.sample()
-        return rows, weights

@@ -1,8 +1,8 @@
 """Cuts of rows that lie in parts: the searches of `ncut`, `mdh` and `principal`, by passes that bring back little.
 
 Small nodes are fetched, and cut as rows in memory are. Of a large one a sample is searched first, which leaves a few
-evaluations for all rows. An evaluation is a pass for the value, the weights of the projected rows on a grid, and one
-for the gradient.
+evaluations for all rows. An evaluation is one look at the rows along a direction, or two passes where there are many
+columns.
 """
 
 import math

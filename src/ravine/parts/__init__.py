@@ -24,7 +24,6 @@ __all__ = [
     "even_rows",
     "in_order",
     "in_parts",
-    "is_arrow_dataset",
     "is_dask",
     "parted_root",
     "tables_of",

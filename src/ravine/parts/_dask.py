@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from itertools import count
+from operator import getitem
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -90,7 +91,7 @@ class DaskParts(Parts):
         of_weights = [None if weight is None else self._client.compute(weight) for weight in self._weights]
         parts = [self._submit(_prepared, *pair) for pair in zip(raw, of_weights, strict=True)]
         groups = self._grouped(parts)
-        self._groups = [self._submit(_together, [parts[number] for number in numbers]) for numbers in groups]
+        self._groups = [self._submit(_as_it_is, [parts[number] for number in numbers]) for numbers in groups]
         handles = [
             self._submit(_checked, group, self.n_features, numbers)
             for group, numbers in zip(self._groups, groups, strict=True)
@@ -113,7 +114,7 @@ class DaskParts(Parts):
     def reduce(self, step: Step, handles: Handles, *arguments: Any) -> Any:
         """Merged on the workers."""
         self.n_passes = next(self._numbers)
-        bundle = self._submit(_bundle, arguments)  # sent once, and made again should its worker be lost
+        bundle = self._submit(_as_it_is, arguments)  # sent once, and made again should its worker be lost
         found = [
             self._submit(_stepped, step, group, rows, bundle) for group, rows in zip(self._groups, handles, strict=True)
         ]
@@ -122,9 +123,9 @@ class DaskParts(Parts):
     def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _steps.Sums, _steps.Sums]:
         """Rows stay with the workers, sums are merged there."""
         self.n_passes = next(self._numbers)
-        bundle = self._submit(_bundle, arguments)
+        bundle = self._submit(_as_it_is, arguments)
         found = [self._submit(_divided, group, rows, bundle) for group, rows in zip(self._groups, handles, strict=True)]
-        left, right, *sums = ([self._submit(_part_of_divided, one, i) for one in found] for i in range(4))
+        left, right, *sums = ([self._submit(getitem, one, i) for one in found] for i in range(4))
         return left, right, *self._client.gather([self._merge(each) for each in sums])
 
     def at_once(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
@@ -174,16 +175,13 @@ def _prepared(X: Any, weights: Any) -> tuple[Matrix, Floats | None]:
     return np.ascontiguousarray(rows), None if weights is None else np.asarray(weights, dtype=np.float64)
 
 
-def _together(parts: list[Part]) -> list[Part]:
-    return parts
+def _as_it_is(value: Any) -> Any:
+    """As a task: what is sent once and used by many, or lies together from now on."""
+    return value
 
 
 def _checked(group: list[Part], n_features: int, numbers: list[int]) -> list[_steps.Rows]:
     return [checked_rows(*part, n_features, number) for part, number in zip(group, numbers, strict=True)]
-
-
-def _bundle(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    return arguments
 
 
 def _stepped(step: Step, group: list[Part], rows: list[_steps.Rows], arguments: tuple[Any, ...]) -> Any:
@@ -215,8 +213,3 @@ def _closed(found: list[Any]) -> Any:
     """What is merged, when nothing more comes to it: smaller, where it knows how."""
     merged = _merged(found)
     return merged.closed() if hasattr(merged, "closed") else merged
-
-
-def _part_of_divided(divided: tuple[Any, ...], i: int) -> Any:
-    """Rows of one side, or sums over them."""
-    return divided[i]

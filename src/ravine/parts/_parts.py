@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -24,14 +24,8 @@ Handles: TypeAlias = list[Any]
 CHANGED = "the rows have changed between two passes over them"
 
 
-class Mergeable(Protocol):
-    """What a step gives."""
-
-    def merge(self, other: Self) -> Self:
-        """Of two parts together."""
-
-
 Step: TypeAlias = Callable[..., Any]
+"""A function of `_steps`: its results have a method `merge`."""
 
 
 class Parts(ABC):

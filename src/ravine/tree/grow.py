@@ -74,9 +74,9 @@ class NodeRows(ABC):
     def find_cut(self, rows: Any, about: Moments) -> Cut | None:
         """The cut of rows that were fetched; None where they should not be cut."""
 
+    @abstractmethod
     def finish_cut(self, rows: Any, about: Moments, cut: Cut) -> Cut | None:
         """The cut of rows that were fetched, from one that a sample of them has found."""
-        raise NotImplementedError
 
     @abstractmethod
     def part(self, rows: Any, cut: Cut) -> tuple[float, Any] | None:

@@ -1,0 +1,168 @@
+"""What `IncrementalMDH` remembers of the rows that it has seen."""
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ravine import kernels
+from ravine.blocks import BLOCK_CELLS
+from ravine.matrix import LARGEST, SMALLEST, Floats, Matrix, column_moments
+from ravine.parts import PartedNode
+from ravine.reservoir import Reservoir, arrival_keys, content_sample, keys_of, merge_copies
+from ravine.tree.online import OnlineTree, saved_array
+
+MAX_PASSES, FEW_UPDATES = 20, 50_000
+"""Passes over few rows, up to so many updates."""
+
+
+def scaled_rows(X: Matrix, centre: Floats, scale: Floats) -> Matrix:
+    """Rows in units of the columns' deviations; sparse ones are not centred."""
+    if sparse.issparse(X):
+        return sparse.csr_matrix(X.multiply(1.0 / scale))
+    return np.ascontiguousarray((X - centre) / scale, dtype=X.dtype)
+
+
+class SampledStream:
+    """What is remembered of the rows: moments of the columns, the cuts of the stochastic gradient, a sample.
+
+    Parameters
+    ----------
+    online : OnlineTree
+    reservoir : Reservoir or None
+    standardize : bool
+    forget : float or None
+    seed : int
+    is_sparse : bool
+    """
+
+    def __init__(
+        self,
+        online: OnlineTree,
+        reservoir: Reservoir | None,
+        standardize: bool,
+        forget: float | None,
+        seed: int,
+        is_sparse: bool,
+    ) -> None:
+        self.online = online
+        self.reservoir = reservoir
+        self.standardize = standardize
+        self.forget = forget
+        self.seed = seed
+        self.is_sparse = is_sparse
+        self.n_rows = 0
+        self.count = 0.0
+        self.mean = np.zeros(online.n_features)
+        self.square = np.zeros(online.n_features)
+        self._seen = np.zeros(online.n_features if is_sparse else 0)
+
+    def state(self) -> dict[str, Any]:
+        """All that there is to remember but the parameters, not copied."""
+        sample = None
+        if self.reservoir is not None:
+            sample = dict(zip(("keys", "rows", "weights"), self.reservoir.state(), strict=True))
+        numbers = {"seed": self.seed, "is_sparse": self.is_sparse, "n_rows": self.n_rows, "count": float(self.count)}
+        columns = {"mean": self.mean, "square": self.square, "seen": self._seen}
+        return {**numbers, **columns, "online": self.online.state(), "sample": sample}
+
+    def restore_columns(self, state: dict[str, Any]) -> None:
+        """Take the moments of the columns from what `state` gave; ValueError names the field that is wrong."""
+        self.mean = saved_array(state, "mean", self.mean.shape)
+        self.square = saved_array(state, "square", self.square.shape)
+        self._seen = saved_array(state, "seen", self._seen.shape)
+        if (np.abs(self.mean) > LARGEST).any():
+            raise ValueError("field 'mean' has an entry that is far too large")
+        if (self._seen < 0).any() or (self._seen > self.count).any():
+            raise ValueError("field 'seen' has an entry that is not between 0 and the weight of all rows")
+        _, scale = self.centre_and_scale()
+        if (self.square < 0).any() or not ((scale >= SMALLEST) & (scale <= LARGEST)).all():
+            raise ValueError("field 'square' has an entry that is negative, or far too small or large")
+
+    def learn(self, X: Matrix, weights: Floats, n_jobs: int | None) -> None:
+        """The next rows of a stream."""
+        if (weights == 0).any():
+            X, weights = X[weights > 0], weights[weights > 0]
+        if not X.shape[0]:
+            return
+        scaled = self._standardise(X, weights)
+        self.online.learn(scaled if self.standardize else X, weights, n_jobs)
+        if self.reservoir is not None:
+            self.reservoir.add(arrival_keys(self.n_rows, X.shape[0], self.seed, self.forget), X, weights)
+        self.n_rows += X.shape[0]
+
+    def _standardise(self, X: Matrix, weights: Floats) -> Matrix:
+        """Rows in units of the columns' deviations so far, which they change; sparse ones are not centred."""
+        if self.is_sparse:
+            data = np.empty_like(X.data)
+            state = (self._seen, self.mean, self.square)
+            matrix = (X.indptr, X.indices, X.data)
+            self.count = kernels.online.standardise_csr(*matrix, weights, self.count, *state, data)
+            return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
+        scaled = np.empty_like(X)
+        most = math.inf if self.forget is None else self.forget
+        self.count = kernels.online.standardise(X, weights, self.count, most, self.mean, self.square, scaled)
+        return scaled
+
+    def read_in_order(self, X: Matrix, weights: Floats, n_passes: int, n_jobs: int | None) -> None:
+        """Rows that are all at hand, as a stream: the columns are scaled exactly, the rows taken in their order."""
+        self._measure(X, weights, n_jobs)
+        self.n_rows = X.shape[0]
+        centre, scale = self.centre_and_scale()
+        n_block = max(BLOCK_CELLS // X.shape[1], 1)
+        for _ in range(n_passes):
+            for start in range(0, X.shape[0], n_block):
+                rows = slice(start, start + n_block)
+                self.online.learn(scaled_rows(X[rows], centre, scale), weights[rows], n_jobs)
+
+    def read_sample(self, X: Matrix, weights: Floats, n_passes: int | str, n_jobs: int | None) -> None:
+        """Rows that are all at hand: a sample of them, in an order that depends on what the rows contain alone."""
+        assert self.reservoir is not None
+        if (weights == 0).any():
+            X, weights = X[weights > 0], weights[weights > 0]
+        chosen, keys = content_sample(X, weights, self.reservoir.size, self.seed, n_jobs)
+        self.reservoir.add(keys, X[chosen], weights[chosen])
+        distinct, total = merge_copies(*self.sample(), self.seed)
+        # Where the sample is all there is, a row of weight 2 gives the same numbers, to the last bit, as two rows.
+        self._measure(*((X, weights) if len(chosen) < X.shape[0] else (distinct, total)), n_jobs)
+        self.n_rows = X.shape[0]
+        self._learn_sample(distinct, total, n_passes, n_jobs)
+
+    def read_sample_of_parts(self, root: PartedNode, n_passes: int | str, n_jobs: int | None) -> None:
+        """Rows in parts, more than the sample: a sample of them."""
+        assert self.reservoir is not None
+        drawn = root.draw(self.reservoir.size, self.seed)
+        self.reservoir.add(keys_of(drawn.number), drawn.X, drawn.weights)
+        self.n_rows, self.count = root.n_rows, root.about.count
+        self.mean, self.square = root.about.mean, root.squares
+        self._learn_sample(*merge_copies(*self.sample(), self.seed), n_passes, n_jobs)
+
+    def _learn_sample(self, distinct: Matrix, total: Floats, n_passes: int | str, n_jobs: int | None) -> None:
+        """Pass the distinct rows of the sample through the tree of the stream, more than once if they are few."""
+        scaled = scaled_rows(distinct, *self.centre_and_scale())
+        if n_passes == "auto":
+            n_passes = min(max(FEW_UPDATES // len(total), 1), MAX_PASSES)
+        for _ in range(int(n_passes)):
+            self.online.learn(scaled, total, n_jobs)
+
+    def _measure(self, X: Matrix, weights: Floats, n_jobs: int | None) -> None:
+        self.count, self.mean, self.square = column_moments(X, weights, n_jobs)
+        self._seen[:] = self.count
+
+    def centre_and_scale(self) -> tuple[Floats, Floats]:
+        """What was subtracted from the columns and what they were divided by."""
+        if not self.standardize:
+            return np.zeros_like(self.mean), np.ones_like(self.mean)
+        square = self.square
+        if self.is_sparse:  # with the zeros since a column's last number
+            square = square + self.mean**2 * self._seen * (self.count - self._seen) / self.count
+        deviation = np.sqrt(square / self.count)
+        centre = np.zeros_like(self.mean) if self.is_sparse else self.mean
+        return centre, np.where(deviation > 0, deviation, 1.0)
+
+    def sample(self) -> tuple[Matrix, Floats]:
+        """Rows kept, in the coordinates of the data, and their weights."""
+        assert self.reservoir is not None
+        rows, weights = self.reservoir.sample()
+        return rows, weights
