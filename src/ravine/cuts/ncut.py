@@ -12,8 +12,8 @@ import numpy as np
 
 from ravine import kernels
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import Line, depth_at
-from ravine.cuts.pursuit import COARSE_ABOVE, Found, OnLine, Starts, even_sample, pursue, search
+from ravine.cuts.density import Line
+from ravine.cuts.pursuit import COARSE_ABOVE, Found, OnLine, Starts, cut_at, even_sample, pursue, search
 from ravine.matrix import Bools, Floats, Matrix, Moments, project
 
 EXACT_ROWS = 1000
@@ -160,19 +160,13 @@ def ncut_cut(
             best = found
     if best is None or not np.isfinite(best.value):
         return None
-    cut = _cut_at(X, weights, about, best, n_jobs)
+    cut = cut_at(X, weights, about, best, n_jobs)
     return replace(cut, rough=objective) if rough else cut
 
 
 def finished_ncut(X: Matrix, weights: Floats, about: Moments, cut: Cut, n_jobs: int | None = None) -> Cut:
     """The end of the search on all rows that begins at a rough cut."""
-    return _cut_at(X, weights, about, search(X, weights, about.mean, cut.rough, cut.normal, n_jobs), n_jobs)
-
-
-def _cut_at(X: Matrix, weights: Floats, about: Moments, found: Found, n_jobs: int | None) -> Cut:
-    values = project(X, found.direction, n_jobs) - about.mean @ found.direction
-    offset = float(found.place + about.mean @ found.direction)
-    return Cut(found.direction, offset, found.value, depth_at(found.place, values, weights))
+    return cut_at(X, weights, about, search(X, weights, about.mean, cut.rough, cut.normal, n_jobs), n_jobs)
 
 
 def _widen_margin(

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ravine import kernels
-from ravine.cuts.density import Line
+from ravine.cuts._cut import Cut
+from ravine.cuts.density import Line, depth_at
 from ravine.cuts.principal import principal_directions
 from ravine.matrix import Floats, Ints, Matrix, Moments, project, weighted_sum
 from ravine.parts import even_rows
@@ -130,6 +131,31 @@ def pursue(
     if X.shape[0] > COARSE_ABOVE:
         start = search(*even_sample(X, weights, mean, start, n_jobs), mean, objective, start, n_jobs).direction
     return search(X, weights, mean, objective, start, n_jobs)
+
+
+def pursued_cut(
+    X: Matrix,
+    weights: Floats,
+    about: Moments,
+    *,
+    starts: Starts,
+    objective: Objective,
+    n_jobs: int | None = None,
+) -> Cut | None:
+    """Cut of the least value of an objective that is found from some starts; None where none is finite.
+
+    All that a method needs whose objective is the same for every node; `docs/maintainers/objective.md` makes one of it.
+    """
+    found = [pursue(X, weights, about.mean, objective, start, n_jobs) for start in starts(X, weights, about)]
+    best = min(found, key=lambda end: end.value, default=None)
+    return cut_at(X, weights, about, best, n_jobs) if best is not None and math.isfinite(best.value) else None
+
+
+def cut_at(X: Matrix, weights: Floats, about: Moments, found: Found, n_jobs: int | None = None) -> Cut:
+    """The cut at the end of a search, with the depth of the valley in which it lies."""
+    values = project(X, found.direction, n_jobs) - about.mean @ found.direction
+    offset = float(found.place + about.mean @ found.direction)
+    return Cut(found.direction, offset, found.value, depth_at(found.place, values, weights))
 
 
 def even_sample(
