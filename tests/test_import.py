@@ -1,5 +1,8 @@
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -28,3 +31,11 @@ def test_public_names_are_there():
 def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'KMeans'"):
         _ = ravine.KMeans
+
+
+def test_version_is_the_same_everywhere():
+    root = Path(__file__).parents[1]
+    stated = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    cited = re.search(r"^version: (\S+)$", (root / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert cited
+    assert ravine.__version__ == stated == cited[1]

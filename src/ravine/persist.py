@@ -66,7 +66,9 @@ WORDS_OF_STATE = 624
 class Saved:
     """What a file holds.
 
-    Attributes
+    The parameters are also the attributes that are there to be read.
+
+    Parameters
     ----------
     model : estimator
         Fitted.
@@ -74,6 +76,22 @@ class Saved:
         What was given to `save` with it.
     ravine_version : str
         Version that wrote the file.
+
+    See Also
+    --------
+    read : Gives it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ravine import PDDP, save
+    >>> from ravine.persist import read
+    >>> model = PDDP(n_clusters=2, split="mean").fit([[0.0], [1.0], [9.0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, folder + "/model.ravine", notes={"unit": "m"})
+    ...     saved = read(folder + "/model.ravine")
+    >>> saved.notes, saved.model
+    ({'unit': 'm'}, PDDP(n_clusters=2, split='mean'))
     """
 
     model: Any
@@ -91,27 +109,28 @@ def save(
     Parameters
     ----------
     model : fitted estimator of ravine
+        A clusterer or a classifier.
     path : path-like
         A file that is there is replaced, once the new one is whole.
     resume : bool, default=True
         Keep `labels_`, or a classifier's `transduction_`, and all that `partial_fit` needs to go on as if never
         interrupted. For `IncrementalMDH` that is its sample of up to `sample_size` **rows of the data**. With False the
         file has no rows, only their means: the model predicts, transforms and can be cut and described, but it does not
-        go on learning. `SumOfNorms` predicts
-        by its rows, and is not saved without them; every file of a `SupportVectorClustering` has its vectors and a
-        sample of up to 2,000 rows, by which it predicts.
+        go on learning. `SumOfNorms` predicts by its rows, and is not saved without them; every file of a
+        `SupportVectorClustering` has its vectors and a sample of up to 2,000 rows, by which it predicts.
     notes : mapping, optional
         Anything that JSON can hold, to be kept with the model; `read` gives it back.
 
     See Also
     --------
-    load, read
+    load : The model back.
+    ravine.persist.read : The model with its notes.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from ravine import PDDP
+    >>> from ravine import PDDP, load, save
     >>> from ravine.datasets import make_blobs
     >>> X, y = make_blobs(500, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
     >>> model = PDDP().fit(X)
@@ -157,10 +176,28 @@ def load(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : path-like
+        The file.
 
     Returns
     -------
     model : fitted estimator
+        Which predicts as the one that was saved.
+
+    See Also
+    --------
+    save : Writes the file.
+    ravine.persist.read : The model with its notes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ravine import PDDP, load, save
+    >>> model = PDDP(n_clusters=2, split="mean").fit([[0.0], [1.0], [9.0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, folder + "/model.ravine")
+    ...     same = load(folder + "/model.ravine")
+    >>> same.predict([[0.5], [8.0]])
+    array([0, 1])
     """
     return read(path).model
 
@@ -171,10 +208,27 @@ def read(path: str | os.PathLike[str]) -> Saved:
     Parameters
     ----------
     path : path-like
+        The file.
 
     Returns
     -------
     saved : Saved
+        The model, its notes, and the version that wrote them.
+
+    See Also
+    --------
+    ravine.load : The model alone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ravine import PDDP, save
+    >>> from ravine.persist import read
+    >>> model = PDDP(n_clusters=2, split="mean").fit([[0.0], [1.0], [9.0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, folder + "/model.ravine", notes={"rows": "of May"})
+    ...     read(folder + "/model.ravine").notes
+    {'rows': 'of May'}
     """
     with open(path, "rb") as file:
         content = file.read(len(ZIP_START))

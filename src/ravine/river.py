@@ -31,15 +31,15 @@ class RiverClusterer(base.Clusterer):
 
     Parameters
     ----------
-    model
+    model : estimator with ``partial_fit``
         Estimator that has not learned yet, for instance `ravine.IncrementalMDH()`. It stays as it is.
-    features
+    features : sequence, optional
         Names of the columns. By default those of the first row that is learned, sorted; name them if some features come
         later in the stream.
 
     Attributes
     ----------
-    model_
+    model_ : estimator
         The model that learns. Its columns have no names: they are `features_`.
     features_ : list
         Names of the columns; empty before the first row.
@@ -73,7 +73,7 @@ class RiverClusterer(base.Clusterer):
 
         Parameters
         ----------
-        x
+        x : dict
             Value of each feature.
         """
         self._name_columns(x)
@@ -84,12 +84,13 @@ class RiverClusterer(base.Clusterer):
 
         Parameters
         ----------
-        x
+        x : dict
             Value of each feature.
 
         Returns
         -------
-        The cluster's number, which stays the same while the cluster lives if the model has `cluster_ids_`.
+        cluster : int
+            The cluster's number, which stays the same while the cluster lives if the model has `cluster_ids_`.
         """
         return int(self._clusters(self._row(x))[0])
 
@@ -98,7 +99,7 @@ class RiverClusterer(base.Clusterer):
 
         Parameters
         ----------
-        X
+        X : frame
             A pandas or Polars frame, or another that River takes.
         """
         frame = into_frame(X)
@@ -111,12 +112,27 @@ class RiverClusterer(base.Clusterer):
 
         Parameters
         ----------
-        X
+        X : frame
             A pandas or Polars frame, or another that River takes.
 
         Returns
         -------
-        A series of the same library, with the index of `X` where it has one.
+        clusters : series
+            Of the same library, with the index of `X` where it has one.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from ravine import IncrementalMDH
+        >>> from ravine.datasets import make_blobs
+        >>> from ravine.river import RiverClusterer
+        >>> X, y = make_blobs(500, centers=[[0, 0], [9, 9]], random_state=0)
+        >>> clusterer = RiverClusterer(IncrementalMDH())
+        >>> clusterer.learn_many(pd.DataFrame(X, columns=["width", "height"]))
+        >>> clusterer.predict_many(pd.DataFrame({"width": [0.0, 9.0], "height": [0.0, 9.0]}))
+        0    0
+        1    1
+        dtype: int64
         """
         return to_native_series(self._clusters(self._rows(X)), name=None, like=into_frame(X))
 

@@ -130,11 +130,23 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            Rows with the columns of `fit`. A Dask collection or a pyarrow dataset is read block by block.
 
         Returns
         -------
         labels : ndarray of shape (n_rows,)
-            For the rows of `fit` these are `labels_`.
+            For the rows of `fit` these are `labels_`. Lazy for a Dask collection.
+
+        Examples
+        --------
+        >>> from ravine import NCutH
+        >>> from sklearn.datasets import load_iris
+        >>> X = load_iris().data
+        >>> model = NCutH(n_clusters=3).fit(X)
+        >>> model.predict(X[[0, 60, 120]])
+        array([0, 1, 2])
+        >>> bool((model.predict(X) == model.labels_).all())
+        True
         """
         check_is_fitted(self)
         if in_parts(X):
@@ -147,12 +159,26 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            Rows with the columns of `fit`. A Dask collection or a pyarrow dataset is read block by block.
 
         Returns
         -------
-        distance : ndarray of shape (n_rows, n_clusters_ - 1)
+        distance : ndarray of shape (n_rows, `n_clusters_` - 1)
             One column for each cut, in the order of ``tree_.cuts``; negative on the left of a cut, 0 for the cuts that
-            are not on the row's path.
+            are not on the row's path. Lazy for a Dask collection.
+
+        Examples
+        --------
+        The first row goes left at the first cut and meets no other.
+
+        >>> from ravine import NCutH
+        >>> from sklearn.datasets import load_iris
+        >>> X = load_iris().data
+        >>> model = NCutH(n_clusters=3).fit(X)
+        >>> model.transform(X[[0, 60, 120]]).round(2)
+        array([[-1.19,  0.  ],
+               [ 1.22, -2.34],
+               [ 3.85,  0.98]])
         """
         check_is_fitted(self)
         if in_parts(X):
@@ -160,12 +186,53 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         return self.tree_.signed_distance(self._check_rows(X, reset=False), self.n_jobs)
 
     def cut_to(self, n_clusters: int) -> Self:
-        """This model with its first ``n_clusters - 1`` cuts, fitted; itself it stays as it is."""
+        """This model with its first ``n_clusters - 1`` cuts, fitted; itself it stays as it is.
+
+        Parameters
+        ----------
+        n_clusters : int
+            From 1 to ``n_clusters_``.
+
+        Returns
+        -------
+        model : estimator of the same class
+            With `tree_` cut back, and `labels_` to match where there are any.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ravine import NCutH
+        >>> from sklearn.datasets import load_iris
+        >>> model = NCutH(n_clusters=3).fit(load_iris().data)
+        >>> [np.bincount(model.cut_to(k).labels_).tolist() for k in (1, 2, 3)]
+        [[150], [50, 100], [50, 62, 38]]
+        """
         check_is_fitted(self)
         return self._with_coarser_tree(self.tree_.cut_to(n_clusters))
 
     def prune(self, node: int) -> Self:
-        """This model with all below `node` made one cluster, fitted; itself it stays as it is."""
+        """This model with all below `node` made one cluster, fitted; itself it stays as it is.
+
+        Parameters
+        ----------
+        node : int
+            A node that is cut, one of ``tree_.cuts``.
+
+        Returns
+        -------
+        model : estimator of the same class
+            With the cuts below `node` taken back, and `labels_` to match where there are any.
+
+        Examples
+        --------
+        >>> from ravine import NCutH
+        >>> from sklearn.datasets import load_iris
+        >>> model = NCutH(n_clusters=3).fit(load_iris().data)
+        >>> model.tree_.cuts
+        array([0, 2])
+        >>> model.prune(2).n_clusters_
+        2
+        """
         check_is_fitted(self)
         return self._with_coarser_tree(self.tree_.prune(node))
 

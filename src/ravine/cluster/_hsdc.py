@@ -59,7 +59,7 @@ class HSDC(StreamClusterer):
         `p_value` is the chance of so few rows around a cut since it was made, if there were no valley.
     labels_ : ndarray of shape (n_rows,)
         Clusters of the rows of `fit`, or of the last batch, in the present tree.
-    cluster_ids_ : ndarray of shape (n_clusters_,)
+    cluster_ids_ : ndarray of shape (`n_clusters_`,)
         A number for each label that stays with its cluster as long as the cluster lives.
     node_ids_ : ndarray of shape (n_nodes,)
         The same for all nodes of ``tree_``, by which events name them.
@@ -79,8 +79,14 @@ class HSDC(StreamClusterer):
         had confirmed its valley, and "withdrawal" if it never had one.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where `X` had any.
+
+    See Also
+    --------
+    IncrementalMDH : For a stream that stays the same, with better cuts.
+    ravine.stream.evaluate : Scores a model on a stream.
+    ravine.plot.stream : Draws the scores and the events.
 
     References
     ----------

@@ -111,7 +111,7 @@ class IncrementalMDH(TreeClusterer):
         Cluster of each row of `fit`; there are none after `partial_fit`, use `predict`.
     n_clusters_ : int
         Number of clusters found.
-    evidence_ : ndarray of shape (n_clusters_ - 1,)
+    evidence_ : ndarray of shape (`n_clusters_` - 1,)
         For each of ``tree_.cuts`` the p-value of its valley on held-out rows; 1 where it was not tested.
     selection_ : {"asked", "evidence", "elbow"}
         What decided on the number of clusters.
@@ -119,8 +119,14 @@ class IncrementalMDH(TreeClusterer):
         Sums of squares within 1, 2, … clusters of the tree in which the elbow was sought; None where it was not.
     n_features_in_ : int
         Number of columns seen.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where `X` had any.
+
+    See Also
+    --------
+    HSDC : For a stream that drifts; tells when and where.
+    MDH : The batch objective, on rows that fit in memory.
+    ravine.stream.evaluate : Scores a model on a stream.
 
     References
     ----------
@@ -210,8 +216,23 @@ class IncrementalMDH(TreeClusterer):
             A CSR matrix is not made dense. Of a Dask collection or of files the sample is gathered, in four passes, see
             docs/decisions/parts.md; `labels_` are then lazy, or not kept.
         y : Ignored
+            Not used; it is there for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+
+        Examples
+        --------
+        >>> from ravine import IncrementalMDH
+        >>> from ravine.datasets import make_blobs
+        >>> X, y = make_blobs(600, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+        >>> model = IncrementalMDH().fit(X)
+        >>> model.n_clusters_, model.selection_
+        (3, 'evidence')
         """
         if in_parts(X):
             read, count = self._in_parts(X, sample_weight)
@@ -271,7 +292,25 @@ class IncrementalMDH(TreeClusterer):
         X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_rows, n_features)
             The parts of a Dask collection or of files are read one after the other.
         y : Ignored
+            Not used; it is there for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_rows,), optional
+            A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
+
+        Returns
+        -------
+        self : object
+            The model, which has learned these rows too. It has no `labels_`: `predict` gives them.
+
+        Examples
+        --------
+        >>> from ravine import IncrementalMDH
+        >>> from ravine.datasets import make_blobs
+        >>> X, y = make_blobs(600, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+        >>> model = IncrementalMDH()
+        >>> for batch in (X[:200], X[200:]):
+        ...     model = model.partial_fit(batch)
+        >>> model.predict([[0, 0], [0.5, 0.5], [9, 0]])
+        array([0, 0, 1])
         """
         if in_parts(X):
             for number, rows, weights in in_order(X, sample_weight):
@@ -318,7 +357,7 @@ class IncrementalMDH(TreeClusterer):
 
     @property
     def evidence_(self) -> Floats:
-        """The p-value of each of ``tree_.cuts``."""
+        """For each of ``tree_.cuts`` the p-value of its valley on held-out rows; 1 where it was not tested."""
         return self.tree_.p_value[self.tree_.cuts]
 
     @property

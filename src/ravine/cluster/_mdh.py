@@ -45,7 +45,7 @@ class MDH(PursuitClusterer):
     significance : float, default=0.05
         Level of the test at each node where the method decides on the number.
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable, default="auto"
-        Which leaf is cut next, see `ravine.tree.grow`. "auto": "sum_sq_depth", much scatter and a deep valley.
+        Which leaf is cut next, see `ravine.tree.grow.grow_on`. "auto": "sum_sq_depth", much scatter and a deep valley.
     min_cluster_size : int or "auto", default="auto"
         A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
         the method decides on the number.
@@ -66,8 +66,14 @@ class MDH(PursuitClusterer):
         Number of clusters found.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where `X` had any.
+
+    See Also
+    --------
+    NCutH : Balanced cuts; faster.
+    IncrementalMDH : For many rows, and for streams.
+    MDHClassifier : The same objective, with a few labels.
 
     References
     ----------
@@ -81,6 +87,11 @@ class MDH(PursuitClusterer):
     >>> model = MDH().fit(X)
     >>> [int(n) for n in model.tree_.count[model.tree_.leaves]]
     [50, 100]
+
+    The p-value of the valley at the one cut, on rows that did not choose it, is far below `significance`.
+
+    >>> bool(model.tree_.p_value[0] < 1e-3)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

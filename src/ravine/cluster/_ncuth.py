@@ -44,7 +44,8 @@ class NCutH(PursuitClusterer):
     significance : float, default=0.05
         Level of the test at each node where the method decides on the number.
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable, default="auto"
-        Which leaf is cut next, see `ravine.tree.grow`. "auto": "value", the smallest NCut, and "size" with `margin`.
+        Which leaf is cut next, see `ravine.tree.grow.grow_on`. "auto": "value", the smallest NCut, and "size" with
+        `margin`.
     min_cluster_size : int or "auto", default="auto"
         A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
         the method decides on the number.
@@ -65,8 +66,15 @@ class NCutH(PursuitClusterer):
         Number of clusters found.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where `X` had any.
+
+    See Also
+    --------
+    MDH : Cuts where the density is least, also clusters of very different sizes.
+    IncrementalMDH : For many rows, and for streams.
+    ravine.plot.tree : Draws the tree.
+    ravine.report.write : Explains it in one HTML file.
 
     References
     ----------
@@ -79,8 +87,18 @@ class NCutH(PursuitClusterer):
     >>> from sklearn.datasets import load_iris
     >>> X = load_iris().data
     >>> model = NCutH(n_clusters=3).fit(X)
-    >>> [int(n) for n in model.tree_.count[model.tree_.leaves]]
-    [50, 62, 38]
+    >>> print(model.tree_)
+    HyperplaneTree: 3 clusters, 2 cuts, 4 features
+    0: 150 rows, x2 (76%), x3 (13%)
+    ├─ 1: 50 rows → cluster 0
+    └─ 2: 100 rows, x2 (57%), x0 (26%)
+       ├─ 3: 62 rows → cluster 1
+       └─ 4: 38 rows → cluster 2
+
+    Not told the number, it makes the cuts that held-out rows confirm.
+
+    >>> NCutH().fit(X).n_clusters_
+    2
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -46,7 +46,7 @@ class PDDP(TreeClusterer):
     bandwidth : float, default=1.06
         Factor of the bandwidth σ n^(-1/5), σ the standard deviation of the projected rows of the node.
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq"} or callable, default="auto"
-        Which leaf is cut next, see `ravine.tree.grow`. "auto": "value", the lowest density at the cut, for
+        Which leaf is cut next, see `ravine.tree.grow.grow_on`. "auto": "value", the lowest density at the cut, for
         ``split="density"``, and "sum_sq" for ``split="mean"``.
     min_cluster_size : int or "auto", default="auto"
         A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
@@ -68,8 +68,13 @@ class PDDP(TreeClusterer):
         Number of clusters found.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where `X` had any.
+
+    See Also
+    --------
+    NCutH : Searches for the direction of each cut; the first choice.
+    ravine.plot.tree : Draws the tree.
 
     References
     ----------
@@ -139,8 +144,14 @@ class PDDP(TreeClusterer):
             A CSR matrix is not made dense. Rows of a Dask collection or of files stay where they are, see
             docs/decisions/parts.md; `labels_` are then lazy, or not kept.
         y : Ignored
+            Not used; it is there for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
         """
         if self.split == "mean" and self.n_clusters is None:
             raise ValueError("split='mean' never stops by itself: set n_clusters, or use split='density'")

@@ -57,8 +57,14 @@ class PursuitClusterer(TreeClusterer, ABC):
             A CSR matrix is not made dense. Rows of a Dask collection or of files stay where they are, see
             docs/decisions/parts.md; `labels_` are then lazy, or not kept.
         y : Ignored
+            Not used; it is there for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
         """
         if in_parts(X):
             self._fit_parts(X, sample_weight)
@@ -124,6 +130,24 @@ class PursuitClusterer(TreeClusterer, ABC):
             Rows to find the cut with, those of `fit` as a rule; those that do not reach the node are left aside.
             `labels_` of the new model are theirs.
         sample_weight : array-like of shape (n_rows,), optional
+            Weights of these rows. Default: 1 for each.
+
+        Returns
+        -------
+        model : estimator of the same class
+            With one cluster more.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ravine import NCutH
+        >>> from sklearn.datasets import load_iris
+        >>> X = load_iris().data
+        >>> model = NCutH(n_clusters=2).fit(X)
+        >>> model.tree_.leaves
+        array([1, 2])
+        >>> np.bincount(model.split(2, X).labels_)
+        array([50, 62, 38])
         """
         check_is_fitted(self)
         rows = self._check_rows(X, reset=False)
@@ -149,12 +173,23 @@ class PursuitClusterer(TreeClusterer, ABC):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            The rows; the model need not be fitted.
         n_components : int, default=2
+            Number of directions.
 
         Returns
         -------
         directions : ndarray of shape (n_components, n_features)
             Orthonormal rows; ``X @ directions.T`` is the picture. Fewer where the rows vary along fewer.
+
+        Examples
+        --------
+        >>> from ravine import NCutH
+        >>> from sklearn.datasets import load_iris
+        >>> X = load_iris().data
+        >>> picture = X @ NCutH().directions(X).T
+        >>> picture.shape
+        (150, 2)
         """
         rows = np.array(validate_data(self, X, dtype=np.float64, reset=not hasattr(self, "n_features_in_")))
         weights = np.ones(len(rows))

@@ -39,7 +39,7 @@ class SPDC(StreamClusterer):
         The cuts now.
     labels_ : ndarray of shape (n_rows,)
         Clusters of the rows of `fit`, or of the last batch, in the present tree.
-    cluster_ids_ : ndarray of shape (n_clusters_,)
+    cluster_ids_ : ndarray of shape (`n_clusters_`,)
         A number for each label that stays with its cluster as long as the cluster lives.
     node_ids_ : ndarray of shape (n_nodes,)
         The same for all nodes of ``tree_``, by which events name them.
@@ -54,8 +54,12 @@ class SPDC(StreamClusterer):
         `kind` as in `HSDC`.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where `X` had any.
+
+    See Also
+    --------
+    HSDC : The method to use.
 
     References
     ----------

@@ -55,7 +55,7 @@ class SpectralPursuit(PursuitClusterer):
     significance : float, default=0.05
         Level of the test at each node where the method decides on the number.
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable, default="auto"
-        Which leaf is cut next, see `ravine.tree.grow`. "auto": "size", the largest.
+        Which leaf is cut next, see `ravine.tree.grow.grow_on`. "auto": "size", the largest.
     min_cluster_size : int or "auto", default="auto"
         A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
         the method decides on the number.
@@ -80,8 +80,13 @@ class SpectralPursuit(PursuitClusterer):
         Number of clusters found.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where `X` had any.
+
+    See Also
+    --------
+    NCutH : Straight cuts by a similar objective; the first choice.
+    SpectralPursuitClassifier : The same objective, with a few labels.
 
     References
     ----------
@@ -146,7 +151,22 @@ class SpectralPursuit(PursuitClusterer):
         self.n_jobs = n_jobs
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the tree, see `MDH.fit`."""
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            The rows, in memory. A CSR matrix is not made dense.
+        y : Ignored
+            Not used; it is there for scikit-learn's pipelines.
+        sample_weight : array-like of shape (n_rows,), optional
+            A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
         self._bounds: list[float] = []
         super().fit(X, y, sample_weight)
         self.approximation_bound_ = max(self._bounds, default=0.0)

@@ -39,6 +39,12 @@ class StreamClusterer(TreeClusterer, ABC):
         X : array-like of shape (n_rows, n_features)
             In the order of time.
         y : Ignored
+            Not used; it is there for scikit-learn's pipelines.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
         """
         for name in ("_stream", "_tree", "_batch"):
             self.__dict__.pop(name, None)
@@ -53,7 +59,25 @@ class StreamClusterer(TreeClusterer, ABC):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            In the order of time.
         y : Ignored
+            Not used; it is there for scikit-learn's pipelines.
+
+        Returns
+        -------
+        self : object
+            The model, which has learned these rows too.
+
+        Examples
+        --------
+        >>> from ravine import HSDC
+        >>> from ravine.datasets import make_blobs
+        >>> X, y = make_blobs(2000, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+        >>> model = HSDC()
+        >>> [model.partial_fit(batch).n_clusters_ for batch in (X[:50], X[50:100], X[100:])]
+        [1, 2, 3]
+        >>> model.n_rows_seen_
+        2000
         """
         return self._learn(X)
 

@@ -87,8 +87,8 @@ class SumOfNorms(Clusterer):
     Parameters
     ----------
     lam : float or None, default=None
-        λ. None follows the path over all λ and takes the one at which the clusters that matter stay the same for
-        longest, on a logarithmic scale.
+        The force λ. None follows the path over all λ and takes the one at which the clusters that matter stay the same
+        for longest, on a logarithmic scale.
     n_clusters : int or None, default=None
         So many clusters that matter. None lets the path decide. Where `lam` is given, that decides.
     weights : {"knn", "uniform"}, default="knn"
@@ -136,7 +136,7 @@ class SumOfNorms(Clusterer):
         λ of the solution.
     centroids_ : ndarray of shape (n_rows, n_features)
         The solution.
-    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+    cluster_centers_ : ndarray of shape (`n_clusters_`, n_features)
         Centroid of each cluster.
     objective_ : float
         Objective at the centroids.
@@ -160,8 +160,14 @@ class SumOfNorms(Clusterer):
         λ of each fusion, a value of the grid; copies of a row fuse at 0.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where `X` had any.
+
+    See Also
+    --------
+    SupportVectorClustering : Clusters of any shape in more rows.
+    ravine.plot.clusterpath : Draws the rows and the path.
+    ravine.plot.fusions : Draws the number of groups against λ.
 
     Notes
     -----
@@ -258,9 +264,16 @@ class SumOfNorms(Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            The rows, in memory. Columns of different units are best scaled first.
         y : Ignored
+            Not used; it is there for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows; a row of weight 0 gets the label that `predict` gives it.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
         """
         rows = self._validate(X, reset=True, order="C")
         self._check_magnitude(rows)
@@ -292,10 +305,20 @@ class SumOfNorms(Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows with the columns of `fit`.
 
         Returns
         -------
         labels : ndarray of shape (n_rows,)
+            From 0 to ``n_clusters_ - 1``.
+
+        Examples
+        --------
+        >>> from ravine import SumOfNorms
+        >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1]]
+        >>> model = SumOfNorms(n_clusters=2, min_cluster_size=2).fit(X)
+        >>> model.predict([[0.05], [4.0]])
+        array([0, 1])
         """
         check_is_fitted(self)
         rows = self._validate(X, reset=False, order="C")
@@ -312,11 +335,23 @@ class SumOfNorms(Clusterer):
         Parameters
         ----------
         lam : float
+            The force λ, from 0 to infinity.
 
         Returns
         -------
         labels : ndarray of shape (n_rows,)
             The largest group is 0; -1 for rows of weight 0.
+
+        Examples
+        --------
+        >>> from ravine import SumOfNorms
+        >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1]]
+        >>> model = SumOfNorms(n_clusters=2, min_cluster_size=2).fit(X)
+        >>> for lam in (0.0, model.lam_, float("inf")):
+        ...     print(model.labels_at(lam))
+        [0 1 2 3 4]
+        [0 0 0 1 1]
+        [0 0 0 0 0]
         """
         labels = by_size(self._whole_path().labels_at(lam), self._points.mass)
         return np.where(self._member >= 0, labels[self._member], -1)
@@ -325,6 +360,25 @@ class SumOfNorms(Clusterer):
         """This model with so many clusters from the same path, fitted; itself it stays as it is.
 
         It is the model that `fit` gives for this `n_clusters`.
+
+        Parameters
+        ----------
+        n_clusters : int
+            From 1 to the number of distinct rows.
+
+        Returns
+        -------
+        model : SumOfNorms
+            At another λ of the path, with so many clusters that matter.
+
+        Examples
+        --------
+        >>> from ravine import SumOfNorms
+        >>> from sklearn.datasets import make_moons
+        >>> X, y = make_moons(200, noise=0.05, random_state=0)
+        >>> model = SumOfNorms().fit(X)
+        >>> model.n_clusters_, model.cut_to(4).n_clusters_
+        (2, 4)
         """
         self._whole_path()
         if not 1 <= n_clusters <= len(self._points.mass):
@@ -345,12 +399,12 @@ class SumOfNorms(Clusterer):
 
     @property
     def children_(self) -> Ints:
-        """The path as a tree of fusions: the two nodes that fusion i made node ``n_rows + i``, SciPy's form."""
+        """The path as a tree of the rows: the two nodes that fusion i made node ``n_rows + i``, as SciPy writes it."""
         return self._fusions_of_rows()[0]
 
     @property
     def merge_lambdas_(self) -> Floats:
-        """λ of each fusion of `children_`; copies of a row fuse at 0."""
+        """The λ of each fusion of `children_`; copies of a row fuse at 0."""
         return self._fusions_of_rows()[1]
 
     @property

@@ -114,7 +114,7 @@ class SupportVectorClustering(Clusterer):
     n_clusters : int, optional
         Number of clusters. By default the number whose clusters stay the same most widely as γ and the level change.
     gamma : float or "auto", default="auto"
-        γ, the inverse of the squared width of the kernel. "auto" chooses it with C and the level, on a sample.
+        The inverse γ of the squared width of the kernel. "auto" chooses it with C and the level, on a sample.
     C : float or "auto", default="auto"
         Weight of the rows against the norm of w. "auto" is 1, 2 or 4 over the mean of the kernel.
     budget : int or None, default=1000
@@ -180,8 +180,13 @@ class SupportVectorClustering(Clusterer):
         Epochs, or sweeps.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where X had names that are strings.
+
+    See Also
+    --------
+    SumOfNorms : Clusters of any shape by a convex problem.
+    ravine.plot.support : Draws the rows and the regions of two columns.
 
     Examples
     --------
@@ -264,9 +269,16 @@ class SupportVectorClustering(Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            The rows, in memory. Columns of different units are best scaled first.
         y : Ignored
+            Not used; it is there for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
         """
         rows = self._validate(X, reset=True, order="C")
         self._check_magnitude(rows)
@@ -299,9 +311,27 @@ class SupportVectorClustering(Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            The next rows.
         y : Ignored
+            Not used; it is there for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_rows,), optional
             The step of a row is as many times longer.
+
+        Returns
+        -------
+        self : object
+            The model, which has learned these rows too. It has no `labels_`: `predict` gives them.
+
+        Examples
+        --------
+        >>> from ravine import SupportVectorClustering
+        >>> from ravine.datasets import make_blobs
+        >>> X, y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+        >>> model = SupportVectorClustering()
+        >>> for batch in (X[:100], X[100:]):
+        ...     model = model.partial_fit(batch)
+        >>> model.n_clusters_
+        3
         """
         stream = getattr(self, "_stream", None)
         if stream is None and self.__sklearn_is_fitted__():
@@ -329,11 +359,21 @@ class SupportVectorClustering(Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows with the columns of `fit`.
 
         Returns
         -------
         labels : ndarray of shape (n_rows,)
-            -1 for outliers with ``outliers="label"``.
+            From 0 to ``n_clusters_ - 1``; -1 for outliers with ``outliers="label"``.
+
+        Examples
+        --------
+        >>> from ravine import SupportVectorClustering
+        >>> from ravine.datasets import make_blobs
+        >>> X, y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+        >>> model = SupportVectorClustering(outliers="label").fit(X)
+        >>> model.predict([[0, 0], [9, 0], [30, 30]])
+        array([ 0,  1, -1])
         """
         check_is_fitted(self)
         rows = self._validate(X, reset=False, order="C")
@@ -348,16 +388,47 @@ class SupportVectorClustering(Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
+            Rows with the columns of `fit`.
 
         Returns
         -------
         height : ndarray of shape (n_rows,)
+            The function w less `offset_`.
+
+        Examples
+        --------
+        >>> from ravine import SupportVectorClustering
+        >>> from ravine.datasets import make_blobs
+        >>> X, y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+        >>> model = SupportVectorClustering().fit(X)
+        >>> model.decision_function([[0, 0], [30, 30]]) > 0
+        array([ True, False])
         """
         check_is_fitted(self)
         return self._heights(self._validate(X, reset=False, order="C")) - self._result.offset
 
     def cut_to(self, n_clusters: int) -> Self:
-        """This model with so many clusters from the same surface, fitted; itself it stays as it is."""
+        """This model with so many clusters from the same surface, fitted; itself it stays as it is.
+
+        Parameters
+        ----------
+        n_clusters : int
+            A number that some level of the surface has.
+
+        Returns
+        -------
+        model : SupportVectorClustering
+            With another `level_`, and `labels_` to match where there are any.
+
+        Examples
+        --------
+        >>> from ravine import SupportVectorClustering
+        >>> from ravine.datasets import make_blobs
+        >>> X, y = make_blobs(300, centers=[[0, 0], [4, 0], [0, 12]], random_state=0)
+        >>> model = SupportVectorClustering(n_clusters=3).fit(X)
+        >>> model.cut_to(2).n_clusters_
+        2
+        """
         check_is_fitted(self)
         if self._stream is None:
             raise ValueError("this model was saved without its sample of rows: save it with resume=True")
@@ -379,12 +450,12 @@ class SupportVectorClustering(Clusterer):
 
     @property
     def support_vectors_(self) -> Floats:
-        """The vectors of the function."""
+        """The vectors v of the function."""
         return self._result.surface.vectors
 
     @property
     def dual_coef_(self) -> Floats:
-        """The coefficients of the vectors."""
+        """The coefficients c of the vectors, none negative."""
         return self._result.surface.coefficients
 
     @property
@@ -409,7 +480,7 @@ class SupportVectorClustering(Clusterer):
 
     @property
     def offset_(self) -> float:
-        """Value of the function at the boundary for outliers."""
+        """Value of the function at the boundary for outliers: 1, or less if more than `contamination` were outside."""
         return self._result.offset
 
     @property

@@ -13,7 +13,9 @@ from ravine.matrix import Bools, Floats, Matrix, walk
 class Cut:
     """Rows with ``x @ normal < offset`` go left; with a surface, those on the left of it.
 
-    Attributes
+    The parameters are also the attributes that are there to be read.
+
+    Parameters
     ----------
     normal : ndarray of shape (n_features,)
         Unit vector.
@@ -30,6 +32,19 @@ class Cut:
         pictures and for the features that carry the cut.
     rough : object or None
         Of a cut that a sample of the rows has found, what its method needs to search on from it on all rows.
+
+    See Also
+    --------
+    ravine.tree.HyperplaneTree.split : Cuts a leaf of a tree.
+    ravine.tree.grow.grow : Grows a tree by any rule that finds a cut.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ravine.cuts import Cut
+    >>> cut = Cut(np.array([0.6, 0.8]), offset=3.0)
+    >>> cut.heights(np.array([[0.0, 0.0], [9.0, 0.0]]))
+    array([-3. ,  2.4])
     """
 
     normal: Floats
@@ -41,16 +56,48 @@ class Cut:
     rough: Any = None
 
     def turned(self) -> "Cut":
-        """The same cut with its sides exchanged."""
+        """The same cut with its sides exchanged.
+
+        Returns
+        -------
+        cut : Cut
+            With the other normal.
+        """
         surface = None if self.surface is None else self.surface.turned()
         return replace(self, normal=-self.normal, offset=-self.offset, surface=surface)
 
     def goes_left(self, X: Matrix, n_jobs: int | None = None) -> Bools:
-        """Side of each row, decided by the routine that also predicts."""
+        """Side of each row, decided by the routine that also predicts.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_rows, n_features)
+            The rows.
+        n_jobs : int, optional
+            Threads; -1 uses all cores. The result does not depend on it.
+
+        Returns
+        -------
+        left : ndarray of shape (n_rows,)
+            Whether each row goes left.
+        """
         return self.heights(X, n_jobs) < 0
 
     def heights(self, X: Matrix, n_jobs: int | None = None) -> Floats:
-        """Signed distance of each row to the hyperplane, or height over the surface, negative on the left."""
+        """Signed distance of each row to the hyperplane, or height over the surface, negative on the left.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_rows, n_features)
+            The rows.
+        n_jobs : int, optional
+            Threads; -1 uses all cores. The result does not depend on it.
+
+        Returns
+        -------
+        height : ndarray of shape (n_rows,)
+            Below 0 where a row goes left.
+        """
         if self.surface is not None:
             return self.surface.heights(X, n_jobs)
         tree = (self.normal[np.newaxis], np.array([self.offset]), np.array([1, -1, -1]), np.array([2, -1, -1]))

@@ -13,13 +13,24 @@ from ravine.matrix import Bools, Floats, Matrix, project
 class Surface:
     """A row goes left if the nearest of some places in the projection is one of the left.
 
-    Attributes
+    The parameters are also the attributes that are there to be read.
+
+    Parameters
     ----------
     directions : ndarray of shape (n_directions, n_features)
         The projection of a row x is ``directions @ x``.
     places : ndarray of shape (n_places, n_directions)
+        Places in the projection.
     is_left : ndarray of shape (n_places,)
-        There is a place on either side.
+        Whether each place is one of the left; there is a place on either side.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ravine.cuts import Surface
+    >>> corner = Surface(np.eye(2), np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]]), np.array([True, False, False]))
+    >>> corner.heights(np.array([[1.0, 0.0], [0.0, 3.0]]))
+    array([-2.,  2.])
     """
 
     directions: Floats
@@ -27,11 +38,30 @@ class Surface:
     is_left: Bools
 
     def turned(self) -> "Surface":
-        """The same surface with its sides exchanged."""
+        """The same surface with its sides exchanged.
+
+        Returns
+        -------
+        surface : Surface
+            With the same places.
+        """
         return Surface(self.directions, self.places, ~self.is_left)
 
     def heights(self, X: Matrix, n_jobs: int | None = None) -> Floats:
-        """Distance of each row to the nearest place on the left minus that to the nearest on the right."""
+        """Distance of each row to the nearest place on the left minus that to the nearest on the right.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_rows, n_features)
+            The rows.
+        n_jobs : int, optional
+            Threads; -1 uses all cores. The result does not depend on it.
+
+        Returns
+        -------
+        height : ndarray of shape (n_rows,)
+            Below 0 where a row goes left.
+        """
         values = np.stack([project(X, direction, n_jobs) for direction in self.directions], axis=1)
         out = np.empty(X.shape[0])
 
@@ -42,7 +72,18 @@ class Surface:
         return out
 
     def unscaled(self, centre: Floats, scale: Floats) -> "Surface":
-        """The surface of the rows before ``(rows - centre) / scale`` was taken."""
+        """The surface of the rows before ``(rows - centre) / scale`` was taken.
+
+        Parameters
+        ----------
+        centre, scale : ndarray of shape (n_features,)
+            What was subtracted from the columns, and what they were divided by.
+
+        Returns
+        -------
+        surface : Surface
+            Which sends a row where this one sends the scaled row.
+        """
         directions = self.directions / scale
         return Surface(directions, self.places + directions @ centre, self.is_left)
 

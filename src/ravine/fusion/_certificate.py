@@ -19,12 +19,12 @@ class Certificate:
     """Whether it is proved that the solution at λ has these clusters.
 
     With λ of at least `lower`, no cluster falls apart; with λ of at most `upper`, no two fuse; with λ of at most
-    `upper_any`, not all of them do.
+    `upper_any`, not all of them do. The parameters are also the attributes that are there to be read.
 
-    Attributes
+    Parameters
     ----------
     lam : float
-        λ of the solution.
+        The λ of the solution.
     lower : float
         Largest diameter of a cluster divided by its number of rows.
     upper : float
@@ -32,6 +32,30 @@ class Certificate:
     upper_any : float
         Largest distance of a cluster's mean to the mean of all rows, divided by the rows outside the cluster; 0 for one
         cluster.
+
+    Attributes
+    ----------
+    holds : bool
+        The clusters are proved to be those of the solution at `lam`.
+    holds_coarsely : bool
+        The solution at `lam` is proved to have unions of these clusters, two at least.
+    interval : tuple of two floats, or None
+        Values of λ for which the clusters are proved to be recovered, if there are any.
+    failing : dict
+        The inequalities that fail at `lam`, and by which factor; empty where recovery is proved.
+
+    See Also
+    --------
+    ravine.SumOfNorms : Has it as `certificate_` for "uniform" weights.
+
+    Examples
+    --------
+    >>> from ravine import SumOfNorms
+    >>> model = SumOfNorms(0.1, weights="uniform").fit([[0.0], [0.1], [5.0], [5.1]])
+    >>> model.n_clusters_, model.certificate_.holds
+    (2, True)
+    >>> print(model.certificate_)
+    proved for 0.05 <= lam <= 0.442, which lam=0.1 is in
     """
 
     lam: float
@@ -42,12 +66,12 @@ class Certificate:
     @property
     def holds(self) -> bool:
         """The clusters are proved to be those of the solution at `lam`."""
-        return self.lower <= self.lam <= self.upper
+        return bool(self.lower <= self.lam <= self.upper)
 
     @property
     def holds_coarsely(self) -> bool:
         """The solution at `lam` is proved to have unions of these clusters, two at least."""
-        return self.lower <= self.lam <= self.upper_any
+        return bool(self.lower <= self.lam <= self.upper_any)
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -62,7 +86,18 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, record: Any) -> "Certificate":
-        """Certificate from its fields; ValueError where they are not four numbers."""
+        """Certificate from its fields; ValueError where they are not four numbers.
+
+        Parameters
+        ----------
+        record : dict
+            The parameters by name, as ``dataclasses.asdict`` gives them.
+
+        Returns
+        -------
+        certificate : Certificate
+            Once all is checked.
+        """
         names = [f.name for f in fields(cls)]
         if not isinstance(record, dict) or list(record) != names:
             raise ValueError(f"a certificate has the fields {names}")

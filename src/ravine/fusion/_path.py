@@ -21,7 +21,9 @@ from ravine.neighbours import components
 class FusionTree:
     """Which groups fused at which λ.
 
-    Attributes
+    The parameters are also the attributes that are there to be read.
+
+    Parameters
     ----------
     n_points : int
         Leaves of the tree, 0 to ``n_points - 1``.
@@ -33,6 +35,27 @@ class FusionTree:
         Value of the grid at which they did.
     centroids : ndarray of shape (n_fusions, n_features)
         Where.
+
+    Attributes
+    ----------
+    is_complete : bool
+        Whether all points have fused at the end of the path.
+
+    See Also
+    --------
+    ravine.SumOfNorms : Has it as `path_`.
+    ravine.plot.clusterpath : Draws it.
+
+    Examples
+    --------
+    >>> from ravine import SumOfNorms
+    >>> path = SumOfNorms(n_clusters=2, min_cluster_size=2).fit([[0.0], [0.1], [5.0], [5.1]]).path_
+    >>> path.children
+    array([[0, 1],
+           [2, 3],
+           [4, 5]])
+    >>> path.is_complete
+    True
     """
 
     n_points: int
@@ -43,7 +66,20 @@ class FusionTree:
 
     @classmethod
     def from_dict(cls, record: Any, n_points: int, n_columns: int) -> "FusionTree":
-        """A path from its fields; ValueError names the one that is wrong."""
+        """A path from its fields; ValueError names the one that is wrong.
+
+        Parameters
+        ----------
+        record : dict
+            The parameters by name, as ``dataclasses.asdict`` gives them.
+        n_points, n_columns : int
+            What the path must have.
+
+        Returns
+        -------
+        path : FusionTree
+            Once all is checked.
+        """
         names = [f.name for f in fields(cls)]
         if not isinstance(record, dict) or list(record) != names:
             raise ValueError(f"a path has the fields {names}")
@@ -74,15 +110,50 @@ class FusionTree:
         return len(self.children) == self.n_points - 1
 
     def labels_at(self, lam: float) -> Ints:
-        """Group of each point at λ, or at the last value of the grid before it."""
+        """Group of each point at λ, or at the last value of the grid before it.
+
+        Parameters
+        ----------
+        lam : float
+            The force λ.
+
+        Returns
+        -------
+        group : ndarray of shape (n_points,)
+            Numbered as their first points come.
+        """
         return self.groups_after(self.n_fusions_at(lam))[0]
 
     def n_fusions_at(self, lam: float) -> int:
-        """Fusions up to λ."""
+        """Fusions up to λ.
+
+        Parameters
+        ----------
+        lam : float
+            The force λ.
+
+        Returns
+        -------
+        n_fusions : int
+            Their number.
+        """
         return int(np.searchsorted(self.merge_lambdas, lam, side="right"))
 
     def groups_after(self, n_fusions: int) -> tuple[Ints, Ints]:
-        """Group of each point after the first fusions, numbered as their first points come, and the node of each."""
+        """Group of each point after the first fusions, and the node of each group.
+
+        Parameters
+        ----------
+        n_fusions : int
+            So many fusions.
+
+        Returns
+        -------
+        group : ndarray of shape (n_points,)
+            Numbered as their first points come.
+        node : ndarray of shape (n_groups,)
+            Number of the node that holds all points of a group.
+        """
         n_nodes = self.n_points + n_fusions
         parent = np.repeat(self.n_points + np.arange(n_fusions), 2)
         group = components(self.children[:n_fusions].ravel(), parent, n_nodes)

@@ -58,20 +58,34 @@ def clusterpath(
     model : SumOfNorms
         Fitted with its path.
     features : one or two columns, by name or number, optional
-        Default: the first two.
+        Columns to draw. Default: the first two.
     feature_names : sequence of str, optional
-        Default: the names that the estimator saw in `fit`, or x0, x1, …
+        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
     ax : matplotlib Axes, optional
+        Where to draw. Default: the axes of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
+        What was drawn on.
 
     Notes
     -----
     Copies of a row are one point. Of more than 2,000 points, 2,000 at even steps along the first column are drawn, with
     the lines that start at them. The ways are right at each fusion and at the λ of the model; between these they are
     drawn straight, although centroids may move in a curve.
+
+    Examples
+    --------
+    .. plot::
+        :include-source:
+        :alt: Two half moons of rows, and lines along which the centroids of each moon run together.
+
+        >>> from ravine import SumOfNorms, plot
+        >>> from ravine.datasets import make_moons
+        >>> X, y = make_moons(200, noise=0.05, random_state=0)
+        >>> model = SumOfNorms().fit(X)
+        >>> ax = plot.clusterpath(model)
     """
     path = model._whole_path()
     columns, names = columns_and_names(model, features, feature_names)
@@ -113,10 +127,24 @@ def fusions(model: SumOfNorms, *, ax: Axes | None = None) -> Axes:
     model : SumOfNorms
         Fitted with its path.
     ax : matplotlib Axes, optional
+        Where to draw. Default: the axes of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
+        What was drawn on.
+
+    Examples
+    --------
+    .. plot::
+        :include-source:
+        :alt: The number of groups falls from 200 to 1 as λ grows; the stretch with the two clusters is shaded.
+
+        >>> from ravine import SumOfNorms, plot
+        >>> from ravine.datasets import make_moons
+        >>> X, y = make_moons(200, noise=0.05, random_state=0)
+        >>> model = SumOfNorms().fit(X)
+        >>> ax = plot.fusions(model)
     """
     path, mass = model._whole_path(), model._points.mass
     ax = new_axes(6.5, 3.4) if ax is None else ax

@@ -46,16 +46,30 @@ def tree(
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
+        A model with a tree, or the tree.
     n_clusters : int, optional
         Draw only the first cuts, down to so many clusters. More than forty are hard to read.
     feature_names : sequence of str, optional
-        Default: the names that the estimator saw in `fit`, or x0, x1, …
+        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
     ax : matplotlib Axes, optional
-        Default: those of a new figure, as large as the tree needs.
+        Where to draw. Default: the axes of a new figure, as large as the tree needs.
 
     Returns
     -------
     ax : matplotlib Axes
+        What was drawn on.
+
+    Examples
+    --------
+    .. plot::
+        :include-source:
+        :alt: A tree of two cuts and three clusters; beside each cut stand the columns that carry it.
+
+        >>> from sklearn.datasets import load_iris
+        >>> from ravine import NCutH, plot
+        >>> X = load_iris(as_frame=True).data
+        >>> model = NCutH(n_clusters=3).fit(X)
+        >>> ax = plot.tree(model)
     """
     tree, names = tree_and_names(model, feature_names)
     if n_clusters is not None:

@@ -34,10 +34,11 @@ def panels(
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
+        A model with a tree, or the tree.
     X : array-like or CSR matrix of shape (n_rows, n_features)
         Rows to draw.
     feature_names : sequence of str, optional
-        Default: the names that the estimator saw in `fit`, or x0, x1, …
+        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
     n_clusters : int, optional
         Draw only the first cuts, down to so many clusters. More than some twenty are hard to read.
     draw_leaf : callable ``(ax, node) -> None``, optional
@@ -46,6 +47,19 @@ def panels(
     Returns
     -------
     figure : matplotlib Figure
+        A new one, as large as the tree needs.
+
+    Examples
+    --------
+    .. plot::
+        :include-source:
+        :alt: The tree of three clusters from the root down, with the density of the rows at each of its two cuts.
+
+        >>> from sklearn.datasets import load_iris
+        >>> from ravine import NCutH, plot
+        >>> X = load_iris(as_frame=True).data
+        >>> model = NCutH(n_clusters=3).fit(X)
+        >>> figure = plot.panels(model, X)
     """
     tree, names = tree_and_names(model, feature_names)
     rows = as_rows(X)

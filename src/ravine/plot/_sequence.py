@@ -25,11 +25,25 @@ def elbow(model: Any, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
+        A model with a tree, or the tree.
     ax : matplotlib Axes, optional
+        Where to draw. Default: the axes of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
+        What was drawn on.
+
+    Examples
+    --------
+    .. plot::
+        :include-source:
+        :alt: The sum of squares within one to five clusters falls steeply to two, then little; five are marked.
+
+        >>> from sklearn.datasets import load_iris
+        >>> from ravine import NCutH, plot
+        >>> model = NCutH(n_clusters=5).fit(load_iris().data)
+        >>> ax = plot.elbow(model)
     """
     tree, _ = tree_and_names(model, None)
     ax = new_axes(5, 3.2) if ax is None else ax
@@ -64,11 +78,25 @@ def path(model: Any, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
+        A model with a tree, or the tree.
     ax : matplotlib Axes, optional
+        Where to draw. Default: the axes of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
+        What was drawn on.
+
+    Examples
+    --------
+    .. plot::
+        :include-source:
+        :alt: Five columns of stacked blocks: one cluster, then two, up to five, the newest two coloured in each.
+
+        >>> from sklearn.datasets import load_iris
+        >>> from ravine import NCutH, plot
+        >>> model = NCutH(n_clusters=5).fit(load_iris().data)
+        >>> ax = plot.path(model)
     """
     tree, _ = tree_and_names(model, None)
     n_clusters = tree.n_clusters

@@ -42,14 +42,31 @@ def stream(evaluation: Any, *, metrics: Sequence[str] | None = None, ax: Axes | 
     Parameters
     ----------
     evaluation : ravine.stream.Evaluation
+        What `ravine.stream.evaluate` gave.
     metrics : sequence of str, optional
         Columns of ``evaluation.records`` to draw. Default: purity and V-measure, or the number of clusters where the
         classes are not known.
     ax : matplotlib Axes, optional
+        Where to draw. Default: the axes of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
+        What was drawn on.
+
+    Examples
+    --------
+    .. plot::
+        :include-source:
+        :alt: Purity and V-measure over 4,000 rows: both fall where a cluster moves, and recover after a drift.
+
+        >>> import numpy as np
+        >>> from ravine import HSDC, plot
+        >>> from ravine.datasets import make_blobs
+        >>> from ravine.stream import evaluate
+        >>> X, y = make_blobs(4000, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+        >>> X[2000:] += np.where(y[2000:, None] == 0, [4.5, 0], 0)
+        >>> ax = plot.stream(evaluate(HSDC(), X, y))
     """
     records = evaluation.records
     if not records:

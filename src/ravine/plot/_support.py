@@ -69,17 +69,30 @@ def support(
         Whether crosses mark the equilibria; with a thousand vectors finding them may take longer than the fit.
         Default: where there are 100 vectors or fewer.
     feature_names : sequence of str, optional
-        Default: the names that the estimator saw in `fit`, or x0, x1.
+        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1.
     ax : matplotlib Axes, optional
-        Axes that are given get no legend; ``ax.legend()`` adds it where there is room.
+        Where to draw. Default: the axes of a new figure. Axes that are given get no legend; ``ax.legend()`` adds it
+        where there is room.
 
     Returns
     -------
     ax : matplotlib Axes
+        What was drawn on.
 
     Notes
     -----
     Of more than 2,000 rows of X, 2,000 at even steps are drawn.
+
+    Examples
+    --------
+    .. plot::
+        :include-source:
+        :alt: Two half moons of rows, each in a coloured region of its own, with a dark boundary around them.
+
+        >>> from ravine import SupportVectorClustering, plot
+        >>> from ravine.datasets import make_moons
+        >>> X, y = make_moons(300, noise=0.05, random_state=0)
+        >>> ax = plot.support(SupportVectorClustering().fit(X))
     """
     check_is_fitted(model)
     if not isinstance(model, SupportVectorClustering):

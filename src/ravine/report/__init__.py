@@ -12,9 +12,8 @@ from typing import Any
 from ravine.files import written_whole
 from ravine.report._compare import Compared, write_comparison
 from ravine.report._page import render
-from ravine.report._rows import Gatherer, Rows
+from ravine.report._rows import Gatherer, Rows, gathered
 from ravine.report._summary import describe_clusters, summarize
-from ravine.tree import tree_of
 
 __all__ = ["Compared", "Gatherer", "Rows", "describe_clusters", "html", "write", "write_comparison"]
 
@@ -35,6 +34,7 @@ def write(
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
+        A model with a tree, or the tree.
     X : {array-like, sparse matrix} of shape (n_rows, n_features), or Rows
         Rows to show; those of `fit`, or any others with the same columns. Rows that do not fit in memory are given to a
         `Gatherer` batch by batch, and what it has gathered is given here.
@@ -43,8 +43,9 @@ def write(
     labels : sequence of length n_rows, optional
         Known classes of the rows, to which the clusters are compared.
     feature_names : sequence of str, optional
-        Default: the names that the estimator saw in `fit`, or x0, x1, …
+        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
     title : str, optional
+        Title of the page.
     preparation : str, optional
         What was done to the rows before the fit, to be said beside the method.
     command : str, optional
@@ -53,6 +54,12 @@ def write(
     Returns
     -------
     path : Path
+        Of the file.
+
+    See Also
+    --------
+    html : The same page as text.
+    write_comparison : Several clusterings on one page.
 
     Examples
     --------
@@ -89,14 +96,43 @@ def html(
     preparation: str | None = None,
     command: str | None = None,
 ) -> str:
-    """The report of a fitted model as the text of an HTML page; parameters as for `write`."""
-    if isinstance(X, Rows):
-        if labels is not None:
-            raise ValueError("the labels of gathered rows are given to the Gatherer, batch by batch")
-        rows = X
-    else:
-        gatherer = Gatherer(tree_of(model))
-        gatherer.add(X, labels)
-        rows = gatherer.rows()
+    """The report of a fitted model as the text of an HTML page.
+
+    Parameters
+    ----------
+    model : fitted estimator or HyperplaneTree
+        A model with a tree, or the tree.
+    X : {array-like, sparse matrix} of shape (n_rows, n_features), or Rows
+        Rows to show, as for `write`.
+    labels : sequence of length n_rows, optional
+        Known classes of the rows, to which the clusters are compared.
+    feature_names : sequence of str, optional
+        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
+    title : str, optional
+        Title of the page.
+    preparation : str, optional
+        What was done to the rows before the fit, to be said beside the method.
+    command : str, optional
+        What makes the report again, in place of lines of Python.
+
+    Returns
+    -------
+    page : str
+        A whole page, which needs no network.
+
+    See Also
+    --------
+    write : Writes it to a file.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ravine import NCutH, report
+    >>> X = load_iris().data
+    >>> page = report.html(NCutH(n_clusters=3).fit(X), X, title="Iris")
+    >>> page[:15], "<title>Iris</title>" in page
+    ('<!doctype html>', True)
+    """
+    rows = gathered(model, X, labels)
     summary = summarize(model, rows, feature_names=feature_names, title=title, preparation=preparation, command=command)
     return render(summary)

@@ -28,14 +28,39 @@ MEANINGS = {
 class Compared:
     """What one method made of the rows.
 
-    Attributes
+    The parameters are also the attributes that are there to be read.
+
+    Parameters
     ----------
     method : str
+        What it is called on the page.
     labels : ndarray of shape (n_rows,)
-        -1 for rows that the method calls noise.
+        Cluster of each row; -1 for rows that the method calls noise.
     tree : HyperplaneTree or None
+        To be drawn, where there is one.
     seconds : float
+        Time of the fit.
     scores : mapping from str to float or None
+        Any of "silhouette", "nmi", "ari", "purity", "homogeneity" and "completeness".
+
+    Attributes
+    ----------
+    n_clusters : int
+        Clusters, noise not counted.
+    noise : float
+        Share of the rows that are in no cluster.
+
+    See Also
+    --------
+    write_comparison : Writes several of them to a page.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ravine.report import Compared
+    >>> one = Compared("a method", np.array([0, 0, 1, -1]), tree=None, seconds=0.1, scores={})
+    >>> one.n_clusters, one.noise
+    (2, 0.25)
     """
 
     method: str
@@ -62,7 +87,42 @@ def write_comparison(
     title: str,
     feature_names: Sequence[str] | None = None,
 ) -> Path:
-    """Write the page; all clusterings are of the same rows, with the same scores."""
+    """Write several clusterings of the same rows to a page, with the same scores.
+
+    Parameters
+    ----------
+    found : sequence of Compared
+        What each method made of the rows.
+    path : path-like
+        An existing file is replaced.
+    title : str
+        Title of the page.
+    feature_names : sequence of str, optional
+        Names of the columns. Default: x0, x1 and so on.
+
+    Returns
+    -------
+    path : Path
+        Of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from time import perf_counter
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.metrics import adjusted_rand_score
+    >>> from ravine import MDH, NCutH, report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = []
+    >>> for method in (NCutH(n_clusters=3), MDH(n_clusters=3)):
+    ...     start = perf_counter()
+    ...     labels = method.fit_predict(X)
+    ...     scores = {"ari": adjusted_rand_score(y, labels)}
+    ...     found.append(report.Compared(repr(method), labels, method.tree_, perf_counter() - start, scores))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report.write_comparison(found, folder + "/compared.html", title="Iris").name
+    'compared.html'
+    """
     parts = {
         "title": html.escape(title),
         "style": read_text(ASSETS, "page.css"),

@@ -16,7 +16,7 @@ from sklearn.utils import check_array
 
 from ravine.matrix import LARGEST, Floats, Ints
 from ravine.reservoir import Reservoir, arrival_keys
-from ravine.tree import HyperplaneTree
+from ravine.tree import HyperplaneTree, tree_of
 
 MAX_CELLS, FEWEST_KEPT = 1 << 25, 200
 """The sample has at most so many numbers, but of very wide data still so many rows."""
@@ -29,7 +29,9 @@ MAX_CLASSES = 1000
 class Rows:
     """Counts of all rows, and a random sample of them in random order.
 
-    Attributes
+    A `Gatherer` makes them. The parameters are also the attributes that are there to be read.
+
+    Parameters
     ----------
     X : ndarray of shape (n_kept, n_features)
         The rows of the sample.
@@ -47,6 +49,26 @@ class Rows:
         Rows in each leaf.
     contingency : ndarray of shape (n_clusters, n_classes), or None
         Rows in each leaf and class.
+
+    See Also
+    --------
+    Gatherer : Makes it, batch by batch.
+    write : Takes it in place of rows.
+
+    Examples
+    --------
+    >>> from ravine import PDDP
+    >>> from ravine.report import Gatherer
+    >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+    >>> gatherer = Gatherer(PDDP(n_clusters=3, split="mean").fit(X).tree_)
+    >>> labels = gatherer.add(X, labels=["a", "a", "b", "b", "c", "c"])
+    >>> rows = gatherer.rows()
+    >>> rows.class_names
+    ['a', 'b', 'c']
+    >>> rows.contingency
+    array([[2, 0, 0],
+           [0, 0, 2],
+           [0, 2, 0]])
     """
 
     X: Floats
@@ -62,13 +84,35 @@ class Rows:
 class Gatherer:
     """Counts the rows of each leaf and class, and keeps a random sample.
 
+    For a report of rows that do not fit in memory.
+
     Parameters
     ----------
     tree : HyperplaneTree
+        The tree of the model that is to be explained.
     n_rows_kept : int, default=20000
         Rows in the sample; fewer of wide data.
     seed : int, default=0
         Draws the sample.
+
+    See Also
+    --------
+    ravine.tree.tree_of : The tree of a model.
+    html : Takes what was gathered in place of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from ravine import NCutH, report
+    >>> X = load_iris().data
+    >>> model = NCutH(n_clusters=3).fit(X)
+    >>> gatherer = report.Gatherer(model.tree_)
+    >>> for batch in np.array_split(X, 3):
+    ...     labels = gatherer.add(batch)
+    >>> gatherer.rows().leaf_count
+    array([50, 62, 38])
+    >>> page = report.html(model, gatherer.rows())
     """
 
     def __init__(self, tree: HyperplaneTree, n_rows_kept: int = 20_000, seed: int = 0) -> None:
@@ -85,6 +129,7 @@ class Gatherer:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            Rows with the columns of the tree.
         labels : sequence of length n_rows, optional
             Numbers, strings or anything else that can be hashed; None and NaN are one class, "missing".
         numbers : ndarray of shape (n_rows,), optional
@@ -110,7 +155,13 @@ class Gatherer:
         return leaf
 
     def rows(self) -> Rows:
-        """What has been gathered so far."""
+        """What has been gathered so far.
+
+        Returns
+        -------
+        rows : Rows
+            Counts of all rows, and the sample.
+        """
         number, X, cluster, codes = self._sample.sample() or (
             np.empty(0, dtype=np.int64),
             np.empty((0, self._tree.n_features)),
@@ -131,6 +182,17 @@ class Gatherer:
                 raise ValueError("earlier batches had no labels: give labels for every batch, or for none")
             self._classes = _Classes(len(self._leaf_count))
         return self._classes.count(labels, leaf)
+
+
+def gathered(model: Any, X: Any, labels: Any = None) -> Rows:
+    """What is kept of rows: of an array at once, of those that a `Gatherer` has gathered as it is."""
+    if isinstance(X, Rows):
+        if labels is not None:
+            raise ValueError("the labels of gathered rows are given to the Gatherer, batch by batch")
+        return X
+    gatherer = Gatherer(tree_of(model))
+    gatherer.add(X, labels)
+    return gatherer.rows()
 
 
 class _Classes:

@@ -11,7 +11,7 @@ from ravine import __version__
 from ravine.cluster import IncrementalMDH
 from ravine.matrix import Ints
 from ravine.report import _choice, _clusters, _nodes
-from ravine.report._rows import Rows
+from ravine.report._rows import Rows, gathered
 from ravine.report._sample import LeafRanges, Sample
 from ravine.report._text import MAX_NAME, parameter_text, rounded
 from ravine.tree import HyperplaneTree, tree_of
@@ -64,9 +64,36 @@ def summarize(
     }
 
 
-def describe_clusters(model: Any, rows: Rows, *, feature_names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Records ready for pandas: rows and share of each cluster, what sets it apart, typical rows and spread."""
-    tree = tree_of(model)
+def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Records ready for pandas: rows and share of each cluster, what sets it apart, typical rows and spread.
+
+    Parameters
+    ----------
+    model : fitted estimator or HyperplaneTree
+        A model with a tree, or the tree.
+    X : {array-like, sparse matrix} of shape (n_rows, n_features), or Rows
+        Rows to describe the clusters by, as for `write`.
+    feature_names : sequence of str, optional
+        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
+
+    Returns
+    -------
+    records : list of dict
+        One for each cluster: `cluster`, `rows`, `share`, `sets_apart`, `typical_rows` and `spread`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ravine import NCutH, report
+    >>> X = load_iris(as_frame=True).data
+    >>> model = NCutH(n_clusters=3).fit(X)
+    >>> for record in report.describe_clusters(model, X):
+    ...     print(record["cluster"], record["rows"], record["sets_apart"])
+    0 50 petal length (cm) low, petal width (cm) low, sepal length (cm) low
+    1 62 sepal width (cm) low
+    2 38 sepal length (cm) high, petal width (cm) high, petal length (cm) high
+    """
+    tree, rows = tree_of(model), gathered(model, X)
     names = _names(model, tree, feature_names)
     sample = Sample(rows, LeafRanges(tree))
     return [

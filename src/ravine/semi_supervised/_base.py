@@ -95,6 +95,11 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows, whether it has a label or not. Labels of rows without weight do not
             count.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
         """
         rows, target = self._validate_with_target(X, y)
         self._check_magnitude(rows)
@@ -122,10 +127,21 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            Rows with the columns of `fit`.
 
         Returns
         -------
         labels : ndarray of shape (n_rows,)
+            Entries of `classes_`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ravine import MDHClassifier
+        >>> X = np.array([[0.0], [0.5], [1.0], [5.0], [5.5], [6.0]])
+        >>> model = MDHClassifier().fit(X, [0, -1, -1, -1, -1, 1])
+        >>> model.predict([[2.0], [4.0]])
+        array([0, 1])
         """
         return self._classes_of(self.decision_function(X))
 
@@ -135,12 +151,22 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            Rows with the columns of `fit`.
 
         Returns
         -------
         decision : ndarray of shape (n_rows,) or (n_rows, n_classes)
             With two classes the signed distance to the cut, positive on the side of ``classes_[1]``; with more the
             logarithm of the probability that the class wins all its pairs, were they independent.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ravine import MDHClassifier
+        >>> X = np.array([[0.0], [0.5], [1.0], [5.0], [5.5], [6.0]])
+        >>> model = MDHClassifier().fit(X, [0, -1, -1, -1, -1, 1])
+        >>> model.decision_function([[0.0], [6.0]]) > 0
+        array([False,  True])
         """
         check_is_fitted(self)
         return self._decide(self._validate(X, reset=False, order="C"))
@@ -151,12 +177,24 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            Rows with the columns of `fit`.
 
         Returns
         -------
         probability : ndarray of shape (n_rows, n_classes)
             In the order of ``classes_``. With two classes a logistic function of the distance to the cut, 1/2 on it;
             with more, that of a class is in proportion to its winning all its pairs.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ravine import MDHClassifier
+        >>> X = np.array([[0.0], [0.5], [1.0], [5.0], [5.5], [6.0]])
+        >>> model = MDHClassifier().fit(X, [0, -1, -1, -1, -1, 1])
+        >>> model.predict_proba([[0.0], [3.0], [6.0]]).round(2)
+        array([[0.77, 0.23],
+               [0.5 , 0.5 ],
+               [0.23, 0.77]])
         """
         decision = self.decision_function(X)
         if len(self.classes_) == 2:
@@ -170,8 +208,25 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            Rows with the columns of `fit`.
         y : array-like of shape (n_rows,)
+            Class of each row; -1, or None in an array of objects, marks a row without a label, as in `fit`.
         sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows. Default: 1 for each.
+
+        Returns
+        -------
+        accuracy : float
+            In [0, 1].
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ravine import MDHClassifier
+        >>> X = np.array([[0.0], [0.5], [1.0], [5.0], [5.5], [6.0]])
+        >>> model = MDHClassifier().fit(X, [0, -1, -1, -1, -1, 1])
+        >>> model.score(X, [0, 0, -1, -1, 1, 1])
+        1.0
         """
         check_is_fitted(self)
         has_minus_one = bool(np.isin(UNLABELLED, self.classes_)) if self.classes_.dtype.kind in "if" else False

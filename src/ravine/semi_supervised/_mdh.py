@@ -60,8 +60,13 @@ class MDHClassifier(CutClassifier):
         Class of each row of `fit`: the label that it was given, else what `predict` says.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where `X` had any.
+
+    See Also
+    --------
+    SpectralPursuitClassifier : By the connectivity of the rows instead of their density.
+    MDH : Without labels.
 
     References
     ----------
@@ -70,7 +75,7 @@ class MDHClassifier(CutClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from ravine.semi_supervised import MDHClassifier
+    >>> from ravine import MDHClassifier
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.preprocessing import scale
     >>> X, truth = load_wine(return_X_y=True)

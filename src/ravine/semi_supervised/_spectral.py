@@ -57,8 +57,13 @@ class SpectralPursuitClassifier(CutClassifier):
         Class of each row of `fit`: the label that it was given, else what `predict` says.
     n_features_in_ : int
         Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, where `X` had any.
+
+    See Also
+    --------
+    MDHClassifier : By the density of the rows instead of their connectivity.
+    SpectralPursuit : Without labels.
 
     References
     ----------
@@ -68,7 +73,7 @@ class SpectralPursuitClassifier(CutClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from ravine.semi_supervised import SpectralPursuitClassifier
+    >>> from ravine import SpectralPursuitClassifier
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.preprocessing import scale
     >>> X, truth = load_wine(return_X_y=True)

@@ -32,7 +32,9 @@ Batch = tuple[Any, Labels | None]
 class Evaluation:
     """What `evaluate` found.
 
-    Attributes
+    The parameters are also the attributes that are there to be read.
+
+    Parameters
     ----------
     records : list of dict
         One for each scored segment, all with the same keys, ready for ``pandas.DataFrame``. ``"row"`` is the number of
@@ -43,13 +45,36 @@ class Evaluation:
     events : list of dict
         The model's events in the order of time: ``"row"``, as the model counts its rows, and ``"kind"``, which is
         ``"drift"``, ``"withdrawal"`` or ``"split"``.
+
+    See Also
+    --------
+    evaluate : Makes it.
+    ravine.plot.stream : Draws it.
+
+    Examples
+    --------
+    >>> from ravine import HSDC
+    >>> from ravine.datasets import make_blobs
+    >>> from ravine.stream import evaluate
+    >>> X, y = make_blobs(1000, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    >>> found = evaluate(HSDC(), X, y, segment=50, every=250)
+    >>> [(record["row"], record["n_clusters"]) for record in found.records]
+    [(250, 3), (500, 3), (750, 3)]
+    >>> [event["kind"] for event in found.events]
+    ['split', 'split']
     """
 
     records: list[dict[str, Any]]
     events: list[dict[str, Any]]
 
     def mean(self) -> dict[str, float]:
-        """Means over the segments of the scores and of the number of clusters, and the speed over all of them."""
+        """Means over the segments of the scores and of the number of clusters, and the speed over all of them.
+
+        Returns
+        -------
+        means : dict
+            By name; empty where no segment was scored.
+        """
         if not self.records:
             return {}
         left_out = ("row", "seconds", "rows_per_second", "n_falls", "n_splits")
@@ -104,6 +129,12 @@ def evaluate(
     Returns
     -------
     Evaluation
+        Scores of the segments, and the events that the model saw.
+
+    See Also
+    --------
+    ravine.plot.stream : Draws it.
+    ravine.datasets.make_overhaul_stream : A stream that changes.
 
     Examples
     --------

@@ -25,9 +25,10 @@ class HyperplaneTree:
     """A binary tree of cuts; every leaf is a cluster.
 
     All arrays are indexed by node, the root is node 0, and none may be written to. A leaf has -1 for `left` and `right`
-    and zeros for a cut.
+    and zeros for a cut. Models make trees, and so do `cut_to` and the other methods; the parameters are also the
+    attributes that are there to be read.
 
-    Attributes
+    Parameters
     ----------
     normal : ndarray of shape (n_nodes, n_features)
         Unit normal of each cut, in the coordinates of the data.
@@ -55,6 +56,29 @@ class HyperplaneTree:
     surface : ndarray of shape (n_nodes,)
         What decides at a cut that bends, a `Surface`; its normal and offset are those of a hyperplane near it. None
         everywhere else.
+
+    Attributes
+    ----------
+    n_nodes : int
+        Number of nodes, cuts and leaves together.
+    n_features : int
+        Number of columns of the data.
+    n_clusters : int
+        Number of leaves.
+    is_leaf : ndarray of shape (n_nodes,)
+        Whether each node is a cluster.
+    leaves : ndarray of shape (n_clusters,)
+        Node of each cluster, from left to right.
+    cuts : ndarray of shape (n_clusters - 1,)
+        Nodes that are cut.
+    label : ndarray of shape (n_nodes,)
+        Label of each leaf, 0 to ``n_clusters - 1`` from left to right; -1 for a node that is cut.
+
+    See Also
+    --------
+    tree_of : The tree of a fitted model.
+    ravine.plot.tree : Draws a tree.
+    ravine.tree.grow.grow : Grows one by any rule that finds a cut.
 
     Examples
     --------
@@ -95,7 +119,22 @@ class HyperplaneTree:
 
     @classmethod
     def from_nodes(cls, left: ArrayLike, right: ArrayLike, rank: ArrayLike, **columns: ArrayLike) -> "HyperplaneTree":
-        """Tree from nodes in any order, the root first; `columns` are the remaining arrays but `parent` and `depth`."""
+        """Tree from nodes in any order, the root first.
+
+        Parameters
+        ----------
+        left, right : array-like of shape (n_nodes,)
+            Numbers of the children, -1 where there are none. Nodes that the root does not reach are left out.
+        rank : array-like of shape (n_nodes,)
+            Order of the cuts; gaps are closed.
+        **columns : array-like
+            The remaining arrays but `parent` and `depth`.
+
+        Returns
+        -------
+        tree : HyperplaneTree
+            With its nodes in preorder.
+        """
         left, right, rank = (np.asarray(a, dtype=np.int64) for a in (left, right, rank))
         order, depth = _preorder(left, right)
         number = np.full(len(left) + 1, -1)
@@ -146,7 +185,18 @@ class HyperplaneTree:
         return np.where(self.is_leaf, np.cumsum(self.is_leaf) - 1, -1)
 
     def sibling(self, node: int) -> int:
-        """The other child of the node's parent; -1 for the root."""
+        """The other child of the node's parent; -1 for the root.
+
+        Parameters
+        ----------
+        node : int
+            Number of a node.
+
+        Returns
+        -------
+        sibling : int
+            Number of a node, or -1.
+        """
         parent = self.parent[node]
         if parent < 0:
             return -1
@@ -167,8 +217,22 @@ class HyperplaneTree:
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_rows, n_features)
+            Rows with the columns of the tree.
         n_jobs : int, default=-1
             Threads; -1 uses all cores. The result does not depend on it.
+
+        Returns
+        -------
+        node : ndarray of shape (n_rows,)
+            Entries of `leaves`.
+
+        Examples
+        --------
+        >>> from ravine import PDDP
+        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree.apply(X)
+        array([2, 2, 4, 4, 3, 3])
         """
         X = self._rows(X)
         if not self._bends:
@@ -180,11 +244,55 @@ class HyperplaneTree:
         return leaf
 
     def predict(self, X: Matrix, n_jobs: int | None = -1) -> Ints:
-        """Label of each row."""
+        """Label of each row.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_rows, n_features)
+            Rows with the columns of the tree.
+        n_jobs : int, default=-1
+            Threads; -1 uses all cores. The result does not depend on it.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+            From 0 to ``n_clusters - 1``, the clusters from left to right.
+
+        Examples
+        --------
+        >>> from ravine import PDDP
+        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree.predict(X)
+        array([0, 0, 2, 2, 1, 1])
+        """
         return self.label[self.apply(X, n_jobs)]
 
     def decision_path(self, X: Matrix, n_jobs: int | None = -1) -> sparse.csr_array:
-        """Nodes that each row passes, as an indicator matrix of shape (n_rows, n_nodes)."""
+        """Nodes that each row passes.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_rows, n_features)
+            Rows with the columns of the tree.
+        n_jobs : int, default=-1
+            Threads; -1 uses all cores. The result does not depend on it.
+
+        Returns
+        -------
+        passes : sparse array of shape (n_rows, n_nodes)
+            Whether each row passes each node.
+
+        Examples
+        --------
+        >>> from ravine import PDDP
+        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree.decision_path(X[:3]).toarray().astype(int)
+        array([[1, 1, 1, 0, 0],
+               [1, 1, 1, 0, 0],
+               [1, 0, 0, 0, 1]])
+        """
         leaf = self.apply(X, n_jobs)
         paths = sparse.csr_array(self._paths())
         return paths[self.label[leaf]]
@@ -192,10 +300,26 @@ class HyperplaneTree:
     def signed_distance(self, X: Matrix, n_jobs: int | None = -1) -> Floats:
         """Signed distance of each row to the cuts on its path, negative on the left.
 
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_rows, n_features)
+            Rows with the columns of the tree.
+        n_jobs : int, default=-1
+            Threads; -1 uses all cores. The result does not depend on it.
+
         Returns
         -------
         distance : ndarray of shape (n_rows, n_cuts)
             Columns follow `cuts`. A cut that is not on the row's path has distance 0.
+
+        Examples
+        --------
+        >>> from ravine import PDDP
+        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree.signed_distance(X[1:3]).round(1)
+        array([[-0.7, -3.8],
+               [ 6.5,  0. ]])
         """
         X = self._rows(X)
         column = np.cumsum(~self.is_leaf) - 1
@@ -230,7 +354,27 @@ class HyperplaneTree:
                 stack += [(int(self.left[node]), rows[heights < 0]), (int(self.right[node]), rows[~(heights < 0)])]
 
     def cut(self, node: int) -> Cut:
-        """The cut of a node that has one."""
+        """The cut of a node that has one.
+
+        Parameters
+        ----------
+        node : int
+            One of `cuts`.
+
+        Returns
+        -------
+        cut : Cut
+            With the normal, the offset and what is known of the valley.
+
+        Examples
+        --------
+        >>> from ravine import PDDP
+        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> cut = tree.cut(1)
+        >>> cut.normal.round(2), round(cut.offset, 2)
+        (array([0.06, 1.  ]), 4.76)
+        """
         names = ("offset", "value", "relative_depth", "p_value")
         numbers = {name: float(getattr(self, name)[node]) for name in names}
         return Cut(self.normal[node], surface=self.surface[node], **numbers)
@@ -255,7 +399,29 @@ class HyperplaneTree:
     # Other trees from this one
 
     def cut_to(self, n_clusters: int) -> "HyperplaneTree":
-        """The tree with its first ``n_clusters - 1`` cuts, by `rank`."""
+        """The tree with its first ``n_clusters - 1`` cuts, by `rank`.
+
+        Parameters
+        ----------
+        n_clusters : int
+            From 1 to the number of leaves.
+
+        Returns
+        -------
+        tree : HyperplaneTree
+            With so many leaves.
+
+        Examples
+        --------
+        >>> from ravine import PDDP
+        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> print(tree.cut_to(2))
+        HyperplaneTree: 2 clusters, 1 cut, 2 features
+        0: 6 rows, x0 (69%), x1 (31%)
+        ├─ 1: 4 rows → cluster 0
+        └─ 2: 2 rows → cluster 1
+        """
         if not 1 <= n_clusters <= self.n_clusters:
             raise ValueError(
                 f"n_clusters={n_clusters} is not between 1 and the {self.n_clusters} leaves of the tree; "
@@ -264,7 +430,26 @@ class HyperplaneTree:
         return self._without(np.flatnonzero(self.rank >= n_clusters))
 
     def prune(self, node: int) -> "HyperplaneTree":
-        """The tree with all below `node` removed, so that it becomes a leaf."""
+        """The tree with all below `node` removed, so that it becomes a leaf.
+
+        Parameters
+        ----------
+        node : int
+            One of `cuts`.
+
+        Returns
+        -------
+        tree : HyperplaneTree
+            With fewer leaves.
+
+        Examples
+        --------
+        >>> from ravine import PDDP
+        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree.prune(1)
+        <HyperplaneTree: 2 clusters, 1 cut, 2 features>
+        """
         self._check_node(node)
         if self.is_leaf[node]:
             raise ValueError(f"node {node} is a leaf already; the nodes that can be pruned are {self.cuts.tolist()}")
@@ -277,6 +462,40 @@ class HyperplaneTree:
 
         Counts, means and sums of squares of the two new leaves come from the rows of `X` that reach them. Without `X`
         nothing is known of them: they have count 0 and the mean of `node`.
+
+        Parameters
+        ----------
+        node : int
+            One of `leaves`.
+        cut : Cut
+            Where to cut it; its normal need not have unit length.
+        X : ndarray or CSR matrix of shape (n_rows, n_features), optional
+            Rows to count on both sides; those that do not reach the node are left aside.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of these rows. Default: 1 for each.
+
+        Returns
+        -------
+        tree : HyperplaneTree
+            With one leaf more; the new cut comes last in `rank`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ravine import PDDP
+        >>> from ravine.cuts import Cut
+        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> across = Cut(np.array([0.0, 1.0]), 0.5)
+        >>> print(tree.split(4, across, X))
+        HyperplaneTree: 4 clusters, 3 cuts, 2 features
+        0: 6 rows, x0 (69%), x1 (31%)
+        ├─ 1: 4 rows, x1 (100%), x0 (0%)
+        │  ├─ 2: 2 rows → cluster 0
+        │  └─ 3: 2 rows → cluster 1
+        └─ 4: 2 rows, x1 (100%)
+           ├─ 5: 1 row → cluster 2
+           └─ 6: 1 row → cluster 3
         """
         self._check_node(node)
         if not self.is_leaf[node]:
@@ -318,7 +537,26 @@ class HyperplaneTree:
         return [moments(X[rows], weights[rows]) if weights[rows].sum() > 0 else None for rows in sides]
 
     def nodes_in(self, coarser: "HyperplaneTree") -> Ints:
-        """The node of this tree that each node of `coarser`, made from it by `cut_to` or `prune`, was."""
+        """The node of this tree that each node of `coarser`, made from it by `cut_to` or `prune`, was.
+
+        Parameters
+        ----------
+        coarser : HyperplaneTree
+            Made from this one.
+
+        Returns
+        -------
+        node : ndarray of shape (coarser.n_nodes,)
+            Numbers of nodes of this tree.
+
+        Examples
+        --------
+        >>> from ravine import PDDP
+        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree.nodes_in(tree.cut_to(2))
+        array([0, 1, 4])
+        """
         out = np.empty(coarser.n_nodes, dtype=np.int64)
         pairs = [(0, 0)]
         while pairs:
@@ -330,7 +568,26 @@ class HyperplaneTree:
         return out
 
     def labels_in(self, coarser: "HyperplaneTree") -> Ints:
-        """The label in `coarser`, a tree made from this one by `cut_to` or `prune`, of each label of this one."""
+        """The label in `coarser`, a tree made from this one by `cut_to` or `prune`, of each label of this one.
+
+        Parameters
+        ----------
+        coarser : HyperplaneTree
+            Made from this one.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_clusters,)
+            Indexed by a label of this tree, so that ``labels_in(coarser)[predict(X)]`` is ``coarser.predict(X)``.
+
+        Examples
+        --------
+        >>> from ravine import PDDP
+        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree.labels_in(tree.cut_to(2))
+        array([0, 0, 1])
+        """
         out = np.empty(self.n_clusters, dtype=np.int64)
         mine = self.nodes_in(coarser)
         for leaf in coarser.leaves:
@@ -339,7 +596,26 @@ class HyperplaneTree:
         return out
 
     def end(self, node: int) -> int:
-        """One more than the largest number below a node: in preorder a subtree is a range."""
+        """One more than the largest number below a node: in preorder a subtree is a range.
+
+        Parameters
+        ----------
+        node : int
+            Number of a node.
+
+        Returns
+        -------
+        end : int
+            The subtree has the nodes from `node` to ``end - 1``.
+
+        Examples
+        --------
+        >>> from ravine import PDDP
+        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree.label[1 : tree.end(1)]
+        array([-1,  0,  1])
+        """
         while not self.is_leaf[node]:
             node = int(self.right[node])
         return node + 1
@@ -347,16 +623,56 @@ class HyperplaneTree:
     def counted(
         self, X: Matrix, weights: Floats, leaf: Ints | None = None, n_jobs: int | None = -1
     ) -> "HyperplaneTree":
-        """The same cuts with the counts, means and sums of squares of these rows; `leaf` is ``apply(X)`` where known.
+        """The same cuts with the counts, means and sums of squares of these rows.
 
         A cut with no weight on one side is left out.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_rows, n_features)
+            Rows with the columns of the tree.
+        weights : ndarray of shape (n_rows,)
+            Weights of the rows.
+        leaf : ndarray of shape (n_rows,), optional
+            What `apply` gives for them, where it is known.
+        n_jobs : int, default=-1
+            Threads; -1 uses all cores. The result does not depend on it.
+
+        Returns
+        -------
+        tree : HyperplaneTree
+            With other counts, and fewer leaves where some have no rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ravine import PDDP
+        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree.counted([[0, 0], [9, 0], [9, 2]], np.ones(3)).count
+        array([3., 1., 2.])
         """
         X = self._rows(X)
         leaf = self.apply(X, n_jobs) if leaf is None else leaf
         return self.with_leaves(*group_moments(X, weights, self.label[leaf], self.mean[self.leaves], n_jobs))
 
     def with_leaves(self, count: Floats, mean: Floats, sum_sq: Floats) -> "HyperplaneTree":
-        """The same cuts with these counts, means and sums of squares of the leaves, without empty ones."""
+        """The same cuts with these counts, means and sums of squares of the leaves, without empty ones.
+
+        Parameters
+        ----------
+        count : ndarray of shape (n_clusters,)
+            Weight of the rows of each leaf.
+        mean : ndarray of shape (n_clusters, n_features)
+            Their means.
+        sum_sq : ndarray of shape (n_clusters,)
+            Sums of their squared distances to these.
+
+        Returns
+        -------
+        tree : HyperplaneTree
+            With fewer leaves where some are empty.
+        """
         columns = {**asdict_shallow(self), "count": np.zeros(self.n_nodes), "mean": self.mean.copy()}
         columns["sum_sq"] = np.zeros(self.n_nodes)
         for name, values in (("count", count), ("mean", mean), ("sum_sq", sum_sq)):
@@ -364,7 +680,13 @@ class HyperplaneTree:
         return HyperplaneTree(**columns).summed().without_empty_leaves()
 
     def summed(self) -> "HyperplaneTree":
-        """The same tree with the counts, means and sums of squares of its cuts made from those of its leaves."""
+        """The same tree with the counts, means and sums of squares of its cuts made from those of its leaves.
+
+        Returns
+        -------
+        tree : HyperplaneTree
+            With the same leaves.
+        """
         count, mean, sum_sq = self.count.copy(), self.mean.copy(), self.sum_sq.copy()
         for node in self.cuts[::-1]:  # children come after their parents
             a, b = self.left[node], self.right[node]
@@ -377,7 +699,13 @@ class HyperplaneTree:
         return HyperplaneTree(**{**asdict_shallow(self), "count": count, "mean": mean, "sum_sq": sum_sq})
 
     def without_empty_leaves(self) -> "HyperplaneTree":
-        """The tree without the cuts that have nothing on one side; what lies below them on the other moves up."""
+        """The tree without the cuts that have nothing on one side; what lies below them on the other moves up.
+
+        Returns
+        -------
+        tree : HyperplaneTree
+            With fewer leaves where some are empty.
+        """
         if (self.count > 0).all() or not self.count[0] > 0:
             return self
         left, right = self.left.copy(), self.right.copy()
@@ -396,7 +724,29 @@ class HyperplaneTree:
         return HyperplaneTree.from_nodes(**columns)
 
     def unscaled(self, centre: Floats, scale: Floats) -> "HyperplaneTree":
-        """The tree of the rows before ``(rows - centre) / scale`` was taken; sums of squares stay as they are."""
+        """The tree of the rows before ``(rows - centre) / scale`` was taken; sums of squares stay as they are.
+
+        Parameters
+        ----------
+        centre, scale : ndarray of shape (n_features,)
+            What was subtracted from the columns, and what they were divided by.
+
+        Returns
+        -------
+        tree : HyperplaneTree
+            Which sends a row where this one sends the scaled row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ravine import PDDP
+        >>> X = np.array([[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]])
+        >>> centre, scale = X.mean(axis=0), X.std(axis=0)
+        >>> scaled = (X - centre) / scale
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(scaled).tree_
+        >>> bool((tree.unscaled(centre, scale).predict(X) == tree.predict(scaled)).all())
+        True
+        """
         normal = self.normal / scale
         length = np.linalg.norm(normal, axis=1)
         length[self.is_leaf] = 1.0
@@ -407,7 +757,22 @@ class HyperplaneTree:
         return HyperplaneTree(**{**asdict_shallow(self), **moved})
 
     def ranked(self, rank: ArrayLike) -> "HyperplaneTree":
-        """The same tree with another sequence of cuts for `cut_to`; a cut's rank must exceed its parent's."""
+        """The same tree with another sequence of cuts for `cut_to`.
+
+        Parameters
+        ----------
+        rank : array-like of shape (n_nodes,)
+            From 1 for the first cut up, 0 for leaves; a cut's rank must exceed its parent's.
+
+        Returns
+        -------
+        tree : HyperplaneTree
+            With this `rank`.
+
+        See Also
+        --------
+        ravine.tree.prune.rank_by_sum_sq : Finds a sequence by the sum of squares.
+        """
         return HyperplaneTree(**{**asdict_shallow(self), "rank": np.asarray(rank)})
 
     def _without(self, ends: Ints) -> "HyperplaneTree":
@@ -437,7 +802,7 @@ class HyperplaneTree:
         Parameters
         ----------
         feature_names : sequence of str, optional
-            Default: x0, x1, …
+            Names of the columns. Default: x0, x1 and so on.
         n_features : int, default=5
             Features listed for each node, those with the largest share first.
 
@@ -448,15 +813,65 @@ class HyperplaneTree:
             the two sides of a cut, along its normal: units have no say in it. ``kind="cut"`` has also the `coefficient`
             of the feature in the unit normal; ``kind="cluster"`` is about the cut above the cluster, and has the
             `difference` of the cluster's mean from its sibling's (of all rows below the sibling).
+
+        Examples
+        --------
+        >>> from ravine import PDDP
+        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> for record in tree.describe(["width", "height"], n_features=1):
+        ...     print(record["node"], record["kind"], record["feature"], round(record["share"], 2))
+        0 cut width 0.69
+        1 cut height 1.0
+        2 cluster height 1.0
+        3 cluster height 1.0
+        4 cluster width 0.69
         """
         return _text.describe(self, feature_names, n_features)
 
     def to_text(self, feature_names: Sequence[str] | None = None, n_features: int = 2) -> str:
-        """The tree drawn with lines, the features that carry each cut beside it."""
+        """The tree drawn with lines, the features that carry each cut beside it.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            Names of the columns. Default: x0, x1 and so on.
+        n_features : int, default=2
+            Features named at each cut, at most.
+
+        Returns
+        -------
+        text : str
+            Lines; ``print(tree)`` shows them too, without names.
+
+        Examples
+        --------
+        >>> from ravine import PDDP
+        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> print(tree.to_text(["width", "height"], n_features=1))
+        HyperplaneTree: 3 clusters, 2 cuts, 2 features
+        0: 6 rows, width (69%)
+        ├─ 1: 4 rows, height (100%)
+        │  ├─ 2: 2 rows → cluster 0
+        │  └─ 3: 2 rows → cluster 1
+        └─ 4: 2 rows → cluster 2
+        """
         return _text.draw(self, feature_names, n_features)
 
     def to_html(self, feature_names: Sequence[str] | None = None) -> str:
-        """The tree as a map above a table of its clusters, for a notebook: HTML without scripts."""
+        """The tree as a map above a table of its clusters, for a notebook: HTML without scripts.
+
+        Parameters
+        ----------
+        feature_names : sequence of str, optional
+            Names of the columns. Default: x0, x1 and so on.
+
+        Returns
+        -------
+        html : str
+            A fragment of a page, which a notebook shows where a tree is the value of a cell.
+        """
         return _html.draw(self, feature_names)
 
     def _repr_html_(self) -> str:
@@ -469,7 +884,21 @@ class HyperplaneTree:
         return f"<HyperplaneTree: {_text.size(self)}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Arrays by name, with a format version."""
+        """Arrays by name, with a format version.
+
+        Returns
+        -------
+        record : dict
+            Copies of the arrays, from which `from_dict` makes the tree again.
+
+        Examples
+        --------
+        >>> from ravine import PDDP
+        >>> from ravine.tree import HyperplaneTree
+        >>> tree = PDDP(n_clusters=2, split="mean").fit([[0.0], [1.0], [9.0]]).tree_
+        >>> HyperplaneTree.from_dict(tree.to_dict()) == tree
+        True
+        """
         arrays = asdict_shallow(self)
         surfaces = _surfaces.packed(arrays.pop("surface"))
         record = {"format_version": FORMAT_VERSION, **{name: a.copy() for name, a in arrays.items()}}
@@ -477,7 +906,18 @@ class HyperplaneTree:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> "HyperplaneTree":
-        """Tree from what `to_dict` gave; ValueError names the field that is missing or wrong."""
+        """Tree from what `to_dict` gave; ValueError names the field that is missing or wrong.
+
+        Parameters
+        ----------
+        record : mapping from str to ndarray
+            The arrays, and a format version.
+
+        Returns
+        -------
+        tree : HyperplaneTree
+            Once all is checked.
+        """
         if not isinstance(record, Mapping):
             raise ValueError(f"a tree is read from a dictionary, not from {type(record).__name__}")
         version = record.get("format_version")

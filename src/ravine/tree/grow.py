@@ -198,18 +198,53 @@ def grow(
     Parameters
     ----------
     X : ndarray (C-contiguous) or CSR matrix
+        The rows.
     find_cut : callable ``(rows, weights, moments) -> Cut or None``
-        The method: finds the cut of a node, or says that there is none.
-    sample_weight : ndarray, optional
-    pair_cells : float
+        The method: finds the cut of a node, or says that there is none. The moments are `count`, `mean`, `sum_sq` and
+        `unit`, the root mean square deviation of the rows.
+    sample_weight : ndarray of shape (n_rows,), optional
+        Weights of the rows, all positive. Default: 1 for each.
+    pair_cells : float, default=2**18
         Two children with at least so many numbers are searched at the same time; on fewer, threads would wait for each
         other.
     keep_order : bool, default=False
         Give a node's rows in the order in which they are stored, also where they are few.
     finish_cut : callable ``(rows, weights, moments, cut) -> Cut or None``, optional
         Where `find_cut` gives rough cuts: finds the cut of a node whose turn has come.
-    **options
-        See `grow_on`.
+    n_jobs : int, default=-1
+        Threads; -1 uses all cores. The result does not depend on it.
+    **options : dict
+        What `grow_on` takes: `n_clusters`, `min_cluster_size`, `max_depth`, `order`, `believe`, `look_ahead` and
+        `on_split`.
+
+    Returns
+    -------
+    tree : HyperplaneTree
+        The cuts that were made, in the order in which they were made.
+
+    See Also
+    --------
+    grow_on : The same for rows that are not in memory.
+    ravine.tree.evidence.cut_with_evidence : Tests the valley at a cut.
+
+    Examples
+    --------
+    A method of one's own: cut across the column that varies most, at its mean, the largest cluster first.
+
+    >>> import numpy as np
+    >>> from ravine.cuts import Cut
+    >>> from ravine.tree.grow import grow
+    >>> def find_cut(rows, weights, moments):
+    ...     widest = rows.var(axis=0).argmax()
+    ...     return Cut(np.eye(rows.shape[1])[widest], moments.mean[widest])
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.0], [0.0, 9.0], [1.0, 9.0]])
+    >>> print(grow(X, find_cut, n_clusters=3, order="size"))
+    HyperplaneTree: 3 clusters, 2 cuts, 2 features
+    0: 6 rows, x0 (100%)
+    ├─ 1: 4 rows, x1 (100%)
+    │  ├─ 2: 2 rows → cluster 0
+    │  └─ 3: 2 rows → cluster 1
+    └─ 4: 2 rows → cluster 2
     """
     weights = np.ones(X.shape[0]) if sample_weight is None else sample_weight
     return grow_on(HeldRows(X, weights, find_cut, pair_cells, n_jobs, keep_order, finish_cut), n_jobs=n_jobs, **options)
@@ -232,16 +267,17 @@ def grow_on(
     Parameters
     ----------
     rows : NodeRows
+        The rows of the nodes, and the method that cuts them.
     n_clusters : int, optional
         Stop at this many leaves. Default: stop where nothing is left to cut.
     min_cluster_size : float, default=1
         A cut that leaves less weight than this on one side is not made.
     max_depth : int, optional
         Leaves at this depth are not cut.
-    order : {"size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable ``(cut, moments) -> float``
+    order : {"size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable, default="value"
         Which leaf is cut next: the largest, the one whose cut has the smallest objective, the deepest valley, the
         largest sum of squares, the largest product of this and the logarithm of how far the modes rise above the
-        valley, or the one with the smallest number from the callable. Ties go to the older leaf.
+        valley, or the one with the smallest number from ``callable(cut, moments) -> float``. Ties go to the older leaf.
     believe : callable ``(cut, n_unbelieved) -> bool``, optional
         The stopping test of the method; the second argument is the number of cuts just above that were not believed. A
         cut that is not believed is undone in the end, unless a cut below it is believed. Default: every cut is.
@@ -250,6 +286,29 @@ def grow_on(
         show no valley while those below them do.
     on_split : callable, optional
         Called with the number of leaves after each cut; true ends the growth.
+    n_jobs : int, default=-1
+        Threads; -1 uses all cores. The result does not depend on it.
+
+    Returns
+    -------
+    tree : HyperplaneTree
+        The cuts that were made, in the order in which they were made.
+
+    See Also
+    --------
+    grow : The same for rows in memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ravine.cuts import Cut
+    >>> from ravine.tree.grow import HeldRows, grow_on
+    >>> X = np.array([[0.0], [1.0], [5.0], [6.0], [30.0]])
+    >>> def at_mean(rows, weights, moments):
+    ...     return Cut(np.ones(1), moments.mean[0])
+    >>> rows = HeldRows(X, np.ones(5), at_mean, pair_cells=np.inf, n_jobs=1)
+    >>> grow_on(rows, n_clusters=3, order="sum_sq").count
+    array([5., 4., 2., 2., 1.])
     """
     rank_leaf = ORDERS[order] if isinstance(order, str) else order
     cut_decides = order not in WITHOUT_CUT

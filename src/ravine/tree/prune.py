@@ -17,6 +17,31 @@ def rank_by_sum_sq(tree: HyperplaneTree, start: Literal["leaves", "root"] = "lea
 
     ``start="leaves"`` removes again and again the cut of two leaves that raises the total least; ``start="root"`` adds
     again and again the cut of a leaf that lowers it most. Both give a sequence of nested subtrees, not always the same.
+
+    Parameters
+    ----------
+    tree : HyperplaneTree
+        Any tree.
+    start : {"leaves", "root"}, default="leaves"
+        Where the sequence begins.
+
+    Returns
+    -------
+    tree : HyperplaneTree
+        The same cuts with another `rank`, which `cut_to` reads.
+
+    Examples
+    --------
+    A tree that was cut from left to right, and what its cuts gain.
+
+    >>> from ravine import PDDP
+    >>> from ravine.tree.prune import rank_by_sum_sq
+    >>> leftmost = PDDP(n_clusters=4, split="mean", split_order=lambda cut, rows: cut.offset)
+    >>> tree = leftmost.fit([[0], [1], [30], [40]]).tree_
+    >>> tree.rank
+    array([1, 2, 0, 0, 3, 0, 0])
+    >>> rank_by_sum_sq(tree).rank
+    array([1, 3, 0, 0, 2, 0, 0])
     """
     rank = np.zeros(tree.n_nodes, dtype=np.int64)
     gain = _gain(tree)
@@ -47,7 +72,26 @@ def rank_by_sum_sq(tree: HyperplaneTree, start: Literal["leaves", "root"] = "lea
 
 
 def sum_sq_path(tree: HyperplaneTree) -> Floats:
-    """Total sum of squares of the leaves of ``cut_to(1)``, ``cut_to(2)``, …, the whole tree."""
+    """Total sum of squares of the leaves of ``cut_to(1)``, ``cut_to(2)``, …, the whole tree.
+
+    Parameters
+    ----------
+    tree : HyperplaneTree
+        Any tree.
+
+    Returns
+    -------
+    path : ndarray of shape (n_clusters,)
+        Never rising where the cuts part the rows that the tree has counted.
+
+    Examples
+    --------
+    >>> from ravine import PDDP
+    >>> from ravine.tree.prune import sum_sq_path
+    >>> tree = PDDP(n_clusters=4, split="mean").fit([[0], [1], [30], [40]]).tree_
+    >>> sum_sq_path(tree).round(2).tolist()
+    [1240.75, 50.5, 0.5, 0.0]
+    """
     gain = _gain(tree)[tree.cuts]
     in_order = gain[np.argsort(tree.rank[tree.cuts])]
     return tree.sum_sq[0] - np.concatenate([[0.0], np.cumsum(in_order)])
@@ -66,6 +110,25 @@ def elbow(path: Floats, k_max: int) -> int:
 
     The angle is not defined at the ends, so for ``k_max >= 3`` the answer lies between 2 and ``k_max - 1``. Where the
     sum of squares does not fall at all there is one cluster.
+
+    Parameters
+    ----------
+    path : ndarray
+        From `sum_sq_path`.
+    k_max : int
+        From 3 to the length of the path.
+
+    Returns
+    -------
+    n_clusters : int
+        The elbow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ravine.tree.prune import elbow
+    >>> elbow(np.array([100.0, 40.0, 10.0, 8.0, 7.0]), k_max=5)
+    3
     """
     if not 3 <= k_max <= len(path):
         raise ValueError(f"k_max={k_max} is not between 3 and the length of the path, {len(path)}")
@@ -87,6 +150,19 @@ def vote_elbow(path: Floats, k_max: range | None = None) -> int:
         From `sum_sq_path`.
     k_max : range, optional
         Default: 3 to the length of the path. A path of one or two numbers has no elbow; its length is returned.
+
+    Returns
+    -------
+    n_clusters : int
+        The elbow with the most votes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ravine.tree.prune import elbow, vote_elbow
+    >>> path = np.array([100.0, 40.0, 10.0, 8.0, 7.0])
+    >>> [elbow(path, k) for k in (3, 4, 5)], vote_elbow(path)
+    ([2, 3, 3], 3)
     """
     if len(path) < 3:
         return len(path)

@@ -1,0 +1,86 @@
+"""Runs what the README and the pages of the documentation show: Python, with its output, and commands.
+
+Code of a page shares its names, from top to bottom, and stands in a folder of its own with some files to work on.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from contextlib import ExitStack, chdir
+from doctest import ELLIPSIS, NORMALIZE_WHITESPACE
+
+from sybil import Example, Sybil
+from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
+
+SET_UP = ("make ", "pip ", "git ", "cd ", "python -m venv ", "source ", "open ")  # done before any test is run
+
+
+def write_tables():
+    """Write the tables that pages read: four clouds of rows in files of several kinds."""
+    import numpy as np
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    centres = np.array([[0, 0, 0], [12, 0, 3], [0, 14, -3], [16, 17, 0]])
+    rows = centres[rng.integers(4, size=3_000)] + rng.normal(size=(3_000, 3))
+    table = pd.DataFrame(rows, columns=["width", "height", "depth"])
+    table.to_csv("data.csv", index=False)
+    table.to_csv("sensors.csv", index=False)
+    table[:50].to_csv("new.csv", index=False)
+    table.to_parquet("data.parquet")
+    os.mkdir("folder")
+    for part in range(3):
+        table[part::3].to_parquet(f"folder/{part}.parquet")
+
+
+def enter_folder(namespace):
+    """Go to the page's own folder."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    namespace["_page"] = page = ExitStack()
+    page.enter_context(chdir(page.enter_context(tempfile.TemporaryDirectory())))
+    write_tables()
+
+
+def leave_folder(namespace):
+    """Leave it, and close what was drawn."""
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+    namespace["_page"].close()
+
+
+def run_commands(example: Example):
+    """Run every line that begins with a prompt; a file that is followed is read to its end."""
+    text = example.parsed.replace("\\\n", " ")
+    for command in re.findall(r"^\$ (.*)$", text, re.MULTILINE):
+        if command.startswith(SET_UP):
+            continue
+        command = command.replace("tail -f ", "cat ").replace(" --follow", "")
+        path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", command],
+            env={**os.environ, "PATH": path},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        sys.stdout.write(done.stdout)
+
+
+pytest_collect_file = Sybil(
+    parsers=[
+        PythonCodeBlockParser(doctest_optionflags=ELLIPSIS | NORMALIZE_WHITESPACE),
+        CodeBlockParser(language="console", evaluator=run_commands),
+        SkipParser(),
+    ],
+    patterns=["README.md", "docs/*.md", "docs/*/*.md"],
+    setup=enter_folder,
+    teardown=leave_folder,
+).pytest()
