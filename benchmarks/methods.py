@@ -78,6 +78,11 @@ def incremental_k(n_clusters: int, seed: int) -> ravine.IncrementalMDH:
     return ravine.IncrementalMDH(n_clusters=n_clusters, random_state=seed)
 
 
+def spdc(n_clusters: int, seed: int) -> ravine.SPDC:
+    """The streaming form of dePDDP; one pass, not told the number."""
+    return ravine.SPDC()
+
+
 def kmeans(n_clusters: int, seed: int) -> KMeans:
     return KMeans(n_clusters, n_init=10, random_state=seed)
 

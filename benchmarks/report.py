@@ -1,15 +1,94 @@
-"""Turn the rows of a run into Markdown: data sets × methods for each score, and times as ratios to the first method."""
+"""Turn stored rows into Markdown: tables, where ours is lower than another's, and times as ratios to the first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from ravine.metrics import regret
 
-TITLES = {"nmi": "NMI (geometric)", "ari": "Adjusted Rand index", "v": "V-measure", "purity": "Purity"}
+TITLES = {
+    "nmi": "NMI (geometric)",
+    "ari": "Adjusted Rand index",
+    "v": "V-measure",
+    "purity": "Purity",
+    "success_ratio": "Success ratio",
+    "binary_v": "Binary V-measure",
+    "accuracy": "Accuracy",
+}
+MARGIN = 0.01
+"""A score that is lower by more than this is named."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ours less another's, lines × columns, of a score of which more is better."""
+
+    title: str
+    differences: pd.DataFrame
+    not_in_means: Collection[str] = ()
+
+    def means(self) -> pd.Series[float]:
+        """Of each column, over the lines that it has."""
+        return self.differences.drop(index=list(self.not_in_means), errors="ignore").mean()
+
+    def not_lower(self) -> tuple[int, int]:
+        """How many of how many scores are not lower by more than the margin."""
+        known = self.differences.stack().dropna()
+        return int((known >= -MARGIN).sum()), len(known)
+
+    def lower(self) -> str:
+        """Where ours is lower by more than the margin, the largest difference of a column first, and the means."""
+        found = []
+        for column, values in self.differences.items():
+            behind = values[values < -MARGIN].sort_values(kind="stable")
+            if len(behind):
+                names = ", ".join(f"{line} ({signed(value)})" for line, value in behind.items())
+                found.append(f"{column} on {names}")
+        means = ", ".join(f"{column} {signed(value)}" for column, value in self.means().items())
+        where = "; ".join(found) or "none"
+        return f"**Where ours is lower** by more than {MARGIN:g}: {where}. Mean difference: {means}."
+
+
+def signed(value: float) -> str:
+    """Three digits with a sign, and a minus that is as wide as a plus."""
+    return f"{round(float(value), 3) + 0.0:+.3f}".replace("-", "−")
+
+
+def slower(ours: pd.DataFrame, theirs: pd.DataFrame) -> str:
+    """For seconds, lines × columns: where ours takes longer, the worst first, and the geometric mean of the ratios."""
+    ratios = theirs / ours
+    found = []
+    for column, values in ratios.items():
+        behind = values[values < 1].sort_values(kind="stable")
+        if len(behind):
+            names = ", ".join(f"{line} ({1 / value:.3g} times as long)" for line, value in behind.items())
+            found.append(f"{column} on {names}")
+    means = ", ".join(f"{column} {value:.3g}" for column, value in np.exp(np.log(ratios).mean()).items())
+    return f"**Where ours is slower**: {'; '.join(found) or 'none'}. Times as fast, geometric mean: {means}."
+
+
+def grid(heads: Sequence[str], lines: Iterable[Sequence[str]], *, text: int = 1) -> str:
+    """A table, the first `text` columns of which are not numbers."""
+    rule = ["---"] * text + ["---:"] * (len(heads) - text)
+    return "\n".join(_line(cells) for cells in [heads, rule, *lines])
+
+
+def formatted(results: pd.DataFrame, formats: Mapping[str, str], *, text: int = 1) -> str:
+    """The columns that have a format, as a table."""
+    lines = [
+        ["–" if pd.isna(record[name]) else form.format(record[name]) for name, form in formats.items()]
+        for record in results.to_dict("records")
+    ]
+    return grid(list(formats), lines, text=text)
+
+
+def section(title: str, *parts: str) -> str:
+    """Parts under a heading."""
+    return "\n\n".join([f"## {title}", *filter(None, parts)])
 
 
 def pivot(results: pd.DataFrame, column: str, methods: Sequence[str]) -> pd.DataFrame:
@@ -35,27 +114,21 @@ def _numbers(values: Iterable[float], best: Callable[[list[float]], float] | Non
     return ["–" if np.isnan(v) else f"**{v:.3f}**" if v == top else f"{v:.3f}" for v in shown]
 
 
-def _head(columns: Iterable[str]) -> list[str]:
-    names = list(columns)
-    return [_line(["data set", *names]), _line(["---", *["---:"] * len(names)])]
-
-
-def score_table(results: pd.DataFrame, score: str, methods: Sequence[str]) -> str:
+def score_table(results: pd.DataFrame, score: str, methods: Sequence[str], note: str = "") -> str:
     """One score, with its mean and the mean regret."""
-    return score_lines(TITLES[score], pivot(results, score, methods))
+    return score_lines(TITLES[score], pivot(results, score, methods), note=note)
 
 
-def score_lines(title: str, table: pd.DataFrame, *, normalize: bool = False) -> str:
+def score_lines(title: str, table: pd.DataFrame, *, normalize: bool = False, note: str = "") -> str:
     """Data sets × methods, with the mean and the mean (normalised) regret; the best of each line in bold."""
     common = comparable(table)
     mean = common.mean().reindex(table.columns)
     behind = pd.DataFrame(regret(table, normalize=normalize), table.index, table.columns).loc[common.index]
-    lines = _head(table.columns)
-    lines += [_line([name, *_numbers(row, max)]) for name, row in zip(table.index, table.to_numpy(), strict=True)]
-    lines.append(_line([f"mean of {len(common)}", *_numbers(mean, max)]))
+    lines = [[name, *_numbers(row, max)] for name, row in zip(table.index, table.to_numpy(), strict=True)]
+    lines.append([f"mean of {len(common)}", *_numbers(mean, max)])
     kind = "normalised regret" if normalize else "regret"
-    lines.append(_line([f"mean {kind} of {len(common)}", *_numbers(behind.mean(), min)]))
-    return "\n".join([f"## {title}", "", *lines])
+    lines.append([f"mean {kind} of {len(common)}", *_numbers(behind.mean(), min)])
+    return section(title, note, grid(["data set", *table.columns], lines))
 
 
 def time_table(results: pd.DataFrame, methods: Sequence[str]) -> str:
@@ -65,24 +138,36 @@ def time_table(results: pd.DataFrame, methods: Sequence[str]) -> str:
     ratio = seconds.div(unit, axis="index")
     common = comparable(ratio)
     mean = np.exp(np.log(common).mean()).reindex(ratio.columns)
-    lines = _head([f"{methods[0]}, s", *ratio.columns])
-    for name, row in zip(ratio.index, ratio.to_numpy(), strict=True):
-        lines.append(_line([name, *_numbers([unit[name]], None), *_numbers(row, min)]))
-    lines.append(_line([f"geometric mean of {len(common)}", "", *_numbers(mean, min)]))
-    return "\n".join([f"## Time to fit, as a ratio to {methods[0]}", "", *lines])
+    lines = [
+        [name, *_numbers([unit[name]], None), *_numbers(row, min)]
+        for name, row in zip(ratio.index, ratio.to_numpy(), strict=True)
+    ]
+    lines.append([f"geometric mean of {len(common)}", "", *_numbers(mean, min)])
+    heads = ["data set", f"{methods[0]}, s", *ratio.columns]
+    return section(f"Time to fit, as a ratio to {methods[0]}", grid(heads, lines))
 
 
 def unfinished(results: pd.DataFrame) -> str:
     """Every fit that did not finish and why."""
     failed = results[results["status"] != "ok"]
     lines = [f"- {row.dataset}, {row.method}, seed {row.seed}: {row.status}" for row in failed.itertuples()]
-    return "\n".join(["## Did not finish", "", *lines]) if lines else ""
+    return section("Did not finish", "\n".join(lines)) if lines else ""
 
 
-def markdown(results: pd.DataFrame, scores: Sequence[str], methods: Sequence[str]) -> str:
-    """All tables of a run; one method alone has no ratios."""
+def against(results: pd.DataFrame, score: str, pairs: Mapping[str, str]) -> Comparison:
+    """One score of methods of ours less that of the methods that they are set beside."""
+    found = pivot(results, score, list(dict.fromkeys([*pairs, *pairs.values()])))
+    columns = {f"{ours} beside {theirs}": found[ours] - found[theirs] for ours, theirs in pairs.items()}
+    return Comparison(TITLES[score], pd.DataFrame(columns))
+
+
+def markdown(
+    results: pd.DataFrame, scores: Sequence[str], methods: Sequence[str], comparisons: Sequence[Comparison] = ()
+) -> str:
+    """All tables of a run, each below the comparison of its title; one method alone has no ratios."""
     known = results[results["method"].isin(methods)]
-    parts = [score_table(known, score, methods) for score in scores]
+    notes = {comparison.title: comparison.lower() for comparison in comparisons}
+    parts = [score_table(known, score, methods, notes.get(TITLES[score], "")) for score in scores]
     parts += [time_table(known, methods)] if len(methods) > 1 else []
     parts += [unfinished(known)]
     return "\n\n".join(part for part in parts if part)

@@ -1,42 +1,36 @@
 """Score clustering methods on a folder of Parquet files and go on where a killed run stopped.
 
 A script hands :func:`run` a dict of methods, name -> factory `(n_clusters, seed) -> estimator`. Each fit adds a row to
-`NAME.csv`; at the end `NAME.md` holds the tables and `NAME.json` when, how and with which versions every part was run.
+`NAME.csv`; `NAME.json` says when, how and with which versions every part was run. At the end the script's own function
+makes `NAME.md` of these two files.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import importlib.metadata
-import json
 import os
-import platform
-import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from benchmarks import report
+from benchmarks import report, stored
 from benchmarks.worker import SCORES, DataSet, Methods, Row, Task, Worker
 
 COLUMNS = ("dataset", "method", "seed", "n", "d", "n_classes", "k", *SCORES, "fit_s", "status")
-PACKAGES = ("numpy", "scikit-learn", "ravine")
 
 
 def run(
     methods: Methods,
     *,
     name: str,
+    page: Callable[[Path], str],
     description: str | None = None,
-    scores: Sequence[str] = ("nmi", "ari"),
     among: Collection[str] | None = None,
     rows: Mapping[str, int] | None = None,
-    appendix: Callable[[pd.DataFrame], str] | None = None,
     argv: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """Read the command line, fit what is not yet in the results, write the tables and give all rows.
@@ -47,16 +41,14 @@ def run(
         Name -> picklable factory `(n_clusters, seed) -> estimator`; times are ratios to the first.
     name : str
         Stem of the files written.
+    page : callable
+        Takes the path of the files without their endings and gives the Markdown of what they hold.
     description : str
         What `--help` says.
-    scores : sequence of {"nmi", "ari", "v", "purity"}
-        A table is made for each.
     among : collection of str
         The only data sets of interest; all by default.
     rows : dict
         Data set -> number of its first rows to use, where a paper used fewer.
-    appendix : callable
-        Takes all rows and gives Markdown to put before the tables.
     argv : sequence of str
         Arguments instead of those of the command line.
     """
@@ -75,15 +67,26 @@ def run(
     if not tasks:
         sys.exit(f"no data set to use in {args.data.name}")
     stem = args.out / name
-    entry = about(words) | {"settings": settings}
-    _record(stem.with_suffix(".json"), entry)
+    stored.record(stem, stored.about(words) | {"settings": settings})
     results = _fill(stem.with_suffix(".csv"), tasks, methods, args.limit)
-    tables = report.markdown(results, scores, list(methods))
-    parts = [f"# {name}", _provenance(entry), appendix(results) if appendix else "", tables]
-    text = "\n\n".join(filter(None, parts)) + "\n"
-    stem.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
+    stored.write_page(stem, page(stem))
     return results
+
+
+def page(
+    stem: Path,
+    *,
+    title: str,
+    methods: Sequence[str],
+    scores: Sequence[str] = ("nmi", "ari"),
+    pairs: Mapping[str, str] | None = None,
+    first: Callable[[pd.DataFrame], str] | None = None,
+) -> str:
+    """Tables of all scores and of the times, below what `first` makes of the rows; `pairs` as in `report.against`."""
+    results = stored.read_table(stem)
+    comparisons = [report.against(results, score, pairs) for score in scores] if pairs else []
+    tables = report.markdown(results, scores, methods, comparisons)
+    return stored.page(title, stem, [first(results) if first else "", tables])
 
 
 def _parser(description: str | None) -> argparse.ArgumentParser:
@@ -112,44 +115,6 @@ def find(folder: Path, *, only: Collection[str] | None, skip: Collection[str]) -
     if unknown:
         sys.exit(f"no such data set: {', '.join(sorted(unknown))}")
     return {name: path for name, path in paths.items() if name in (only or paths) and name not in skip}
-
-
-def about(words: Sequence[str]) -> dict[str, Any]:
-    """When, how and with what a run is made; no path and no host name."""
-    module = getattr(sys.modules["__main__"], "__spec__", None)
-    program = ["python", "-m", module.name] if module else ["python", Path(sys.argv[0]).name]
-    return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": shlex.join([*program, *map(_last_part, words)]),
-        "versions": {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}},
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-    }
-
-
-def _last_part(word: str) -> str:
-    option, equals, value = word.rpartition("=")
-    return f"{option}{equals}{Path(value).name or value}"
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
-
-
-def _record(path: Path, entry: dict[str, Any]) -> None:
-    """Add this run to those that made the results before; refuse to mix rows made with other settings."""
-    runs: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    if runs and runs[-1]["settings"] != entry["settings"]:
-        sys.exit(f"{path.name} was made with {runs[-1]['settings']}, not {entry['settings']}: choose another --out")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps([*runs, entry], indent=1) + "\n", encoding="utf-8")
-
-
-def _provenance(entry: dict[str, Any]) -> str:
-    versions = ", ".join(f"{package} {version}" for package, version in entry["versions"].items())
-    return f"{entry['date']}, {entry['cores']} cores, {versions}.\n\n    {entry['command']}"
 
 
 def _fill(path: Path, tasks: Sequence[Task], methods: Methods, limit: float | None) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks import report, runner
+from benchmarks import pages, report, runner, stored
 from benchmarks.papers import compare, support_vectors, tables_3, tables_6_5_and_6_6
 from benchmarks.worker import REPEATS, DataSet, Methods, load, without_folders
 from numpy.typing import NDArray
@@ -79,6 +79,7 @@ def sleeping(n_clusters: int, seed: int) -> Sleeping:
     return Sleeping()
 
 
+PAIRS = {"one cluster": "kmeans"}
 OTHERS: Methods = {"one cluster": one_cluster, "failing": failing, "sleeping": sleeping}
 
 
@@ -101,8 +102,9 @@ class Bench:
 
     def run(self, *options: str) -> pd.DataFrame:
         methods: Methods = {"kmeans": partial(logged, log=self.log), **OTHERS}
-        argv = [str(self.data), "--out", str(self.out), "--limit", "2", *options]
-        return runner.run(methods, name="tiny", scores=["ari", "v"], argv=argv)
+        argv = [str(self.data), "--out", str(self.out), "--limit", "5", *options]
+        page = partial(runner.page, title="Tiny", methods=list(methods), scores=["ari", "v"], pairs=PAIRS)
+        return runner.run(methods, name="tiny", page=page, argv=argv)
 
     def fits(self) -> Counter[int]:
         """Number of fits by number of rows, without those on a few rows that only warm up."""
@@ -154,6 +156,7 @@ def test_markdown_has_the_mean_and_the_best_in_bold(bench: Bench) -> None:
     assert f"| mean of 2 | **{(1 + near) / 2:.3f}** | 0.000 | – | – |" in text
     assert f"| mean regret of 2 | **0.000** | {(1 + near) / 2:.3f} | – | – |" in text
     assert "## V-measure" in text
+    assert f"one cluster beside kmeans on far (−1.000), near (−{near:.3f}). Mean difference:" in text
     assert "ratio to kmeans" in text
     assert "- far, sleeping, seed 0: timeout" in text
 
@@ -163,7 +166,7 @@ def test_sidecar_names_versions_and_no_path(bench: Bench) -> None:
     entry = json.loads(text)[0]
     assert set(entry) == {"date", "command", "versions", "cores", "settings"}
     assert set(entry["versions"]) == {"python", "numpy", "scikit-learn", "ravine"}
-    assert entry["command"].endswith(" data --out out --limit 2")
+    assert entry["command"].endswith(" data --out out --limit 5")
     for file in bench.out.iterdir():
         assert str(bench.out.parent) not in file.read_text()
 
@@ -370,6 +373,83 @@ def test_what_was_run_is_not_run_again_and_stands_beside_the_paper(
     assert "| labels | data set | MDP2 | paper | difference | linear SVM |" in text
     assert "| 10 | ssl_usps | 1.000 (0.000) | 0.727 | +0.273 | 1.000 (0.000) |" in text
     assert "| all | mean of 1 | 1.000 | 0.727 | +0.273 | 1.000 |" in text
+
+
+RESULTS = Path(runner.__file__).parent / "results"
+STORED = [page for page in pages.PAGES if page.exists(RESULTS)]
+
+
+@pytest.mark.parametrize("page", STORED, ids=lambda page: page.name)
+def test_stored_pages_are_what_the_stored_tables_give(page: pages.Page) -> None:
+    assert (RESULTS / f"{page.name}.md").read_text(encoding="utf-8") == page.text(RESULTS)
+
+
+def test_the_stored_summary_is_what_the_stored_tables_give() -> None:
+    assert (RESULTS / "summary.md").read_text(encoding="utf-8") == pages.summary(RESULTS)
+
+
+def test_every_stored_file_belongs_to_a_page() -> None:
+    names = {page.name for page in STORED} | {"r_packages_reference"}
+    for path in RESULTS.glob("*.csv"):
+        assert any(path.stem == name or path.stem.startswith(f"{name}_") for name in names), path.name
+    assert {path.stem for path in RESULTS.glob("*.md")} == {page.name for page in STORED} | {pages.SUMMARY}
+    assert {path.stem for path in RESULTS.glob("*.json")} == {page.name for page in STORED}
+
+
+@pytest.mark.parametrize("page", STORED, ids=lambda page: page.name)
+def test_every_stored_run_says_when_how_and_with_what(page: pages.Page) -> None:
+    for run in stored.runs(RESULTS / page.name):
+        assert {"date", "command", "versions", "cores"} <= set(run)
+        assert run["command"].startswith("python -m benchmarks.")
+        assert "/" not in run["command"]
+
+
+def differences(**columns: list[float]) -> pd.DataFrame:
+    return pd.DataFrame(columns, index=["a", "b", "c"])
+
+
+def test_what_is_lower_is_named_the_largest_difference_first() -> None:
+    frame = differences(one=[-0.02, 0.3, -0.5], two=[-0.01, 0.0, np.nan])
+    comparison = report.Comparison("Table", frame)
+    assert comparison.lower() == (
+        "**Where ours is lower** by more than 0.01: one on c (−0.500), a (−0.020). "
+        "Mean difference: one −0.073, two −0.005."
+    )
+    assert comparison.not_lower() == (3, 5)
+
+
+def test_nothing_lower_is_said_and_lines_can_be_left_out_of_the_means() -> None:
+    comparison = report.Comparison("Table", differences(one=[0.1, 0.2, 0.9]), not_in_means={"c"})
+    assert comparison.lower() == "**Where ours is lower** by more than 0.01: none. Mean difference: one +0.150."
+
+
+def test_what_is_slower_is_named() -> None:
+    text = report.slower(differences(one=[1.0, 2.0, 8.0]), differences(one=[4.0, 8.0, 4.0]))
+    assert text == "**Where ours is slower**: one on c (2 times as long). Times as fast, geometric mean: one 2."
+
+
+def test_runs_with_the_same_versions_share_a_paragraph(tmp_path: Path) -> None:
+    stem = tmp_path / "out" / "found"
+    run = {"date": "2026-01-01T00:00:00", "command": "first", "versions": {"numpy": "1"}, "cores": 2}
+    stored.record(stem, run)
+    stored.record(stem, run | {"date": "2026-01-02T00:00:00", "command": "second"})
+    stored.record(stem, run | {"versions": {"numpy": "2"}, "command": "third"})
+    assert stored.provenance(stem).splitlines() == [
+        "Measured on 2026-01-01 to 2026-01-02, 2 cores, numpy 1:",
+        "",
+        "```text",
+        "first",
+        "second",
+        "```",
+        "",
+        "Measured on 2026-01-01, 2 cores, numpy 2:",
+        "",
+        "```text",
+        "third",
+        "```",
+    ]
+    stored.record(stem, run, anew=True)
+    assert stored.runs(stem) == [run]
 
 
 @pytest.mark.parametrize(

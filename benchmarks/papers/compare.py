@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from benchmarks import report, runner
-from benchmarks.worker import Methods
+from benchmarks import report
+from benchmarks.report import Comparison
 
 
 @dataclass(frozen=True)
@@ -21,48 +21,41 @@ class Table:
     columns: Sequence[str]
     scores: Mapping[str, Sequence[float]]
 
+    @property
+    def name(self) -> str:
+        return f"{self.title}: {report.TITLES[self.score]}"
+
     def published(self) -> pd.DataFrame:
         return pd.DataFrame.from_dict(self.scores, orient="index", columns=list(self.columns))
 
 
-def run(
-    methods: Methods,
-    tables: Sequence[Table],
-    *,
-    name: str,
-    description: str | None,
-    rows: Mapping[str, int] | None = None,
-    same_as: Mapping[str, str] | None = None,
-    argv: Sequence[str] | None = None,
-) -> pd.DataFrame:
-    """Fit the methods on the data sets of the tables and write ours, the paper's and the difference.
-
-    `same_as` has the methods that are another form of a published one: they are set beside its column. The other
-    arguments are those of :func:`benchmarks.runner.run`.
-    """
-    columns = {method: (same_as or {}).get(method, method) for method in methods}
-    return runner.run(
-        methods,
-        name=name,
-        description=description,
-        scores=[],
-        among={data for table in tables for data in table.scores},
-        rows=rows,
-        appendix=lambda results: "\n\n".join(markdown(results, table, columns) for table in tables),
-        argv=argv,
-    )
+def data_sets(tables: Sequence[Table]) -> set[str]:
+    """Names in any of the tables."""
+    return {data for table in tables for data in table.scores}
 
 
-def markdown(results: pd.DataFrame, table: Table, columns: Mapping[str, str]) -> str:
-    """One table: a line a data set that was run, three columns a method, and the mean."""
+def comparison(
+    results: pd.DataFrame, table: Table, columns: Mapping[str, str], not_in_means: Collection[str] = ()
+) -> Comparison:
+    """Ours less the paper's for `columns`, method -> published column it stands beside."""
+    frame = beside(results, table, columns)
+    methods = [method for method, part in frame.columns if part == "ours"]
+    differences = pd.DataFrame({method: frame[method, "difference"] for method in methods})
+    return Comparison(table.name, differences, not_in_means)
+
+
+def markdown(results: pd.DataFrame, table: Table, columns: Mapping[str, str], digits: int = 4) -> str:
+    """One table: where ours is lower, then a line a data set that was run, three columns a method, and the mean."""
     frame = beside(results, table, columns)
     common = report.comparable(frame)
     frame.loc[f"mean of {len(common)}"] = common.mean()
     heads = [f"{method}, {part}" if part == "ours" else part for method, part in frame.columns]
-    lines = [[name, *map(_number, row, frame.columns)] for name, row in zip(frame.index, frame.to_numpy(), strict=True)]
-    body = [["data set", *heads], ["---", *["---:"] * len(heads)], *lines]
-    title = f"## {table.title}: {report.TITLES[table.score]}"
-    return "\n".join([title, "", *(f"| {' | '.join(cells)} |" for cells in body)])
+    lines = [
+        [name, *(_number(value, column, digits) for value, column in zip(row, frame.columns, strict=True))]
+        for name, row in zip(frame.index, frame.to_numpy(), strict=True)
+    ]
+    note = comparison(results, table, columns).lower()
+    return report.section(table.name, note, report.grid(["data set", *heads], lines))
 
 
 def beside(results: pd.DataFrame, table: Table, columns: Mapping[str, str]) -> pd.DataFrame:
@@ -84,8 +77,8 @@ def with_published(results: pd.DataFrame, table: Table, methods: Sequence[str]) 
     return ours.loc[run].add_suffix(", ours").join(paper.add_suffix(", paper"))
 
 
-def _number(value: float, column: tuple[str, str]) -> str:
+def _number(value: float, column: tuple[str, str], digits: int) -> str:
     if np.isnan(value):
         return "–"
-    shown = round(float(value), 4) + 0.0  # no negative zero
-    return f"{shown:+.4f}" if column[1] == "difference" else f"{shown:.4f}"
+    shown = round(float(value), digits) + 0.0  # no negative zero
+    return f"{shown:+.{digits}f}" if column[1] == "difference" else f"{shown:.{digits}f}"

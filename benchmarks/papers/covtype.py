@@ -9,7 +9,6 @@ covtype.csv, .md and .json: means over segments of 100 rows every 200. "one clus
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections import Counter
@@ -20,10 +19,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks import runner
+from benchmarks import report, stored
+from benchmarks.report import Comparison
 from ravine import HSDC
 from ravine.stream import evaluate
 
+NAME = "covtype"
 CONTINUOUS = [f"x{j}" for j in range(10)]
 SEGMENT, EVERY = 100, 200
 PUBLISHED = {"HSDC": (0.83, 0.25), "HSDC(I)": (0.85, 0.27), "CluStream": (0.86, 0.31)}
@@ -49,8 +50,16 @@ def one_cluster(y: NDArray[Any]) -> dict[str, float]:
     return {"purity": float(np.mean(shares)), "v_measure": 0.0, "n_clusters": 1.0}
 
 
-def markdown(results: pd.DataFrame) -> str:
-    lines = ["| | purity | paper | V | paper | clusters | splits | drifts | withdrawals |", "| --- |" + 8 * " ---: |"]
+def comparisons(stem: Path) -> list[Comparison]:
+    results = stored.read_table(stem, index_col="method")
+    paper = pd.DataFrame.from_dict(PUBLISHED, orient="index", columns=list(HEADS[:2]))
+    both = (results[list(HEADS[:2])] - paper).dropna()
+    return [Comparison("Forest Cover Type: Purity and V-measure", both.rename(columns={"v_measure": "V-measure"}))]
+
+
+def page(stem: Path) -> str:
+    results = stored.read_table(stem, index_col="method")
+    lines = []
     for method in [*results.index, "CluStream"]:
         purity, v = (f"{number:.2f}" for number in PUBLISHED[method]) if method in PUBLISHED else ("–", "–")
         if method in results.index:
@@ -58,30 +67,28 @@ def markdown(results: pd.DataFrame) -> str:
             events = [
                 "–" if np.isnan(row[name]) else f"{row[name]:.0f}" for name in ("splits", "drifts", "withdrawals")
             ]
-            cells = [f"{row.purity:.3f}", purity, f"{row.v_measure:.3f}", v, f"{row.n_clusters:.1f}", *events]
+            cells = [f"{row.purity:.4f}", purity, f"{row.v_measure:.4f}", v, f"{row.n_clusters:.1f}", *events]
         else:
             cells = ["–", purity, "–", v, *["–"] * 4]
-        lines.append(f"| {' | '.join([method, *cells])} |")
-    return "\n".join(lines)
+        lines.append([method, *cells])
+    heads = ["method", "purity", "paper", "V", "paper", "clusters", "splits", "drifts", "withdrawals"]
+    notes = [comparison.lower() for comparison in comparisons(stem)]
+    return stored.page("Forest Cover Type", stem, [*notes, report.grid(heads, lines)])
 
 
 def main() -> None:
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("data", type=Path, help="folder with covtype.parquet")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
-    args = cli.parse_args()
+    args, entry = cli.parse_args(), stored.about(sys.argv[1:])
     frame = pd.read_parquet(args.data / "covtype.parquet", columns=[*CONTINUOUS, "label"])
     X, y = frame[CONTINUOUS].to_numpy(dtype=np.float64), frame["label"].to_numpy()
     rows = {"HSDC": score(X, y, inherit=False), "HSDC(I)": score(X, y, inherit=True), "one cluster": one_cluster(y)}
     results = pd.DataFrame.from_dict(rows, orient="index", columns=list(HEADS))
-    entry = runner.about(sys.argv[1:]) | {"rows": len(X)}
-    text = "\n\n".join(["# covtype", f"    {entry['command']}", markdown(results)]) + "\n"
-    args.out.mkdir(parents=True, exist_ok=True)
-    stem = args.out / "covtype"
+    stem = args.out / NAME
+    stored.record(stem, entry | {"rows": len(X)}, anew=True)
     results.round(4).to_csv(stem.with_suffix(".csv"), index_label="method", lineterminator="\n")
-    stem.with_suffix(".json").write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")
-    stem.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
+    stored.write_page(stem, page(stem))
 
 
 if __name__ == "__main__":

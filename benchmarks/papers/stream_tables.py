@@ -1,13 +1,13 @@
-"""Hofmeyr, Pavlidis and Eckley (2016), Tables 1 to 3: HSDC and HSDC(I) on streams of Gaussian classes.
+"""Hofmeyr, Pavlidis and Eckley (2016), Tables 1 to 3: HSDC, HSDC(I) and SPDC on streams of Gaussian classes.
 
     python -m benchmarks.papers.stream_tables --seeds 5 --out results
     python -m benchmarks.papers.stream_tables --seeds 2 --tables 3 --dims 100 --out results
     python -m benchmarks.papers.stream_tables --seeds 5 --set min_rows=100 min_weight=30 --out elsewhere
 
 Writes stream_tables.csv, .md and .json; runs that the first one holds are not made again. Tables 1 and 2 score the 100
-rows after the first 500 a class, Table 3 the mean over segments of 100 rows every 200. A seed gives both methods the
-same stream. The paper has 50 streams a cell; it does not say where new classes lie, nor how long the stream with
-overhauls is.
+rows after the first 500 a class, Table 3 the mean over segments of 100 rows every 200. A seed gives all methods the
+same stream. SPDC is ravine's own form of the paper's baseline. The paper has 50 streams a cell; it does not say where
+new classes lie, nor how long the stream with overhauls is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,18 +28,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks import runner
-from ravine import HSDC
+from benchmarks import report, stored
+from benchmarks.report import Comparison
+from ravine import HSDC, SPDC
 from ravine.datasets import make_gaussian_stream, make_merging_stream, make_overhaul_stream, make_splitting_stream
 from ravine.stream import evaluate
 
 SEGMENT, EVERY = 100, 200
-METHODS = {"HSDC": False, "HSDC(I)": True}
+NAME = "stream_tables"
+METHODS: dict[str, Callable[..., Any]] = {"HSDC": HSDC, "HSDC(I)": partial(HSDC, inherit=True), "SPDC": SPDC}
 PUBLISHED_ONLY = "CluStream"
+PAPER_DEVIATION = "paper's deviation"
 SCORES = {"purity": "Purity", "v_measure": "V-measure"}
 TITLES = {
     1: "Table 1, static",
-    2: "Table 2, 20 classes, 100 relevant features and d irrelevant ones of deviation S",
+    2: "Table 2, irrelevant features",
     3: "Table 3, changing",
 }
 COLUMNS = ("table", "cell", "d", "method", "seed", *SCORES, "n_clusters", "splits", "drifts", "withdrawals", "learn_s")
@@ -73,6 +76,34 @@ PUBLISHED: dict[tuple[int, str, int], tuple[tuple[Score, Score], ...]] = {
     (3, "overhaul", 500): (((0.78, 0.04), (0.80, 0.03)), ((0.82, 0.03), (0.83, 0.03)), ((0.86, 0.03), (0.91, 0.03))),
 }
 
+SPDC_PUBLISHED: dict[tuple[int, str, int], tuple[Score, Score]] = {
+    (1, "C = 10", 50): ((0.88, 0.14), (0.87, 0.10)),
+    (1, "C = 10", 100): ((0.89, 0.16), (0.88, 0.15)),
+    (1, "C = 10", 500): ((0.79, 0.25), (0.82, 0.23)),
+    (1, "C = 20", 50): ((0.92, 0.15), (0.93, 0.11)),
+    (1, "C = 20", 100): ((0.85, 0.21), (0.90, 0.15)),
+    (1, "C = 20", 500): ((0.81, 0.16), (0.90, 0.11)),
+    (1, "C = 30", 50): ((0.81, 0.20), (0.89, 0.13)),
+    (1, "C = 30", 100): ((0.73, 0.22), (0.84, 0.16)),
+    (1, "C = 30", 500): ((0.77, 0.20), (0.86, 0.18)),
+    (2, "S = 10", 50): ((0.85, 0.24), (0.90, 0.17)),
+    (2, "S = 10", 100): ((0.80, 0.22), (0.86, 0.16)),
+    (2, "S = 10", 200): ((0.83, 0.20), (0.89, 0.15)),
+    (2, "S = 20", 50): ((0.83, 0.22), (0.89, 0.17)),
+    (2, "S = 20", 100): ((0.78, 0.22), (0.86, 0.17)),
+    (2, "S = 20", 200): ((0.71, 0.24), (0.80, 0.19)),
+    (2, "S = 30", 50): ((0.73, 0.23), (0.81, 0.19)),
+    (2, "S = 30", 100): ((0.64, 0.21), (0.76, 0.18)),
+    (2, "S = 30", 200): ((0.49, 0.20), (0.62, 0.22)),
+    (3, "increasing", 100): ((0.83, 0.08), (0.89, 0.06)),
+    (3, "decreasing", 100): ((0.83, 0.07), (0.89, 0.04)),
+    (3, "overhaul", 100): ((0.51, 0.06), (0.56, 0.07)),
+    (3, "increasing", 500): ((0.81, 0.08), (0.89, 0.05)),
+    (3, "decreasing", 500): ((0.83, 0.07), (0.89, 0.05)),
+    (3, "overhaul", 500): ((0.53, 0.06), (0.63, 0.05)),
+}
+"""The same of SPDC, from the tables of the thesis, 5.1 to 5.3."""
+
 CHANGING = {"increasing": make_splitting_stream, "decreasing": make_merging_stream, "overhaul": make_overhaul_stream}
 
 
@@ -99,12 +130,12 @@ class Cell:
         """Where the last segment of a static stream begins."""
         return 500 * (20 if self.table == 2 else int(self.name.rpartition(" ")[2]))
 
-    def run(self, seed: int, settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """A row of results for each method."""
+    def run(self, seed: int, methods: Iterable[str], settings: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """A row of results for each method; the settings are those of HSDC."""
         X, y = self.draw(random_state=seed)
-        for method, inherit in METHODS.items():
+        for method in methods:
             log: list[dict[str, Any]] = []
-            model = HSDC(inherit=inherit, on_event=log.append, **settings)
+            model = METHODS[method](on_event=log.append, **({} if method == "SPDC" else settings))
             began = time.perf_counter()
             found = evaluate(model, X, y, segment=SEGMENT, every=EVERY if self.table == 3 else self.last).mean()
             seconds, count = time.perf_counter() - began, Counter(event["kind"] for event in log)
@@ -117,49 +148,82 @@ class Cell:
 def fill(path: Path, cells: Sequence[Cell], seeds: Sequence[int], settings: dict[str, Any]) -> pd.DataFrame:
     """Run what the file does not hold yet, and give all of its rows."""
     rows = pd.read_csv(path).to_dict("records") if path.exists() else []
-    done = {(row["table"], row["cell"], row["d"], row["seed"]) for row in rows}
+    done = {(row["table"], row["cell"], row["d"], row["seed"], row["method"]) for row in rows}
     for cell in cells:
         for seed in seeds:
-            if (cell.table, cell.name, cell.d, seed) not in done:
-                rows.extend(cell.run(seed, settings))
+            missing = [name for name in METHODS if (cell.table, cell.name, cell.d, seed, name) not in done]
+            if missing:
+                rows.extend(cell.run(seed, missing, settings))
         print(f"{TITLES[cell.table].partition(',')[0]}, {cell.name}, d = {cell.d}", flush=True)
         results = pd.DataFrame(rows, columns=list(COLUMNS))
         results.to_csv(path, index=False, lineterminator="\n")
     return results
 
 
+def published_of(cell: tuple[int, str, int], method: str) -> tuple[Score, Score]:
+    """Purity and V-measure of a method in a cell of the paper, each with its deviation."""
+    if method == "SPDC":
+        return SPDC_PUBLISHED[cell]
+    purity, v = PUBLISHED[cell][("HSDC", "HSDC(I)", PUBLISHED_ONLY).index(method)]
+    return purity, v
+
+
+def beside(results: pd.DataFrame, table: int, score: str) -> pd.DataFrame:
+    """Cells that were run × (method, ours | deviation | runs | paper | paper's deviation | difference)."""
+    groups = results[results["table"] == table].groupby(["cell", "d", "method"])[score]
+    found = groups.agg(["mean", "std", "count"])
+    lines: dict[tuple[str, int], dict[tuple[str, str], float]] = {}
+    for number, name, d in PUBLISHED:
+        for method in METHODS:
+            if number == table and (name, d, method) in found.index:
+                ours, deviation, runs = found.loc[(name, d, method)]
+                paper, paper_deviation = published_of((number, name, d), method)[list(SCORES).index(score)]
+                parts = {"ours": ours, "deviation": deviation, "runs": runs, "paper": paper}
+                parts |= {PAPER_DEVIATION: paper_deviation, "difference": ours - paper}
+                lines.setdefault((name, d), {}).update({(method, part): value for part, value in parts.items()})
+    frame = pd.DataFrame.from_dict(lines, orient="index")
+    frame.columns = pd.MultiIndex.from_tuples(frame.columns)
+    return frame
+
+
+def comparison(results: pd.DataFrame, table: int, score: str) -> Comparison:
+    frame = beside(results, table, score).xs("difference", axis="columns", level=1)
+    frame.index = [f"{name}, d = {d}" for name, d in frame.index]
+    return Comparison(f"{TITLES[table]}: {SCORES[score]}", frame)
+
+
+def comparisons(stem: Path) -> list[Comparison]:
+    results = stored.read_table(stem)
+    return [comparison(results, table, score) for table in sorted(set(results["table"])) for score in SCORES]
+
+
 def markdown(results: pd.DataFrame, table: int, score: str) -> str:
     """One score of one table: ours and the paper's with their deviations, the difference, and CluStream's."""
-    columns = [head for method in METHODS for head in (f"{method}, ours", "paper", "difference")]
-    heads = ["", "d", "runs", *columns, f"{PUBLISHED_ONLY}, paper"]
-    rule = ["---", *["---:"] * (len(heads) - 1)]
-    lines = [heads, rule, *_lines(results, table, list(SCORES).index(score))]
-    title = f"## {TITLES[table]}: {SCORES[score]}"
-    return "\n".join([title, "", *(f"| {' | '.join(cells)} |" for cells in lines)])
+    frame, compared = beside(results, table, score), comparison(results, table, score)
+    methods = list(dict.fromkeys(method for method, _ in frame.columns))
+    lines = []
+    for (name, d), row in frame.iterrows():
+        cells = [name, f"{d}", f"{row[methods[0], 'runs']:.0f}"]
+        for method in methods:
+            if np.isnan(row[method, "ours"]):
+                cells += ["–"] * 3
+                continue
+            cells += [f"{row[method, 'ours']:.3f} ({row[method, 'deviation']:.3f})"]
+            cells += [f"{row[method, 'paper']:.2f} ({row[method, PAPER_DEVIATION]:.2f})"]
+            cells += [f"{row[method, 'difference']:+.3f}"]
+        peer = published_of((table, name, d), PUBLISHED_ONLY)[list(SCORES).index(score)][0]
+        lines.append([*cells, f"{peer:.2f}"])
+    means = [cell for method in methods for cell in ("", "", f"{frame[method, 'difference'].mean():+.3f}")]
+    lines.append([f"mean of {len(frame)}", "", "", *means, ""])
+    heads = [head for method in methods for head in (f"{method}, ours", "paper", "difference")]
+    heads = ["stream", "d", "runs", *heads, f"{PUBLISHED_ONLY}, paper"]
+    return report.section(compared.title, compared.lower(), report.grid(heads, lines))
 
 
-def _lines(results: pd.DataFrame, table: int, which: int) -> Iterator[list[str]]:
-    score = list(SCORES)[which]
-    differences = []
-    for (number, name, d), published in PUBLISHED.items():
-        runs = results[(results["table"] == number) & (results["cell"] == name) & (results["d"] == d)]
-        if number != table or runs.empty:
-            continue
-        cells = [name, str(d), str(runs["seed"].nunique())]
-        for i, method in enumerate(METHODS):
-            ours, (mean, deviation) = runs.loc[runs["method"] == method, score], published[i][which]
-            cells += [f"{ours.mean():.3f} ({ours.std():.3f})", f"{mean:.2f} ({deviation:.2f})"]
-            cells += [f"{ours.mean() - mean:+.3f}"]
-            differences.append(ours.mean() - mean)
-        yield [*cells, f"{published[-1][which][0]:.2f}"]
-    means = np.reshape(differences, (-1, len(METHODS))).mean(axis=0)
-    yield [
-        f"mean of {len(differences) // len(METHODS)}",
-        "",
-        "",
-        *(x for m in means for x in ("", "", f"{m:+.3f}")),
-        "",
-    ]
+def page(stem: Path) -> str:
+    results = stored.read_table(stem)
+    tables = [markdown(results, table, score) for table in sorted(set(results["table"])) for score in SCORES]
+    return stored.page("Streams of Gaussian classes (Tables 1 to 3)", stem, tables)
 
 
 def _setting(word: str) -> tuple[str, Any]:
@@ -176,24 +240,12 @@ def main() -> None:
     cli.add_argument("--dims", type=int, nargs="+", default=[50, 100, 200, 500], metavar="D", help="values of d (all)")
     cli.add_argument("--set", type=_setting, nargs="+", default=[], metavar="NAME=VALUE", help="other settings of HSDC")
     args = cli.parse_args()
-    stem, settings = (
-        args.out / "stream_tables",
-        json.loads(json.dumps(dict(args.set))),
-    )  # a tuple is a list in the record
-    args.out.mkdir(parents=True, exist_ok=True)
-    record = stem.with_suffix(".json")
-    past: list[dict[str, Any]] = json.loads(record.read_text(encoding="utf-8")) if record.exists() else []
-    if past and past[-1]["settings"] != settings:
-        sys.exit(f"{record.name} was made with {past[-1]['settings']}, not {settings}: choose another --out")
-    entry = runner.about(sys.argv[1:]) | {"settings": settings}
+    settings = json.loads(json.dumps(dict(args.set)))  # a tuple is a list in the record
+    stem, entry = args.out / NAME, stored.about(sys.argv[1:]) | {"settings": settings}
+    stored.record(stem, entry)
     cells = [Cell(*key) for key in PUBLISHED if key[0] in args.tables and key[2] in args.dims]
-    results = fill(stem.with_suffix(".csv"), cells, range(args.first_seed, args.first_seed + args.seeds), settings)
-    runs = [*past, entry]
-    record.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
-    tables = [markdown(results, table, score) for table in TITLES if table in set(results["table"]) for score in SCORES]
-    text = "\n\n".join(["# stream_tables", "\n".join(f"    {run['command']}" for run in runs), *tables]) + "\n"
-    stem.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
+    fill(stem.with_suffix(".csv"), cells, range(args.first_seed, args.first_seed + args.seeds), settings)
+    stored.write_page(stem, page(stem))
 
 
 if __name__ == "__main__":

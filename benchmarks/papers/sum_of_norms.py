@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import sys
 import time
 import warnings
@@ -30,12 +29,13 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks import runner
+from benchmarks import report, stored
 from ravine import SumOfNorms
 from ravine.datasets import make_two_gaussians
 
 Floats = NDArray[np.float64]
 
+NAME = "sum_of_norms"
 ROWS, SIGMAS, THRESHOLD = 200, (0.05, 0.1, 0.15, 0.2, 0.25, 0.3), 0.2
 LAMBDAS = np.geomspace(0.2, 2.0, 25)
 """Times the number of rows; the means of the Gaussians meet at √2."""
@@ -47,7 +47,10 @@ TOL, SPREAD, N_LAMBDAS = 1e-4, 0.1, 50
 
 SIZES = [100, 200, 400, 800, 1600, 3200, 6400]
 FIGURE_2 = ["rows", "lam", *(f"{s}_{of}" for s in SOLVERS for of in ("s", "objective", "gap", "clusters"))]
-FIGURE_2 += ["cone_s", "cone_objective"]
+OVER = ("dual_over_cone", "stochastic_over_cone", "stochastic_over_dual")
+"""Relative differences of the objectives, which their stored digits do not show."""
+
+FIGURE_2 += ["cone_s", "cone_objective", *OVER]
 LAST_CONE, LONG = 20.0, 5.0
 """Seconds after which no larger problem goes to the cone solver, and over which a call is timed once."""
 
@@ -91,13 +94,13 @@ def draw_figure_1(results: pd.DataFrame, path: Path) -> None:
 
 
 def ranges(results: pd.DataFrame) -> str:
-    """For each σ the number of λ with an index over 0.9, and the best index, as Markdown."""
+    """For each σ the number of λ with an index over 0.9, and the best index."""
     ways = [(solver, labels) for solver in SOLVERS for labels in ("fusion", "threshold")]
-    lines = ["| σ | " + " | ".join(map(", ".join, ways)) + " |", "| ---: |" + len(ways) * " ---: |"]
+    lines = []
     for sigma, part in results.groupby("sigma"):
         index = [part.ari[(part.solver == solver) & (part.labels == labels)] for solver, labels in ways]
-        lines.append(f"| {sigma:g} | " + " | ".join(f"{(ari > 0.9).sum()} ({ari.max():.3f})" for ari in index) + " |")
-    return "\n".join(lines)
+        lines.append([f"{sigma:g}", *(f"{(ari > 0.9).sum()} ({ari.max():.3f})" for ari in index)])
+    return report.grid(["σ", *map(", ".join, ways)], lines, text=0)
 
 
 def import_clarabel() -> Any:
@@ -166,7 +169,11 @@ def figure_2(sizes: list[int], *, cone: bool) -> pd.DataFrame:
             cone = record["cone_s"] < LAST_CONE
         records.append(record)
         print(f"figure 2, {n} rows", flush=True)
-    return pd.DataFrame(records).reindex(columns=FIGURE_2)
+    found = pd.DataFrame(records).reindex(columns=FIGURE_2)
+    for name in OVER:
+        ours, _, theirs = name.partition("_over_")
+        found[name] = found[f"{ours}_objective"] / found[f"{theirs}_objective"] - 1
+    return found
 
 
 def draw_figure_2(results: pd.DataFrame, path: Path) -> None:
@@ -187,20 +194,30 @@ def draw_figure_2(results: pd.DataFrame, path: Path) -> None:
 
 
 def times(results: pd.DataFrame) -> str:
-    """Figure 2 as Markdown, with objectives relative to that of the cone solver."""
+    """Figure 2, with objectives relative to that of the cone solver."""
     heads = ["rows", "λ", "dual, s", "stochastic, s", "cone, s", "dual, gap", "stochastic, gap"]
     heads += ["dual / cone - 1", "stochastic / cone - 1", "stochastic / dual - 1"]
-    lines = [f"| {' | '.join(heads)} |", "|" + len(heads) * " ---: |"]
+    lines = []
     for row in results.itertuples():
-        over = (
-            row.dual_objective / row.cone_objective,
-            row.stochastic_objective / row.cone_objective,
-            row.stochastic_objective / row.dual_objective,
-        )
         cells = [f"{row.rows:,}", f"{row.lam:.3g}", f"{row.dual_s:.3f}", f"{row.stochastic_s:.3f}", f"{row.cone_s:.2f}"]
-        cells += [f"{row.dual_gap:.1e}", f"{row.stochastic_gap:.1e}", *(f"{ratio - 1:.1e}" for ratio in over)]
-        lines.append(f"| {' | '.join(cells)} |".replace(" nan ", " – "))
-    return "\n".join(lines)
+        cells += [f"{row.dual_gap:.1e}", f"{row.stochastic_gap:.1e}", *(f"{getattr(row, name):.1e}" for name in OVER)]
+        lines.append(["–" if cell == "nan" else cell for cell in cells])
+    return report.grid(heads, lines, text=0)
+
+
+def page(stem: Path) -> str:
+    quality, speed = (stored.read_table(stem, f"figure_{number}") for number in (1, 2))
+    first = f"Of {quality.lam.nunique()} λ, those with a mean index over 0.9, and in brackets the best mean index."
+    second = f"To a relative gap of {TOL:g}; the cone solver to 1e-8."
+    parts = [
+        report.section("Figure 1: adjusted Rand index", first, ranges(quality), _picture(stem, 1, "index against λ")),
+        report.section("Figure 2: seconds", second, times(speed), _picture(stem, 2, "seconds against rows")),
+    ]
+    return stored.page("Two Gaussians in the plane (Figures 1 and 2)", stem, parts)
+
+
+def _picture(stem: Path, number: int, about: str) -> str:
+    return f"![Figure {number}: {about}]({stem.name}_figure_{number}.png)"
 
 
 def main() -> None:
@@ -210,30 +227,19 @@ def main() -> None:
     cli.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="ROWS", help="rows of Figure 2, growing")
     cli.add_argument("--cone", action=argparse.BooleanOptionalAction, default=True, help="run the cone solver (yes)")
     args = cli.parse_args()
-    entry = runner.about(sys.argv[1:])
+    entry = stored.about(sys.argv[1:])
     if args.cone:
         entry["versions"]["clarabel"] = import_clarabel().__version__
     mpl.use("Agg")
     warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is in the tables
-    args.out.mkdir(parents=True, exist_ok=True)
-    stem = args.out / "sum_of_norms"
+    stem = args.out / NAME
     quality = figure_1(args.draws)
     speed = figure_2(args.sizes, cone=args.cone)
+    stored.record(stem, entry, anew=True)
     for name, results, draw in (("1", quality, draw_figure_1), ("2", speed, draw_figure_2)):
-        results.to_csv(f"{stem}_figure_{name}.csv", index=False, float_format="%.6g", lineterminator="\n")
+        stored.write_table(stem, f"figure_{name}", results)
         draw(results, Path(f"{stem}_figure_{name}.png"))
-    parts = [
-        "# sum_of_norms",
-        f"    {entry['command']}",
-        f"Figure 1: of {len(LAMBDAS)} λ, those with a mean index over 0.9, of {args.draws} draws; the best mean index",
-        ranges(quality),
-        f"Figure 2: to a relative gap of {TOL:g}; the cone solver to 1e-8",
-        times(speed),
-    ]
-    text = "\n\n".join(parts) + "\n"
-    stem.with_suffix(".json").write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")
-    stem.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
+    stored.write_page(stem, page(stem))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import sys
 import time
 import warnings
@@ -38,7 +37,8 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, r
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import OneClassSVM
 
-from benchmarks import runner
+from benchmarks import report, stored
+from benchmarks.report import Comparison
 from benchmarks.worker import DataSet, load
 from ravine import SupportVectorClustering
 from ravine.cluster._support_vectors import STRATEGIES
@@ -51,6 +51,7 @@ Floats = NDArray[np.float64]
 Data = tuple[Floats, NDArray[np.int64]]
 Record = dict[str, Any]
 
+NAME = "support_vectors"
 GRID = tuple(2.0**power for power in range(-5, 6, 2))
 NUS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 EPSILON = 0.1
@@ -134,6 +135,7 @@ VARIANTS: dict[str, Record] = {
     "SGD, ours": {"budget": None},
 }
 CLASSICAL = "SVC, ours"
+SAME_AS = {"removal": "BSGD-R", "nearest": "BSGD-PNN", "random": "BSGD-PRN"}
 INDICES = ("rand", "nmi", "purity")
 FOUND = [*INDICES, "ari", "n_clusters", "training_s", "clustering_s"]
 
@@ -266,44 +268,69 @@ def block_of_runs(best: pd.DataFrame, seeds: range) -> pd.DataFrame:
 def blocks_table(results: pd.DataFrame) -> str:
     wide = results.pivot(index="runs", columns=["variant", "index"], values="value").loc[results.runs.unique()]
     heads = [(variant, index) for index in ("rand", "nmi") for variant in STRATEGIES]
-    lines = ["| random_state | " + " | ".join(f"{v}, {i}" for v, i in heads) + " |", "| --- |" + 6 * " ---: |"]
-    lines += [f"| {runs} | {' | '.join(f'{row[h]:.3f}' for h in heads)} |" for runs, row in wide.iterrows()]
-    return "\n".join(lines)
+    lines = [[runs, *(f"{row[head]:.3f}" for head in heads)] for runs, row in wide.iterrows()]
+    return report.grid(["random_state", *(f"{variant}, {index}" for variant, index in heads)], lines)
 
 
-def table(best: pd.DataFrame, score: str) -> str:
-    """The paper's columns and ours, and the mean over the small data sets, as Markdown."""
+def beside(best: pd.DataFrame, score: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Data sets × the paper's columns, × ours, and × the numbers of clusters of ours."""
     variants, is_time = [*VARIANTS, CLASSICAL], score not in INDICES
     part = best[best["index"] == (INDICES[0] if is_time else score)].set_index(["dataset", "variant"])
     ours = part[score if is_time else "value"].unstack().reindex(columns=variants)
-    published = pd.DataFrame.from_dict(PUBLISHED[score], orient="index", columns=list(COLUMNS))
     names = [name for name in BUDGETS if name in ours.index]
-    frame = published.loc[names].add_suffix(", paper").join(ours)
-    number = part["n_clusters"].unstack().reindex(names, columns=variants)
-    small = [name for name in names if name != LARGE]
+    published = pd.DataFrame.from_dict(PUBLISHED[score], orient="index", columns=list(COLUMNS))
+    return published.loc[names], ours.loc[names], part["n_clusters"].unstack().reindex(names, columns=variants)
+
+
+def comparison(best: pd.DataFrame, score: str) -> Comparison:
+    """Our strategies less the paper's."""
+    published, ours, _ = beside(best, score)
+    differences = pd.DataFrame({name: ours[name] - published[column] for name, column in SAME_AS.items()})
+    return Comparison(TITLES[score].partition(", and in")[0], differences, {LARGE})
+
+
+def comparisons(stem: Path) -> list[Comparison]:
+    best = stored.read_table(stem, "grid")
+    return [comparison(best, score) for score in TITLES if score in INDICES]
+
+
+def table(best: pd.DataFrame, score: str) -> str:
+    """The paper's columns and ours, and the mean over the small data sets."""
+    published, ours, number = beside(best, score)
+    frame = published.add_suffix(", paper").join(ours)
+    small = [name for name in frame.index if name != LARGE]
     mean = f"mean of {len(small)}"
     frame.loc[mean], number.loc[mean] = frame.loc[small].mean(), number.loc[small].mean()
-    digits = 2 if is_time else 3
-    lines = [f"| data set | {' | '.join(frame.columns)} |", "| --- |" + len(frame.columns) * " ---: |"]
+    digits = 3 if score in INDICES else 2
+    lines = []
     for name, row in frame.iterrows():
         cells = [f"{value:.{2 if head.endswith('paper') and name != mean else digits}f}" for head, value in row.items()]
         if score == "purity":
-            beside = [f" ({number.loc[name, variant]:.0f})" for variant in variants]
-            cells = cells[: len(COLUMNS)] + [c + b for c, b in zip(cells[len(COLUMNS) :], beside, strict=True)]
-        lines.append(f"| {name} | {' | '.join(cells)} |".replace("nan (nan)", "–").replace(" nan ", " – "))
-    return "\n".join(lines)
+            clusters = [f" ({value:.0f})" for value in number.loc[name]]
+            cells = cells[: len(COLUMNS)] + [c + b for c, b in zip(cells[len(COLUMNS) :], clusters, strict=True)]
+        lines.append([name, *("–" if cell.startswith("nan") else cell for cell in cells)])
+    return report.grid(["data set", *frame.columns], lines)
+
+
+def _note(best: pd.DataFrame, score: str) -> str:
+    if score in INDICES:
+        return comparison(best, score).lower()
+    published, ours, _ = beside(best, score)
+    columns = list(SAME_AS.values())
+    return report.slower(ours[list(SAME_AS)].set_axis(columns, axis="columns"), published[columns])
 
 
 def defaults_table(results: pd.DataFrame) -> str:
     formats = dict.fromkeys(("rand", "nmi", "ari", "purity"), "{:.3f}") | {"n_clusters": "{:.1f}", "strength": "{:.1f}"}
     formats |= {"gamma": "{:.3g}", "C": "{:.3g}", "training_s": "{:.2f}", "clustering_s": "{:.2f}"}
-    lines = [f"| data set | {' | '.join(formats)} |", "| --- |" + len(formats) * " ---: |"]
-    for record in results.to_dict("records"):
-        cells = [form.format(record[name]) for name, form in formats.items()]
-        lines.append(f"| {record['dataset']} | {' | '.join(cells)} |")
+    lines = [
+        [record["dataset"], *(form.format(record[name]) for name, form in formats.items())]
+        for record in results.to_dict("records")
+    ]
     small = results[results.dataset != LARGE]
     means = [f"{small[name].mean():.3f}" for name in ("rand", "nmi", "ari", "purity")]
-    return "\n".join([*lines, f"| mean of {len(small)} | {' | '.join(means)} |" + (len(formats) - 4) * " |"])
+    lines.append([f"mean of {len(small)}", *means, *[""] * (len(formats) - 4)])
+    return report.grid(["data set", *formats], lines)
 
 
 def gaps(name: str, X: Floats, n_runs: int) -> pd.DataFrame:
@@ -359,12 +386,12 @@ def draw_gaps(results: pd.DataFrame, path: Path) -> None:
 
 
 def gaps_table(results: pd.DataFrame) -> str:
-    lines = ["| data set | budget | " + " | ".join(STRATEGIES) + " |", "| --- |" + 4 * " ---: |"]
     wide = results.pivot_table("gap", ["dataset", "budget"], "strategy", dropna=False, sort=False, observed=True)
-    for (name, budget), row in wide.iterrows():
-        cells = [f"{row[strategy]:.1e}" for strategy in STRATEGIES]
-        lines.append(f"| {name} | {'none' if pd.isna(budget) else budget} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    lines = [
+        [name, "none" if pd.isna(budget) else f"{budget:.0f}", *(f"{row[strategy]:.1e}" for strategy in STRATEGIES)]
+        for (name, budget), row in wide.iterrows()
+    ]
+    return report.grid(["data set", "budget", *STRATEGIES], lines)
 
 
 def polygon(n_corners: int, side: float) -> Floats:
@@ -393,11 +420,27 @@ def fit_shape(name: str, seed: int) -> Record:
 
 
 def shapes_table(results: pd.DataFrame) -> str:
-    lines = ["| shape | seeds | ARI ≥ 0.99 | mean ARI | least ARI |", "| --- |" + 4 * " ---: |"]
-    for name, part in results.groupby("shape", sort=False):
-        cells = [f"{(part.ari >= 0.99).sum()}", f"{part.ari.mean():.4f}", f"{part.ari.min():.4f}"]
-        lines.append(f"| {name} | {len(part)} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    lines = [
+        [name, f"{len(part)}", f"{(part.ari >= 0.99).sum()}", f"{part.ari.mean():.4f}", f"{part.ari.min():.4f}"]
+        for name, part in results.groupby("shape", sort=False)
+    ]
+    return report.grid(["shape", "seeds", "ARI ≥ 0.99", "mean ARI", "least ARI"], lines)
+
+
+def page(stem: Path) -> str:
+    best, runs, defaults, budget, shapes = (
+        stored.read_table(stem, part) for part in ("grid", "runs", "defaults", "budget", "shapes")
+    )
+    n_small = sum(name != LARGE for name in best.dataset.unique())
+    unguided = "Without a grid: γ, C and the number of clusters as found, budget 1,000"
+    parts = [
+        *(report.section(title, _note(best, score), table(best, score)) for score, title in TITLES.items()),
+        report.section(f"The same for other runs: means over {n_small} data sets", blocks_table(runs)),
+        report.section(unguided, defaults_table(defaults)),
+        report.section(f"Objective over its optimum, less 1, after {EPOCHS} epochs", gaps_table(budget)),
+        report.section("Figures 1 to 3", shapes_table(shapes)),
+    ]
+    return stored.page("Support vectors on a budget (Tables 2 to 4, 7 and 8)", stem, parts)
 
 
 def find_sets(folder: Path, names: Iterable[str]) -> list[DataSet]:
@@ -414,9 +457,8 @@ def main() -> None:
     cli.add_argument("--picture", type=Path, metavar="PNG", help="draw the objective against the budget here")
     cli.add_argument("--small", action="store_true", help="two small data sets, four places of the grid, two runs")
     args = cli.parse_args()
-    entry = runner.about(sys.argv[1:])
+    entry = stored.about(sys.argv[1:])
     mpl.use("Agg")
-    args.out.mkdir(parents=True, exist_ok=True)
     sets = find_sets(args.data, ("iris", "flame") if args.small else BUDGETS)
     grid, n_runs = (GRID[2:4], 2) if args.small else (GRID, 5)
     n_seeds = 2 if args.small else 20
@@ -437,27 +479,13 @@ def main() -> None:
         "budget": pd.concat([gaps(name, X, n_runs) for name, X in problems.items()]),
         "shapes": pd.DataFrame(Parallel(args.jobs)(shapes)),
     }
+    stem = args.out / NAME
+    stored.record(stem, entry, anew=True)
     for name, results in parts.items():
-        path = args.out / f"support_vectors_{name}.csv"
-        results.to_csv(path, index=False, float_format="%.4g", lineterminator="\n")
+        stored.write_table(stem, name, results, "%.4g")
     if args.picture:
         draw_gaps(parts["budget"], args.picture)
-    tables = [f"## {title}\n\n{table(parts['grid'], score)}" for score, title in TITLES.items()]
-    found = "Without a grid: γ, C and the number of clusters as found, budget 1,000"
-    sections = [
-        "# support_vectors",
-        f"    {entry['command']}",
-        f"Columns are scaled: {args.scale}. {n_runs} runs; times are indicative.",
-        *tables,
-        f"## The same for other runs: means over {len(small)} data sets\n\n{blocks_table(parts['runs'])}",
-        f"## {found}\n\n{defaults_table(parts['defaults'])}",
-        f"## Objective over its optimum, less 1, after {EPOCHS} epochs\n\n{gaps_table(parts['budget'])}",
-        f"## Figures 1 to 3\n\n{shapes_table(parts['shapes'])}",
-    ]
-    text = "\n\n".join(sections) + "\n"
-    (args.out / "support_vectors.json").write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")
-    (args.out / "support_vectors.md").write_text(text, encoding="utf-8")
-    print(text)
+    stored.write_page(stem, page(stem))
 
 
 if __name__ == "__main__":

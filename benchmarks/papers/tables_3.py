@@ -12,10 +12,8 @@ seconds of a fit on one thread, beside those of the author's R package, measured
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -24,9 +22,10 @@ import numpy as np
 import pandas as pd
 
 import ravine
-from benchmarks import report, runner
+from benchmarks import report, runner, stored
 from benchmarks.papers import compare
 from benchmarks.papers.compare import Table
+from benchmarks.report import Comparison
 from benchmarks.worker import DataSet, load
 
 
@@ -51,6 +50,9 @@ METHODS = {
     "LMSC_o": partial(spectral, projection="orthogonal", margin=True),
     "LMSC": partial(spectral, projection="correlated", margin=True),
 }
+NAME, TIMES = "tables_3", "tables_3_times"
+ALSO = {"ionosphere"}
+"""For Tables 6.1 to 6.4, which show the same methods."""
 OTHER_ENCODING = "voting"
 BAR = -0.01
 """Least mean difference to the paper's scores."""
@@ -165,13 +167,20 @@ def differences(results: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(means).reindex(list(METHODS))
 
 
+def comparisons(stem: Path) -> list[Comparison]:
+    results = stored.read_table(stem)
+    return [compare.comparison(results, table, _columns(table), {OTHER_ENCODING}) for table in TABLES]
+
+
 def summary(results: pd.DataFrame) -> str:
     """The means of the differences, and whether both are at least the bar."""
     found = differences(results)
-    lines = [["method", *(report.TITLES[score] for score in found.columns), f"at least {BAR}"], ["---", *["---:"] * 3]]
-    for method, row in zip(found.index, found.to_numpy(), strict=True):
-        lines.append([method, *(f"{value:+.4f}" for value in row), "yes" if (row >= BAR).all() else "no"])
-    return _section(f"Mean difference to the paper, without {OTHER_ENCODING}", lines)
+    heads = ["method", *(report.TITLES[score] for score in found.columns), f"at least {BAR}"]
+    lines = [
+        [method, *(f"{value:+.4f}" for value in row), "yes" if (row >= BAR).all() else "no"]
+        for method, row in zip(found.index, found.to_numpy(), strict=True)
+    ]
+    return report.section(f"Mean difference to the paper, without {OTHER_ENCODING}", report.grid(heads, lines))
 
 
 def markdown(results: pd.DataFrame, table: Table) -> str:
@@ -180,7 +189,7 @@ def markdown(results: pd.DataFrame, table: Table) -> str:
     spread = results[results["status"] == "ok"].groupby(["dataset", "method"])[table.score].std(ddof=0)
     common = report.comparable(_without_voting(frame))
     heads = [head for method in table.columns for head in (f"{method}, ours", "paper", "difference")]
-    lines = [["data set", *heads], ["---", *["---:"] * len(heads)]]
+    lines = []
     for data in frame.index:
         cells = []
         for method in table.columns:
@@ -191,7 +200,20 @@ def markdown(results: pd.DataFrame, table: Table) -> str:
     means = common.mean()
     shown = [f"{means[column]:{'+' if column[1] == 'difference' else ''}.3f}" for column in frame.columns]
     lines.append([f"mean of {len(common)}", *shown])
-    return _section(f"{table.title}: {report.TITLES[table.score]}", lines)
+    note = compare.comparison(results, table, _columns(table), {OTHER_ENCODING}).lower()
+    return report.section(table.name, note, report.grid(["data set", *heads], lines))
+
+
+def page(stem: Path) -> str:
+    results = stored.read_table(stem)
+    parts = [summary(results), *(markdown(results, table) for table in TABLES)]
+    parts.append(report.time_table(results, list(METHODS)))
+    return stored.page("Minimum spectral connectivity (Tables 3.1 to 3.6)", stem, parts)
+
+
+def times_page(stem: Path) -> str:
+    """The page of the second command."""
+    return stored.page("Seconds beside the author's R package", stem, [time_table(stored.read_table(stem))])
 
 
 def _columns(table: Table) -> dict[str, str]:
@@ -200,10 +222,6 @@ def _columns(table: Table) -> dict[str, str]:
 
 def _without_voting(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(index=OTHER_ENCODING, errors="ignore")
-
-
-def _section(title: str, lines: Sequence[Sequence[str]]) -> str:
-    return "\n".join([f"## {title}", "", *(f"| {' | '.join(cells)} |" for cells in lines)])
 
 
 def seconds(data: DataSet, method: str) -> float:
@@ -222,8 +240,7 @@ def time_table(times: pd.DataFrame) -> str:
     """Seconds of each method, those of the R package, and how many times as fast the slower of each Laplacian is."""
     wide = times.pivot(index="dataset", columns="method", values="fit_s")
     theirs = [head for laplacian in R_SECONDS for head in (f"R package, {laplacian}", "times as fast")]
-    heads = ["data set", *METHODS, *theirs]
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+    lines = []
     for data in (name for name in TIMED if name in wide.index):
         cells = [f"{wide.loc[data, name]:.3f}" for name in METHODS]
         for laplacian, seconds_of in R_SECONDS.items():
@@ -231,7 +248,8 @@ def time_table(times: pd.DataFrame) -> str:
             known = data in seconds_of
             cells += [f"{seconds_of[data]:.1f}", f"{seconds_of[data] / slower:.0f}"] if known else ["–", "–"]
         lines.append([data, *cells])
-    return _section("Seconds of a fit, one thread, the best of three", lines)
+    table = report.grid(["data set", *METHODS, *theirs], lines)
+    return report.section("Seconds of a fit, one thread, the best of three", table)
 
 
 def _is_plain(method: str, laplacian: str) -> bool:
@@ -242,19 +260,16 @@ def _is_plain(method: str, laplacian: str) -> bool:
 
 def measure_times(folder: Path, out: Path) -> None:
     """Time every method and write the table."""
-    paths = runner.find(folder, only=None, skip=())
+    entry, paths = stored.about(sys.argv[1:]), runner.find(folder, only=None, skip=())
     rows = []
     for data in (DataSet.describe(paths[name]) for name in TIMED if name in paths):
         for method in METHODS:
             rows.append({"dataset": data.name, "method": method, "fit_s": round(seconds(data, method), 4)})
             print(*rows[-1].values(), flush=True)
-    times, entry, stem = pd.DataFrame(rows), runner.about(sys.argv[1:]), out / "tables_3_times"
-    out.mkdir(parents=True, exist_ok=True)
-    times.to_csv(stem.with_suffix(".csv"), index=False, lineterminator="\n")
-    stem.with_suffix(".json").write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")
-    text = "\n\n".join([f"# {stem.name}", f"    {entry['command']}", time_table(times)]) + "\n"
-    stem.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
+    stem = out / TIMES
+    stored.record(stem, entry, anew=True)
+    pd.DataFrame(rows).to_csv(stem.with_suffix(".csv"), index=False, lineterminator="\n")
+    stored.write_page(stem, times_page(stem))
 
 
 def main() -> None:
@@ -266,14 +281,8 @@ def main() -> None:
         args = cli.parse_args()
         measure_times(args.data, args.out)
     else:
-        runner.run(
-            METHODS,
-            name="tables_3",
-            description=__doc__,
-            scores=[],
-            among={data for table in TABLES for data in table.scores},
-            appendix=lambda found: "\n\n".join([summary(found), *(markdown(found, table) for table in TABLES)]),
-        )
+        among = compare.data_sets(TABLES) | ALSO
+        runner.run(METHODS, name=NAME, description=__doc__, among=among, page=page)
 
 
 if __name__ == "__main__":

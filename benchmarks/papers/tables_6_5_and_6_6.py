@@ -1,4 +1,4 @@
-"""Hofmeyr (2016), Tables 6.5 and 6.6: accuracy of the semi-supervised MDP² and S³CP² with a handful of labels.
+"""Hofmeyr (2016), Tables 6.5, 6.6, 3.7 and 3.8: accuracy of the semi-supervised MDP² and S³CP² with some labels.
 
     python -m benchmarks.papers.tables_6_5_and_6_6 DATA --out results
     python -m benchmarks.papers.tables_6_5_and_6_6 DATA --out results --methods MDP2 "linear SVM"
@@ -14,7 +14,6 @@ is MDHClassifier and S3CP2 is SpectralPursuitClassifier, each as it comes. "line
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -31,12 +30,14 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
 import ravine
-from benchmarks import runner
+from benchmarks import report, runner, stored
+from benchmarks.report import Comparison
 from benchmarks.worker import DataSet, load
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+NAME = "tables_6_5_and_6_6"
 UNLABELLED = -1
 N_DRAWS = 10
 MOST_FOLDS = 3
@@ -65,6 +66,29 @@ PUBLISHED: dict[str, dict[tuple[str, str], tuple[float, float]]] = {
         ("100", "ssl_usps"): (0.8442, 0.8662),
     },
 }
+PUBLISHED_MACHINES: dict[str, dict[tuple[str, str], tuple[float, float]]] = {
+    "Table 3.7": {
+        ("2 %", "breast_cancer"): (0.9159, 0.9584),
+        ("2 %", "ionosphere"): (0.7082, 0.7283),
+        ("2 %", "voting"): (0.8448, 0.8690),
+        ("10 %", "breast_cancer"): (0.9526, 0.9666),
+        ("10 %", "ionosphere"): (0.8029, 0.8562),
+        ("10 %", "voting"): (0.8900, 0.8974),
+        ("25 %", "breast_cancer"): (0.9626, 0.9645),
+        ("25 %", "ionosphere"): (0.8498, 0.8692),
+        ("25 %", "voting"): (0.8933, 0.8920),
+    },
+    "Table 3.8": {
+        ("10", "ssl_g241c"): (0.5528, 0.7905),
+        ("10", "ssl_digit1"): (0.7290, 0.7941),
+        ("10", "ssl_usps"): (0.7912, 0.6934),
+        ("100", "ssl_g241c"): (0.7467, 0.8182),
+        ("100", "ssl_digit1"): (0.9010, 0.8195),
+        ("100", "ssl_usps"): (0.8689, 0.7888),
+    },
+}
+"""Accuracy of a linear SVM on the labelled rows and of S³VM; their third column is that of S³CP² above."""
+
 ALL = "all"
 
 
@@ -192,17 +216,76 @@ def beside(results: pd.DataFrame, table: str) -> pd.DataFrame:
     return frame
 
 
+def comparisons(stem: Path) -> list[Comparison]:
+    results = _read(stem)
+    found = [comparison(results, table) for table in tables_of(results)]
+    return found + [beside_machines(results, table)[1] for table in PUBLISHED_MACHINES]
+
+
+def comparison(results: pd.DataFrame, table: str) -> Comparison:
+    """Ours less the paper's."""
+    frame = beside(results, table)
+    known = [method for method in PUBLISHED_COLUMNS if (method, "difference") in frame.columns]
+    differences = pd.DataFrame({method: frame[method, "difference"] for method in known})
+    differences.index = [f"{name} with {labels} labels" for labels, name in frame.index]
+    return Comparison(f"{table}: accuracy", differences)
+
+
+def beside_peers(results: pd.DataFrame, table: str) -> Comparison:
+    """Ours less the best peer of each line."""
+    frame = beside(results, table)
+    known = [method for method in METHODS if (method, "ours") in frame.columns]
+    ours, peers = (
+        [m for m in known if m in PUBLISHED_COLUMNS],
+        [(m, "ours") for m in known if m not in PUBLISHED_COLUMNS],
+    )
+    best = frame[peers].max(axis="columns")
+    differences = pd.DataFrame({method: frame[method, "ours"] - best for method in ours})
+    differences.index = [f"{name} with {labels} labels" for labels, name in frame.index]
+    return Comparison(f"{table}, beside the best peer of each line", differences)
+
+
+def beside_machines(results: pd.DataFrame, table: str) -> tuple[pd.DataFrame, Comparison]:
+    """Ours and the published machines, and ours less the published S³VM."""
+    ours = results.groupby(["labels", "dataset", "method"])["accuracy"].mean().unstack()
+    cells = [cell for cell in PUBLISHED_MACHINES[table] if cell in ours.index]
+    frame = ours.loc[cells, [method for method in ("MDP2", "S3CP2", "linear SVM") if method in ours]].copy()
+    for column, name in enumerate(("SVM, paper", "S3VM, paper")):
+        frame[name] = [PUBLISHED_MACHINES[table][cell][column] for cell in cells]
+    mine = [method for method in PUBLISHED_COLUMNS if method in frame]
+    differences = frame[mine].sub(frame["S3VM, paper"], axis="index")
+    differences.index = [f"{name} with {labels} labels" for labels, name in cells]
+    return frame, Comparison(f"{table}: accuracy, beside the published S³VM", differences)
+
+
+def machines_table(results: pd.DataFrame, table: str) -> str:
+    frame, compared = beside_machines(results, table)
+    lines = [
+        [*cell, *(f"{value:.3f}" for value in row)] for cell, row in zip(frame.index, frame.to_numpy(), strict=True)
+    ]
+    lines.append([ALL, f"mean of {len(frame)}", *(f"{value:.3f}" for value in frame.mean())])
+    grid = report.grid(["labels", "data set", *frame.columns], lines, text=2)
+    return report.section(compared.title, compared.lower(), grid)
+
+
 def markdown(results: pd.DataFrame, table: str) -> str:
     """A line a data set and number of labels, with the mean over data sets, and the mean of all lines."""
-    frame = beside(results, table)
+    frame, compared = beside(results, table), comparison(results, table)
     columns = [column for column in frame.columns if column[1] in {"ours", "paper", "difference"}]
-    lines = [["labels", "data set", *(name if part == "ours" else part for name, part in columns)]]
-    lines.append(["---:", "---", *["---:"] * len(columns)])
+    lines = []
     for labels, group in frame.groupby(level="labels", sort=False):
         lines += [[labels, name, *(_cell(row, column) for column in columns)] for (_, name), row in group.iterrows()]
         lines.append([labels, f"mean of {len(group)}", *(_cell(group.mean(), column, False) for column in columns)])
     lines.append([ALL, f"mean of {len(frame)}", *(_cell(frame.mean(), column, False) for column in columns)])
-    return _section(f"{table}: accuracy", lines)
+    heads = ["labels", "data set", *(name if part == "ours" else part for name, part in columns)]
+    has_peers = any(method not in PUBLISHED_COLUMNS for method, _ in columns)
+    peers = beside_peers(results, table).lower() if has_peers else ""
+    return report.section(
+        compared.title,
+        f"Beside the paper. {compared.lower()}",
+        f"Beside the best of the three peers on each line. {peers}" if peers else "",
+        report.grid(heads, lines, text=2),
+    )
 
 
 def _cell(row: pd.Series[float], column: tuple[str, str], deviation: bool = True) -> str:
@@ -217,13 +300,21 @@ def time_table(results: pd.DataFrame) -> str:
     """Seconds of a fit, the median over the sets of labels."""
     frame = pd.concat([beside(results, table) for table in tables_of(results)])
     columns = [column for column in frame.columns if column[1] == "fit_s"]
-    lines = [["labels", "data set", *(name for name, _ in columns)], ["---:", "---", *["---:"] * len(columns)]]
-    lines += [[*cell, *(f"{row[column]:.3f}" for column in columns)] for cell, row in frame.iterrows()]
-    return _section("Seconds of a fit, one thread, the median", lines)
+    lines = [[*cell, *(f"{row[column]:.3f}" for column in columns)] for cell, row in frame.iterrows()]
+    table = report.grid(["labels", "data set", *(name for name, _ in columns)], lines, text=2)
+    return report.section("Seconds of a fit, one thread, the median", table)
 
 
-def _section(title: str, lines: list[list[str]]) -> str:
-    return "\n".join([f"## {title}", "", *(f"| {' | '.join(cells)} |" for cells in lines)])
+def _read(stem: Path) -> pd.DataFrame:
+    return stored.read_table(stem, dtype={"labels": str})
+
+
+def page(stem: Path) -> str:
+    results = _read(stem)
+    parts = [markdown(results, table) for table in tables_of(results)]
+    parts += [machines_table(results, table) for table in PUBLISHED_MACHINES]
+    parts.append(time_table(results))
+    return stored.page("With some labels (Tables 6.5, 6.6, 3.7 and 3.8)", stem, parts)
 
 
 def main() -> None:
@@ -234,26 +325,16 @@ def main() -> None:
     cli.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS), help="(all)")
     cli.add_argument("--seed", type=int, default=0, help="draws the label sets of Table 6.5 (0)")
     args = cli.parse_args()
-    stem, settings = args.out / "tables_6_5_and_6_6", {"seed": args.seed}
-    args.out.mkdir(parents=True, exist_ok=True)
-    record = stem.with_suffix(".json")
-    past: list[dict[str, Any]] = json.loads(record.read_text(encoding="utf-8")) if record.exists() else []
-    if past and past[-1]["settings"] != settings:
-        sys.exit(f"{record.name} was made with {past[-1]['settings']}, not {settings}: choose another --out")
-    runs = [*past, runner.about(sys.argv[1:]) | {"settings": settings}]
+    stem, entry = args.out / NAME, stored.about(sys.argv[1:]) | {"settings": {"seed": args.seed}}
+    stored.record(stem, entry)
     among = {name for cells in PUBLISHED.values() for _, name in cells}
     paths = runner.find(args.data, only=args.only, skip=())
     sets = {name: DataSet.describe(path) for name, path in paths.items() if name in among}
     # LabelSpreading has 0 / 0 for rows that no label reaches.
     warnings.filterwarnings("ignore", "invalid value encountered", RuntimeWarning, module="sklearn")
     warm_up(args.methods)
-    results = fill(stem.with_suffix(".csv"), sets, args.methods, args.seed)
-    record.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
-    commands = "\n".join(f"    {run['command']}" for run in runs)
-    tables = [*(markdown(results, table) for table in tables_of(results)), time_table(results)]
-    text = "\n\n".join([f"# {stem.name}", commands, *tables]) + "\n"
-    stem.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
+    fill(stem.with_suffix(".csv"), sets, args.methods, args.seed)
+    stored.write_page(stem, page(stem))
 
 
 if __name__ == "__main__":

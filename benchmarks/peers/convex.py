@@ -13,7 +13,6 @@ its noise counts as one more cluster in the scores.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 import time
@@ -31,7 +30,8 @@ from sklearn.datasets import make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from benchmarks import runner
+from benchmarks import report, stored
+from benchmarks.report import Comparison
 from benchmarks.worker import DataSet, load
 from ravine import SumOfNorms
 from ravine.cluster._sum_of_norms import DUAL_BYTES
@@ -41,6 +41,7 @@ from ravine.fusion import ConvexProblem, Points, Settings, least_size
 Floats = NDArray[np.float64]
 Data = tuple[Floats, NDArray[np.int64]]
 
+NAME = "convex"
 TOL, N_LAMBDAS, N_PROVED = 1e-4, 200, 10
 PULLS = (0.25, 0.5, 0.75, 1.0, 1.25)
 """λ times the number of rows."""
@@ -60,6 +61,8 @@ SCORE_FORMATS = {"dataset": "{}", "rows": "{:,}", "n_classes": "{}", "n_clusters
 SCORE_FORMATS |= {"nmi": "{:.3f}", "strength": "{:.2f}", "gap": "{:.1e}", "seconds": "{:.2f}"}
 SCORE_FORMATS |= {"hdbscan_n_clusters": "{}", "hdbscan_ari": "{:.3f}", "hdbscan_nmi": "{:.3f}"}
 SCORE_FORMATS |= {"hdbscan_noise": "{:.2f}", "hdbscan_s": "{:.2f}"}
+FORMATS = {"pairs": PAIRS_FORMATS, "path": PATH_FORMATS, "clusters": SCORE_FORMATS}
+TITLES = {"pairs": "All pairs", "path": "A path on a graph of neighbours", "clusters": "Clusters of the default λ"}
 NOTES = {
     "pairs": f"Two Gaussians, d = 2, all pairs of weight 1: seconds of a fit to a relative gap of {TOL:g}.",
     "path": f"Moons, 10 neighbours: a path of {N_LAMBDAS} λ, then solutions at {N_PROVED} of them with a proved gap; "
@@ -220,13 +223,24 @@ def score_all(sets: dict[str, Callable[[], Data]]) -> pd.DataFrame:
     return pd.DataFrame(records)
 
 
-def markdown(results: pd.DataFrame, formats: dict[str, str]) -> str:
-    """The columns that have a format, as a table."""
-    lines = [f"| {' | '.join(formats)} |", "| --- |" + (len(formats) - 1) * " ---: |"]
-    for record in results.to_dict("records"):
-        cells = [form.format(record[name]) for name, form in formats.items()]
-        lines.append(f"| {' | '.join(cells)} |".replace(" nan ", " – "))
-    return "\n".join(lines)
+def comparisons(stem: Path) -> list[Comparison]:
+    found = stored.read_table(stem, "clusters").set_index("dataset")
+    columns = {report.TITLES["ari"]: found.ari - found.hdbscan_ari, "NMI": found.nmi - found.hdbscan_nmi}
+    return [Comparison("SumOfNorms beside HDBSCAN", pd.DataFrame(columns))]
+
+
+def page(stem: Path) -> str:
+    lower = "\n\n".join(comparison.lower() for comparison in comparisons(stem))
+    parts = [
+        report.section(
+            TITLES[name],
+            lower if name == "clusters" else "",
+            NOTES[name],
+            report.formatted(stored.read_table(stem, name), formats),
+        )
+        for name, formats in FORMATS.items()
+    ]
+    return stored.page("SumOfNorms beside HDBSCAN and CCMMR", stem, parts)
 
 
 def main() -> None:
@@ -237,26 +251,22 @@ def main() -> None:
     size.add_argument("--large", action="store_true", help="follow a path of 200,000 rows too")
     size.add_argument("--small", action="store_true", help="1,000 rows where only time is measured")
     args = cli.parse_args()
-    entry = runner.about(sys.argv[1:])
+    entry = stored.about(sys.argv[1:])
     warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is in the tables
     warm_up()
     pairs = all_pairs(1_000, PULLS) if args.small else all_pairs(5_000, PULLS) + all_pairs(20_000, PULLS[2:4])
     sizes = [1_000] if args.small else [1_000, 5_000, 20_000] + [200_000] * args.large
     paths = [path_on_graph(n) for n in sizes]
-    parts = {
-        "pairs": (pd.DataFrame(pairs), PAIRS_FORMATS),
-        "path": (pd.DataFrame(paths), PATH_FORMATS),
-        "clusters": (score_all(data_sets(args.data)), SCORE_FORMATS),
+    tables = {
+        "pairs": pd.DataFrame(pairs),
+        "path": pd.DataFrame(paths),
+        "clusters": score_all(data_sets(args.data)),
     }
-    args.out.mkdir(parents=True, exist_ok=True)
-    for name, (results, _) in parts.items():
-        path = args.out / f"convex_{name}.csv"
-        results.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
-    tables = [f"## {name}\n\n{NOTES[name]}\n\n{markdown(*part)}" for name, part in parts.items()]
-    text = "\n\n".join(["# convex", f"    {entry['command']}", *tables]) + "\n"
-    (args.out / "convex.json").write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")
-    (args.out / "convex.md").write_text(text, encoding="utf-8")
-    print(text)
+    stem = args.out / NAME
+    stored.record(stem, entry, anew=True)
+    for name, table in tables.items():
+        stored.write_table(stem, name, table)
+    stored.write_page(stem, page(stem))
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@ Stationary: a million rows of five unit Gaussians with centres in all directions
 apart, and of the static stream of the paper (20 classes, d = 50). Moved: 20,000 rows of five Gaussians are learned,
 then one of them is moved along the normal of a cut until its centre lies on it, and 1,000 more rows are learned. Cut
 and Gaussian are drawn from those for which the new centre still reaches the cut. Writes drift_stationary.csv,
-drift_moved.csv and drift.json; the streams of a run depend on its cell, its number and `--seed` alone.
+drift_moved.csv, drift.md and drift.json; the streams of a run depend on its cell, its number and `--seed` alone.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -25,11 +24,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from benchmarks import runner
+from benchmarks import report, stored
 from ravine import HSDC
 from ravine.datasets import make_gaussian_stream
 from ravine.tree import HyperplaneTree
 
+NAME = "drift"
 CLASSES, CHUNK = 5, 50_000
 LEARNED, AFTER = 20_000, 1_000
 BLOBS = [(d, distance) for d in (2, 10, 50) for distance in (4, 6, 8, 12)]
@@ -118,6 +118,35 @@ def move(d: int, distance: float, run: int, seed: int) -> dict[str, Any]:
     return result | {"p_value": p_value, "outcome": "a cut above fell" if higher else "nothing"}
 
 
+def page(stem: Path) -> str:
+    """How often and how soon, and the events of streams that do not change."""
+    moved, still = stored.read_table(stem, "moved"), stored.read_table(stem, "stationary")
+    found = []
+    for (d, distance), part in moved.groupby(["d", "distance"]):
+        delay = part.delay[part.outcome == "drift"]
+        times = [f"{delay.median():.0f}", f"{delay.max():.0f}"] if len(delay) else ["–", "–"]
+        found.append([f"{d}", f"{distance:g}", f"{len(part)}", f"{len(delay)}", *times])
+    delay = moved.delay[moved.outcome == "drift"]
+    found.append(["all", "", f"{len(moved)}", f"{len(delay)}", f"{delay.median():.0f}", f"{delay.max():.0f}"])
+    others = moved.outcome[moved.outcome != "drift"].value_counts()
+    rest = "; ".join(f"{outcome}: {count}" for outcome, count in others.items()) or "none"
+    heads = ["d", "distance, σ", "streams", "drift at the cut", "rows until then, median", "most"]
+    cells = still.groupby("cell", sort=False)
+    events = [
+        [name, f"{len(part)}", f"{part.n_clusters.mean():.1f}", f"{part.drifts.sum()}", f"{part.withdrawals.sum()}"]
+        for name, part in cells
+    ]
+    events.append(["all", f"{len(still)}", "", f"{still.drifts.sum()}", f"{still.withdrawals.sum()}"])
+    parts = [
+        report.section("A cluster moved onto a cut", f"Other outcomes: {rest}.", report.grid(heads, found, text=0)),
+        report.section(
+            "Streams that do not change",
+            report.grid(["stream", "runs", "clusters, mean", "drifts", "withdrawals"], events),
+        ),
+    ]
+    return stored.page("Drift: false alarms and delay", stem, parts)
+
+
 def main() -> None:
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("--runs", type=int, default=4, help="stationary streams of each of 13 kinds (4)")
@@ -126,24 +155,14 @@ def main() -> None:
     cli.add_argument("--seed", type=int, default=0, help="seed of the first run (0)")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
-    entry = runner.about(sys.argv[1:])
-
+    stem, entry = args.out / NAME, stored.about(sys.argv[1:])
     moved = pd.DataFrame([move(*cell, run, args.seed) for cell in MOVES for run in range(args.moves)])
-    moved.to_csv(args.out / "drift_moved.csv", index=False, lineterminator="\n")
-    if len(moved):
-        print(moved.groupby(["d", "distance"])["outcome"].value_counts().unstack(fill_value=0))
-        delay = moved.loc[moved["outcome"] == "drift", "delay"]
-        print(
-            f"drift at the cut in {len(delay)} of {len(moved)}; delay {delay.describe().round(1).to_dict()}", flush=True
-        )
-
+    print(moved.groupby(["d", "distance"])["outcome"].value_counts().unstack(fill_value=0), flush=True)
     still = pd.DataFrame(stationary_runs(args.runs, int(args.rows), args.seed))
-    still.to_csv(args.out / "drift_stationary.csv", index=False, lineterminator="\n")
-    if len(still):
-        print(still.groupby("cell", sort=False)[["n_clusters", "drifts", "withdrawals"]].agg(list).to_string())
-        print(f"with a drift: {int((still['drifts'] > 0).sum())} of {len(still)}")
-    (args.out / "drift.json").write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")
+    stored.record(stem, entry, anew=True)
+    moved.to_csv(f"{stem}_moved.csv", index=False, lineterminator="\n")
+    still.to_csv(f"{stem}_stationary.csv", index=False, lineterminator="\n")
+    stored.write_page(stem, page(stem))
 
 
 if __name__ == "__main__":

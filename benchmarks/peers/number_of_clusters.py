@@ -7,10 +7,14 @@ Writes number_of_clusters.csv, .md and .json. The first table has the number of 
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 
-from benchmarks import methods, report, runner
+from benchmarks import methods, report, runner, stored
+from benchmarks.report import Comparison
 
+NAME = "number_of_clusters"
 METHODS = {
     "evidence": methods.pddp_evidence,
     "published": methods.pddp_antimode,
@@ -18,17 +22,26 @@ METHODS = {
 }
 
 
+PAIRS = {"evidence": "published"}
+
+
 def found(results: pd.DataFrame) -> str:
-    """Number of clusters found, beside the number of classes, as Markdown."""
+    """Number of clusters found, beside the number of classes."""
     table = report.pivot(results, "k", list(METHODS))
     classes = results.groupby("dataset")["n_classes"].first()
-    lines = [
-        f"| {name} | {classes[name]} | " + " | ".join(f"{k:.0f}" for k in row) + " |" for name, row in table.iterrows()
-    ]
-    return "\n".join(
-        [f"| data set | classes | {' | '.join(METHODS)} |", "| --- | ---: |" + " ---: |" * len(METHODS), *lines]
-    )
+    lines = [[name, f"{classes[name]}", *(f"{k:.0f}" for k in row)] for name, row in table.iterrows()]
+    lines.append([f"mean of {len(table)}", f"{classes.mean():.0f}", *(f"{k:.0f}" for k in table.mean())])
+    return report.section("Clusters found", report.grid(["data set", "classes", *METHODS], lines))
+
+
+def comparisons(stem: Path) -> list[Comparison]:
+    return [report.against(stored.read_table(stem), score, PAIRS) for score in ("nmi", "ari")]
+
+
+def page(stem: Path) -> str:
+    title = "PDDP that is not told the number of clusters"
+    return runner.page(stem, title=title, methods=list(METHODS), pairs=PAIRS, first=found)
 
 
 if __name__ == "__main__":
-    runner.run(METHODS, name="number_of_clusters", description=__doc__, appendix=found)
+    runner.run(METHODS, name=NAME, description=__doc__, page=page)

@@ -5,13 +5,13 @@
 
 The cluster has two worker processes with one thread each. All bytes are those that cross the loopback device, between
 workers as well as to and from the client and the scheduler; the client's are what it sends for an evaluation and what
-comes back. Memory is the peak of a fresh process. `peer` needs dask-ml.
+comes back. Memory is the peak of a fresh process. `peer` needs dask-ml. Writes parts.md, parts.json, and a CSV for each
+part that is run.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import multiprocessing
 import os
@@ -37,11 +37,12 @@ from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks import runner
+from benchmarks import report, stored
 from ravine import MDH, IncrementalMDH, NCutH, parts
 from ravine.cluster import _base
 from ravine.parts._dask import DaskParts
 
+NAME = "parts"
 ROWS, COLUMNS, CLUSTERS, PIECES = 1_000_000, 50, 10, 80
 METHODS: dict[str, Any] = {"ncuth": NCutH, "mdh": MDH}
 SETS = ("pendigits", "satimage", "shuttle")
@@ -49,6 +50,42 @@ KILLS = 10
 PREDICTED = 10_000_000
 FILES, ROWS_PER_FILE, FILE_COLUMNS = 50, 1_000_000, 20
 GIB = 2**30
+TABLES: dict[str, tuple[str, str, dict[str, str]]] = {
+    "peer": (
+        "Beside KMeans of dask-ml",
+        "A million rows of ten clouds in 50 columns on two worker processes, all told the number.",
+        {"method": "{}", "seconds": "{:.2f}", "time_of_kmeans": "{:.2f}", "ari": "{:.4f}"},
+    ),
+    "fits": (
+        "On a cluster and in memory",
+        "`ari_to_memory` is the agreement of the two partitions; the others are seconds, passes and what they send.",
+        {"rows": "{}", "method": "{}", "n": "{:,}", "d": "{}", "partitions": "{}", "memory_s": "{:.2f}"}
+        | {"dask_s": "{:.2f}", "ari_to_memory": "{:.4f}", "passes": "{}"}
+        | {"client_kb_per_evaluation": "{:,}", "all_kb_per_pass": "{:,}"},
+    ),
+    "identity": (
+        "Other numbers and orders of partitions",
+        "`identical` says whether the tree is the first one, bit for bit.",
+        {"method": "{}", "workers": "{}", "partitions": "{}", "order": "{}", "identical": "{}"},
+    ),
+    "kills": (
+        "A worker killed at a random moment",
+        "`NCutH(10)`, a million rows; `identical` is to the fit without a loss.",
+        {"after_s": "{:.2f}", "fit_s": "{:.2f}", "undisturbed_s": "{:.2f}", "identical": "{}"},
+    ),
+    "predict": (
+        "Labels by blocks",
+        "Beside the same rows in one array, both on two threads.",
+        {"rows": "{:,}", "local_s": "{:.3f}", "by_blocks_s": "{:.3f}", "ratio": "{:.2f}", "equal": "{}"}
+        | {"data_mb": "{:,}", "memory_above_start_mb": "{}"},
+    ),
+    "files": (
+        "Fifty million rows in files",
+        "Twenty columns in 4.3 GB of Parquet; `reads` are multiples of reading them once.",
+        {"what": "{}", "seconds": "{:.1f}", "reads": "{:.1f}", "passes": "{:.0f}", "peak_gib": "{:.2f}"}
+        | {"n_clusters": "{:.0f}", "ari_of_first_file": "{:.4f}"},
+    ),
+}
 
 
 def piece(seed: int, number: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -356,6 +393,16 @@ def _in_fresh_process(function: Callable[..., Any], *arguments: Any) -> Any:
         return pool.apply(function, arguments)
 
 
+def page(stem: Path) -> str:
+    """The tables that were made."""
+    parts = [
+        report.section(title, note, report.formatted(stored.read_table(stem, name), formats))
+        for name, (title, note, formats) in TABLES.items()
+        if Path(f"{stem}_{name}.csv").exists()
+    ]
+    return stored.page("Rows in parts, beside dask-ml", stem, parts)
+
+
 def main() -> None:
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("--data", type=Path, help="folder with pendigits, satimage and shuttle as Parquet files")
@@ -372,15 +419,18 @@ def main() -> None:
         "predict": predict_by_blocks,
         "files": lambda: files(args.scratch),
     }
-    path = args.out / "parts.json"
+    stem = args.out / NAME
     for name in args.only:
         if name == "files" and args.scratch is None:
             print("files: needs --scratch")
             continue
-        found = sections[name]()
-        record = json.loads(path.read_text()) if path.exists() else {}
-        record[name] = {**runner.about(sys.argv[1:]), "rows": found}
-        path.write_text(json.dumps(record, indent=1) + "\n")
+        entry = stored.about(sys.argv[1:]) | {"table": name}
+        table = pd.DataFrame(sections[name]()).convert_dtypes()  # an integer that is not there is not a float
+        others = [run for run in stored.runs(stem) if run["table"] != name]
+        for number, run in enumerate([*others, entry]):
+            stored.record(stem, run, anew=number == 0)
+        table.to_csv(f"{stem}_{name}.csv", index=False, lineterminator="\n")
+    stored.write_page(stem, page(stem))
 
 
 if __name__ == "__main__":

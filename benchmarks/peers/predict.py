@@ -4,13 +4,12 @@
 
 Predict sends the rows through a tree of depth 5 that was grown on 20,000 rows; both sides are the best of five in one
 run. The memory is that of a fresh process: its peak after fit less what it held just before, when a fit on few rows had
-imported and compiled everything.
+imported and compiled everything. Writes predict_time.csv, predict_memory.csv, predict.md and .json.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import resource
 import sys
@@ -20,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import psutil
 from numpy.typing import NDArray
 
-from benchmarks import methods, runner
+from benchmarks import methods, report, stored
 
+NAME = "predict"
 COLUMNS = 50
 LEAVES = 32
 CLUSTERS = 10
@@ -66,10 +67,11 @@ def predict_ratio(rows: int) -> dict[str, Any]:
     return {
         "rows": rows,
         "leaves": len(leaf_depth),
-        "leaf_depth": [int(leaf_depth.min()), int(leaf_depth.max())],
         "predict_s": round(ours, 4),
         "pass_s": round(one_pass, 4),
         "ratio": round(ours / one_pass, 2),
+        "least_leaf_depth": int(leaf_depth.min()),
+        "most_leaf_depth": int(leaf_depth.max()),
     }
 
 
@@ -102,21 +104,34 @@ def in_fresh_process(call: Callable[[int], dict[str, Any]], rows: int) -> dict[s
         return pool.apply(call, (rows,))
 
 
+def page(stem: Path) -> str:
+    time_formats = {"rows": "{:,}", "leaves": "{}", "least_leaf_depth": "{}", "most_leaf_depth": "{}"}
+    time_formats |= {"predict_s": "{:.4f}", "pass_s": "{:.4f}", "ratio": "{:.2f}"}
+    memory_formats = {"rows": "{:,}", "data_mib": "{:.1f}", "fit_mib": "{:.1f}", "ratio_with_data": "{:.2f}"}
+    about_time = f"A tree of `PDDP` and {COLUMNS} columns; `pass_s` is one product `X @ v`."
+    about_memory = f"`PDDP({CLUSTERS})`, {COLUMNS} columns; `fit_mib` is what the fit takes beside the data."
+    time_of, memory_of = (stored.read_table(stem, part) for part in ("time", "memory"))
+    parts = [
+        report.section("Time of predict", about_time, report.formatted(time_of, time_formats, text=0)),
+        report.section("Peak memory of a fit", about_memory, report.formatted(memory_of, memory_formats, text=0)),
+    ]
+    return stored.page("The cost of predict, and the memory of a fit", stem, parts)
+
+
 def main() -> None:
-    """Measure, print and, if asked to, write `predict.json`."""
+    """Measure, print and write."""
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("--rows", type=int, default=1_000_000, help="rows to predict")
     cli.add_argument("--fit-rows", type=int, default=500_000, help="rows of the fit whose memory is measured")
-    cli.add_argument("--out", type=Path, metavar="DIR", help="write predict.json here")
+    cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
+    stem, entry = args.out / NAME, stored.about(sys.argv[1:])
     # Memory first: a child's peak starts at what its parent holds when it is born.
-    memory = in_fresh_process(fit_memory, args.fit_rows)
-    result = runner.about(sys.argv[1:]) | {"fit_memory": memory, "predict": predict_ratio(args.rows)}
-    text = json.dumps(result, indent=1)
-    print(text)
-    if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "predict.json").write_text(text + "\n", encoding="utf-8")
+    tables = {"memory": in_fresh_process(fit_memory, args.fit_rows), "time": predict_ratio(args.rows)}
+    stored.record(stem, entry, anew=True)
+    for part, row in tables.items():
+        stored.write_table(stem, part, pd.DataFrame([row]))
+    stored.write_page(stem, page(stem))
 
 
 if __name__ == "__main__":

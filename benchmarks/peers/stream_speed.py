@@ -5,27 +5,28 @@
 
 Ten Gaussian classes of 20 and of 50 columns, learned in batches of 1,000 rows, the best of three. CluStream is timed on
 300 rows after its first 200, and ours also on these alone, when most cuts are yet to be made. The long stream has 20
-columns and is made in chunks; the time of making them is left out.
+columns and is made in chunks; the time of making them is left out. Writes stream_speed.md and .json, and a CSV for the
+short streams and for the long one.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import psutil
 from numpy.typing import NDArray
-from river import cluster, stream
 
-from benchmarks import runner
+from benchmarks import report, stored
 from benchmarks.peers.incremental import CHUNK, mixture
 from ravine import HSDC
 
+NAME = "stream_speed"
 BATCH, MILLION, MIB = 1_000, 1_000_000, 2**20
 WARM, TIMED = 200, 300
 
@@ -40,6 +41,8 @@ def learn(model: HSDC, X: NDArray[np.float64]) -> float:
 
 def clustream_seconds(X: NDArray[np.float64]) -> float:
     """Seconds of CluStream for the timed rows, when it has all its microclusters."""
+    from river import cluster, stream
+
     model: Any = cluster.CluStream(n_macro_clusters=10, seed=0)
     rows = [x for x, _ in stream.iter_array(X[: WARM + TIMED])]
     for x in rows[:WARM]:
@@ -93,22 +96,35 @@ def long_run(n_rows: int) -> dict[str, Any]:
     }
 
 
+def page(stem: Path) -> str:
+    short, long = stored.read_table(stem, "short"), stored.read_table(stem, "long")
+    parts = [
+        report.section("Rows a second beside CluStream", report.grid(*_turned(short))),
+        report.section("A long stream of 20 columns", report.grid(*_turned(long))),
+    ]
+    return stored.page("Speed on streams, beside River", stem, parts)
+
+
+def _turned(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Heads and lines of a table whose rows become columns: names are long, and rows are few."""
+    first, *others = table.columns
+    cells = {name: [f"{value:,}" for value in table[name]] for name in table.columns}
+    return [first, *cells[first]], [[name, *cells[name]] for name in others]
+
+
 def main() -> None:
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("--rows", type=float, default=2e5, help="rows of the short streams (2e5)")
-    cli.add_argument("--long", type=float, default=5e7, help="rows of the long stream, in millions; 0 for none (5e7)")
-    cli.add_argument("--out", type=Path, metavar="DIR", help="write stream_speed.json here")
+    cli.add_argument("--long", type=float, default=5e7, help="rows of the long stream, in millions (5e7)")
+    cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
-    result = runner.about(sys.argv[1:])
-    if args.long:
-        result["long"] = long_run(int(args.long))  # first, while the process is small
-        print(json.dumps(result["long"], indent=1), flush=True)
-    result["speed"] = [speed(d, int(args.rows)) for d in (20, 50)]
-    text = json.dumps(result, indent=1)
-    print(text)
-    if args.out:
-        args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "stream_speed.json").write_text(text + "\n", encoding="utf-8")
+    stem, entry = args.out / NAME, stored.about(sys.argv[1:])
+    tables = {"long": [long_run(int(args.long))]}  # first, while the process is small
+    tables["short"] = [speed(d, int(args.rows)) for d in (20, 50)]
+    stored.record(stem, entry, anew=True)
+    for part, rows in tables.items():
+        pd.DataFrame(rows).to_csv(f"{stem}_{part}.csv", index=False, lineterminator="\n")
+    stored.write_page(stem, page(stem))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
     python -m benchmarks.peers.support_vectors DATA --out results --small    # in a minute
 
 DATA is a folder of Parquet files, columns x0… and label; of those named below, the ones that are there are used. Writes
-support_vectors_peers.md and .json, and a CSV for each of three parts. All run on one thread; OMP_NUM_THREADS=1 and
+support_vectors_peers.md and .json, and a CSV for each part. All run on one thread; OMP_NUM_THREADS=1 and
 OPENBLAS_NUM_THREADS=1 keep the libraries to one too. HDBSCAN is scikit-learn's, with its defaults, and for small data
 also with our least size of a cluster; its noise counts as one more cluster in the scores. The memory is that of a fresh
 process: its peak after fit less what it held just before, when a fit on few rows had imported and compiled everything.
@@ -13,7 +13,6 @@ process: its peak after fit less what it held just before, when a fit on few row
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 import warnings
@@ -31,16 +30,18 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from benchmarks import runner
+from benchmarks import report, stored
 from benchmarks.papers.support_vectors import Timed
-from benchmarks.peers.convex import Data, data_sets, markdown, timed
+from benchmarks.peers.convex import Data, data_sets, timed
 from benchmarks.peers.predict import MIB, _peak_bytes, in_fresh_process
+from benchmarks.report import Comparison
 from benchmarks.worker import DataSet, load
 from ravine import SupportVectorClustering
 from ravine.support import least_size
 
 Floats = NDArray[np.float64]
 
+NAME = "support_vectors_peers"
 N_CLOUDS, N_COLUMNS, MANY, MOST = 8, 10, 100_000, 200_000
 SIZES = (12_500, 25_000, 50_000, 100_000, 200_000)
 BUDGET, GAMMA, C = 100, 0.05, 20.0
@@ -56,6 +57,8 @@ SCORE_FORMATS |= {
     for name in ("hdbscan", "same_size")
     for of, form in {"n_clusters": "{}", "ari": "{:.3f}", "nmi": "{:.3f}", "noise": "{:.2f}"}.items()
 }
+FORMATS = {"large": LARGE_FORMATS, "growth": GROWTH_FORMATS, "clusters": SCORE_FORMATS}
+TITLES = {"large": "Many rows", "growth": "Growth with the rows", "clusters": "Clusters of the default parameters"}
 NOTES = {
     "large": f"Whole fits, shuttle as it is and with standard scores, and {N_CLOUDS} Gaussians; `training_s` of the "
     "seconds are phase one. `noise` is the share of outliers; ours are in clusters all the same.",
@@ -159,15 +162,43 @@ def large_sets(folder: Path, rows: int | None) -> dict[str, Callable[[], Data]]:
     return sets | {f"{N_CLOUDS} Gaussians": partial(clouds, rows or MANY)}
 
 
+def comparisons(stem: Path) -> list[Comparison]:
+    found = stored.read_table(stem, "clusters").set_index("dataset")
+    compared = []
+    for peer, name in {"hdbscan": "HDBSCAN", "same_size": "HDBSCAN with our least size"}.items():
+        columns = {report.TITLES["ari"]: found.ari - found[f"{peer}_ari"], "NMI": found.nmi - found[f"{peer}_nmi"]}
+        compared.append(Comparison(f"SupportVectorClustering beside {name}", pd.DataFrame(columns)))
+    return compared
+
+
+def page(stem: Path) -> str:
+    lower = "\n\n".join(f"{comparison.title}. {comparison.lower()}" for comparison in comparisons(stem))
+    parts = [
+        report.section(
+            TITLES[name],
+            lower if name == "clusters" else "",
+            NOTES[name],
+            report.formatted(stored.read_table(stem, name), formats),
+        )
+        for name, formats in FORMATS.items()
+    ]
+    memory = stored.read_table(stem, "memory").iloc[0]
+    held = (
+        f"The fit of {memory.rows:,} × {memory['columns']}, {memory.data_mib} MiB, takes {memory.fit_mib} MiB beside "
+        f"the data, {memory.fit_over_data} times as much."
+    )
+    return stored.page("SupportVectorClustering beside HDBSCAN", stem, [*parts, report.section("Memory", held)])
+
+
 def main() -> None:
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("data", type=Path, help="folder of Parquet files: columns x0…, integer label")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     cli.add_argument("--small", action="store_true", help="3,000 rows where time is measured, three small data sets")
     args = cli.parse_args()
-    entry = runner.about(sys.argv[1:])
+    entry = stored.about(sys.argv[1:])
     # Memory first: a child's peak starts at what its parent holds when it is born.
-    entry["fit_memory"] = in_fresh_process(fit_memory, 3_000 if args.small else MOST)
+    memory = in_fresh_process(fit_memory, 3_000 if args.small else MOST)
     warnings.simplefilter("ignore", ConvergenceWarning)  # the scores say how good a fit on a small budget is
     for budget in (BUDGET, 1000):
         SupportVectorClustering(budget=budget).fit(make_moons(3000, noise=0.1, random_state=0)[0])  # compiles
@@ -181,25 +212,17 @@ def main() -> None:
     for name, make in small.items():
         scores.append({"dataset": name, **clusters(*make())})
         print(name, flush=True)
-    parts = {
-        "large": (pd.DataFrame(large), LARGE_FORMATS),
-        "growth": (growth((2_000, 3_000) if args.small else SIZES), GROWTH_FORMATS),
-        "clusters": (pd.DataFrame(scores), SCORE_FORMATS),
+    tables = {
+        "large": pd.DataFrame(large),
+        "growth": growth((2_000, 3_000) if args.small else SIZES),
+        "clusters": pd.DataFrame(scores),
+        "memory": pd.DataFrame([memory]),
     }
-    args.out.mkdir(parents=True, exist_ok=True)
-    stem = args.out / "support_vectors_peers"
-    for name, (results, _) in parts.items():
-        results.to_csv(f"{stem}_{name}.csv", index=False, float_format="%.6g", lineterminator="\n")
-    tables = [f"## {name}\n\n{NOTES[name]}\n\n{markdown(*part)}" for name, part in parts.items()]
-    memory = entry["fit_memory"]
-    tables.append(
-        f"## memory\n\nThe fit of {memory['rows']:,} × {memory['columns']}, {memory['data_mib']} MiB, takes "
-        f"{memory['fit_mib']} MiB beside the data, {memory['fit_over_data']} times as much."
-    )
-    text = "\n\n".join(["# support_vectors_peers", f"    {entry['command']}", *tables]) + "\n"
-    stem.with_suffix(".json").write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")
-    stem.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
+    stem = args.out / NAME
+    stored.record(stem, entry, anew=True)
+    for name, table in tables.items():
+        stored.write_table(stem, name, table)
+    stored.write_page(stem, page(stem))
 
 
 if __name__ == "__main__":
