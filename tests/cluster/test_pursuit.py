@@ -140,3 +140,9 @@ def test_unit_of_the_data_does_not_matter(method):
     labels = method(6).fit(X).labels_
     for factor in (2.0**20, 2.0**-20, 2.0**200):
         assert_array_equal(method(6).fit(factor * X).labels_, labels)
+
+
+def test_a_bound_beyond_all_rows_keeps_the_cut_of_the_bound_before(rng):
+    X = np.vstack([rng.normal(0, 2, (970, 2)), rng.normal([8, 0], 0.4, (30, 2))])
+    far = MDH(2, alphas=(0, 0.9, 5)).fit(X)
+    assert_array_equal(np.sort(np.bincount(far.labels_)), np.sort(np.bincount(MDH(2).fit(X).labels_)))

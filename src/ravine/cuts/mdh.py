@@ -354,7 +354,9 @@ class DensityPath:
             found = search_from(PenalisedDensity(self.bandwidth, alpha, self.tolerance, self.unit), direction)
             direction = found.direction
             values, weights = along(direction)
-            is_minimum = abs(found.place) < alpha * math.sqrt(weights @ values**2 / weights.sum())
+            is_inside = abs(found.place) < alpha * math.sqrt(weights @ values**2 / weights.sum())
+            left = values < found.place
+            is_minimum = is_inside and weights[left].any() and weights[~left].any()  # far out there are no rows at all
             if kept is None or is_minimum:
                 kept, kept_values, kept_weights, kept_is_minimum = found, values, weights, is_minimum
         assert kept is not None
