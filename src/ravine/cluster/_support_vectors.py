@@ -132,7 +132,7 @@ class SupportVectorClustering(Clusterer):
     epsilon : float, default=0.1
         With "paper": how near to 1 w must be for a row to be near the boundary.
     contamination : float, default=0.02
-        Share of the rows that may be outliers, at most.
+        Share of the rows that may be outliers, at most; of many rows it is that of a sample of 2,000.
     outliers : {"assign", "label"}, default="assign"
         Whether outliers belong to a cluster, or have the label -1.
     min_cluster_size : int or "auto", default="auto"

@@ -114,6 +114,9 @@ class MDHClassifier(CutClassifier):
 
     def _find_cut(self, X: Matrix, sides: Ints, weights: Floats, seed: int, n_jobs: int | None) -> Cut | None:
         given = make_starts(self.init, n_jobs)
+        gammas = _path("gammas", self.gammas)
+        if not gammas[-1] > 0:
+            raise ValueError(f"gammas={self.gammas!r}: the last must be positive, or the labels have no say")
 
         def starts(rows: Matrix, weights: Floats, about: Moments) -> Floats:
             directions = given(rows, weights, about)
@@ -131,7 +134,7 @@ class MDHClassifier(CutClassifier):
             starts=starts,
             bandwidth=self.bandwidth,
             alphas=_path("alphas", self.alphas),
-            gammas=_path("gammas", self.gammas),
+            gammas=gammas,
             margin=float(self.label_margin),
             n_jobs=n_jobs,
         )
