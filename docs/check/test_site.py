@@ -1,0 +1,144 @@
+"""The built site: links lead somewhere, nothing needs a network, pages fit a phone and can be read by everyone."""
+
+import os
+import re
+import shutil
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+
+SITE = Path(__file__).parents[1] / "_build" / "html"
+PAGES = sorted(path for path in SITE.rglob("*.html") if "_static" not in path.parts)
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+TASKS = {
+    "cluster a file": "start.html",
+    "choose the number of clusters": "guide/number-of-clusters.html",
+    "explain a cluster": "guide/explain.html",
+    "predict new rows": "guide/predict.html",
+    "follow a stream": "guide/streams.html",
+}
+LOOKED_AT = ["index.html", "which-method.html", "guide/ncuth.html", "gallery/index.html", "evidence/index.html"]
+
+needs_browser = pytest.mark.skipif(
+    not CHROMIUM and not os.environ.get("CI"), reason="no Chromium: install it, or set CHROMIUM to its path"
+)
+
+
+class Page(HTMLParser):
+    """What a page refers to, and the places in it that may be referred to."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.loaded, self.names = [], [], set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        known = dict(attrs)
+        self.names.update(known[key] for key in ("id", "name") if known.get(key))
+        if tag == "a" and known.get("href"):
+            self.links.append(known["href"])
+        elif tag == "link" and known.get("rel") in ("stylesheet", "icon", "preload", "search"):
+            self.loaded.append(known["href"])
+        elif known.get("src"):
+            self.loaded.append(known["src"])
+
+
+read = cache(Page)
+
+
+def target(page, link):
+    """The file and the place in it that a link of a page leads to, or None where it leaves the site."""
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc:
+        return None
+    path = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+    return path, unquote(parts.fragment)
+
+
+def test_site_was_built():
+    assert SITE / "index.html" in PAGES, "run `make docs`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(SITE)))
+def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(page):
+    seen = read(page)
+    assert not [source for source in seen.loaded if urlsplit(source).netloc], "the page needs a network"
+    for link in [*seen.links, *seen.loaded]:
+        if (goal := target(page, link)) is None:
+            continue
+        path, name = goal
+        assert path.is_file(), link
+        assert not name or path.suffix != ".html" or name in read(path).names, link
+
+
+def test_links_of_the_readme_lead_somewhere():
+    root = SITE.parents[2]
+    targets = re.findall(r"\]\(([^)#:]+)\)", (root / "README.md").read_text(encoding="utf-8"))
+    assert targets
+    assert not [target for target in targets if not (root / target).exists()]
+
+
+@pytest.mark.parametrize("goal", TASKS.values(), ids=TASKS)
+def test_every_task_is_within_two_clicks_of_the_start_page(goal):
+    within = {(SITE / "index.html").resolve()}
+    for _ in range(2):
+        links = [(page, link) for page in within if page.suffix == ".html" for link in read(page).links]
+        within |= {goal[0] for page, link in links if (goal := target(page, link))}
+    assert (SITE / goal).resolve() in within
+
+
+def test_every_example_takes_less_than_twenty_seconds():
+    (times,) = SITE.glob("sg_execution_times.html")
+    minutes = re.findall(r"(\d\d):(\d\d\.\d{3})", times.read_text(encoding="utf-8"))
+    assert len(minutes) >= 1 + 12  # the sum of all, and each
+    assert max(60 * int(m) + float(s) for m, s in minutes[1:]) < 20
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def opened(browser, name, **options):
+    context = browser.new_context(offline=True, reduced_motion="reduce", **options)
+    page = context.new_page()
+    page.goto((SITE / name).as_uri())
+    return page
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", LOOKED_AT)
+def test_page_has_no_serious_violation_of_accessibility(browser, name, scheme):
+    page = opened(browser, name, viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+    violations = Axe().run(page).response["violations"]
+    serious = [
+        (violation["id"], [node["html"][:200] for node in violation["nodes"]][:5])
+        for violation in violations
+        if violation["impact"] in ("serious", "critical")
+    ]
+    assert not serious
+    page.context.close()
+
+
+@needs_browser
+@pytest.mark.parametrize("name", [str(page.relative_to(SITE)) for page in PAGES if "generated" not in page.parts])
+def test_page_fits_a_phone(browser, name):
+    page = opened(browser, name, viewport={"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.context.close()
+
+
+@needs_browser
+def test_search_works_without_a_network(browser):
+    page = opened(browser, "search.html?q=valley")
+    expect(page.locator("#search-results li").first).to_be_visible(timeout=20_000)
+    page.context.close()
