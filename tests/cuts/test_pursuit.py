@@ -277,3 +277,15 @@ def test_many_rows_are_searched_on_a_sample_that_keeps_the_labels(rng, monkeypat
     assert coarse.normal @ whole.normal > 0.99
     sides[:1500], sides[1500:] = -1, 1
     assert labelled_cut(X, sides).normal @ whole.normal > 0.99
+
+
+def test_derivatives_of_another_length_than_the_rows_are_refused(rng):
+    class Short:
+        tolerance = 1e-6
+
+        def __call__(self, values, weights):
+            return 1.0, 0.0, lambda: np.zeros(len(values) - 1)
+
+    X, weights = rng.normal(size=(20, 3)), np.ones(20)
+    with pytest.raises(ValueError, match=r"derivatives of shape \(19,\) for 20 rows"):
+        search(X, weights, X.mean(axis=0), Short(), np.eye(3)[0])

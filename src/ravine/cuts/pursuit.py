@@ -191,6 +191,8 @@ def search(
 
         def gradient() -> Floats:
             c = derivatives()
+            if c.shape != weights.shape:  # compiled passes would read beyond its end
+                raise ValueError(f"the objective gives derivatives of shape {c.shape} for {len(weights)} rows")
             by_direction = weighted_sum(X, c, n_jobs) - c.sum() * mean
             return np.asarray((by_direction - (by_direction @ unit) * unit) / length)
 
