@@ -6,7 +6,6 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 import sysconfig
 import time
 from pathlib import Path
@@ -15,8 +14,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from tests.commands import ravine_in_this_process
 
-from ravine.cli import main
 from ravine.datasets import make_blobs
 
 RAVINE = Path(sysconfig.get_path("scripts")) / "ravine"
@@ -32,17 +31,13 @@ def ravine(*args, stdin=None, **options):
 
 
 @pytest.fixture
-def ravine_here(capfd, monkeypatch):
-    """Runs the command in this process, where all is imported already, which takes most of its time."""
+def ravine_here(capfd):
+    """Runs the command in this process; text out."""
 
     def run(*args):
-        monkeypatch.setattr(sys, "argv", ["ravine", *map(str, args)])
-        handler = signal.getsignal(signal.SIGINT)
-        with pytest.raises(SystemExit) as ended:
-            main()
-        signal.signal(signal.SIGINT, handler)
+        code = ravine_in_this_process(*args)
         out, err = capfd.readouterr()
-        return SimpleNamespace(returncode=ended.value.code or 0, out=out, err=err)
+        return SimpleNamespace(returncode=code, out=out, err=err)
 
     return run
 
