@@ -147,6 +147,16 @@ def test_lattice_step_of_integers_digits_and_continuous_columns(rng):
     assert_allclose(lattice_steps(sparse.csr_array(X)), lattice_steps(X))
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_lattice_steps_of_sparse_rows_are_those_of_dense_ones(seed):
+    rng = np.random.default_rng(seed)
+    unit, filled = rng.choice([0.1, 0.37, 1], 12), rng.random(12)
+    X = np.where(rng.random((40, 12)) < filled, unit * rng.integers(-3, 4, size=(40, 12)), 0.0)
+    stored = sparse.csr_array(X)
+    stored.data[::7] = 0.0
+    assert_array_equal(lattice_steps(stored), lattice_steps(stored.toarray()))
+
+
 def test_lattice_steps_do_not_depend_on_the_order_of_many_rows(rng):
     X = np.column_stack([rng.normal(size=3000), rng.integers(0, 5, size=3000)])
     assert_array_equal(lattice_steps(X, max_rows=100), lattice_steps(X[rng.permutation(3000)], max_rows=100))

@@ -298,13 +298,32 @@ def lattice_steps(X: Matrix, max_rows: int = 2000) -> Floats:
     n_rows, n_columns = X.shape
     sample = np.linspace(0, n_rows - 1, min(n_rows, max_rows)).astype(np.int64)
     rows = X if n_rows <= max_rows else X[np.argsort(row_norms(X, squared=True), kind="stable")[sample]]
+    steps = np.zeros(n_columns)
+    full = np.arange(n_columns)
+    if sparse.issparse(rows):
+        steps, n_stored = _gaps_above_zero(rows.tocsc())
+        full = np.flatnonzero(2 * n_stored >= len(sample))
     chunk = max((1 << 22) // len(sample), 1)
-    steps = np.empty(n_columns)
-    for start in range(0, n_columns, chunk):
-        columns = rows[:, start : start + chunk]
+    for start in range(0, len(full), chunk):
+        here = full[start : start + chunk]
+        columns = rows[:, here]
         dense = columns.toarray() if sparse.issparse(columns) else columns
-        steps[start : start + chunk] = _typical_gaps(np.sort(dense.T.astype(np.float64), axis=1))
+        steps[here] = _typical_gaps(np.sort(dense.T.astype(np.float64), axis=1))
     return steps
+
+
+def _gaps_above_zero(columns: Matrix) -> tuple[Floats, Ints]:
+    """Distance from zero to the next larger value of each CSC column, to the next smaller where there is none.
+
+    Where more than half of a column is zero, this is its typical gap. The second array has the number of other values.
+    """
+    n_columns = columns.shape[1]
+    column, value = np.repeat(np.arange(n_columns), np.diff(columns.indptr)), columns.data.astype(np.float64)
+    above, below = np.full(n_columns, np.inf), np.full(n_columns, np.inf)
+    np.minimum.at(above, column[value > 0], value[value > 0])
+    np.minimum.at(below, column[value < 0], -value[value < 0])
+    gap = np.where(np.isfinite(above), above, below)
+    return np.where(np.isfinite(gap), gap, 0.0), np.bincount(column[value != 0], minlength=n_columns)
 
 
 def _typical_gaps(rows: Floats) -> Floats:
