@@ -89,6 +89,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,
     "plot_gallery": True,
     "abort_on_example_error": True,
     "doc_module": ("ravine",),
