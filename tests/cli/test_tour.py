@@ -145,6 +145,15 @@ def test_words_left_out_are_named_and_can_be_encoded(folder, tmp_path, ravine_he
     assert ravine("predict", model, "-", "--missing", "drop", stdin=new).out.splitlines()[2] == "1,"
 
 
+def test_the_page_says_what_was_done_to_the_table(folder, tmp_path, ravine_here):
+    page = tmp_path / "page.html"
+    told = ["--method", "pddp", "--missing", "mean", "--report", page, "-q"]
+    assert ravine_here("cluster", folder / "t.csv", *told).returncode == 0
+    text = page.read_text(encoding="utf-8")
+    assert "scaled to unit variance. Missing values, if there were any, were filled in" in text
+    assert "Columns left out: kind." in text
+
+
 def test_a_model_is_shown_cut_and_drawn(folder, model, tmp_path, ravine_here):
     shown = ravine_here("inspect", model)
     assert "IncrementalMDH" in shown.out

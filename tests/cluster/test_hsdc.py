@@ -3,6 +3,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
@@ -329,3 +330,8 @@ def test_coarser_model_goes_on_by_itself(drifting):
     assert set(model.cluster_ids_) == ids
     assert model.n_rows_seen_ == 1500
     assert_same_stream(coarse, HSDC().fit(X))
+
+
+def test_sparse_rows_are_refused_in_words(rng):
+    with pytest.raises(TypeError, match="dense data is required"):
+        HSDC().partial_fit(sparse.csr_array(rng.normal(size=(20, 3))))

@@ -143,12 +143,23 @@ def test_minus_one_and_one_alone_are_two_classes_with_a_warning(model):
         ([None] * 6, "y has no labels"),
         ([-1, -1, 4, 4, 4, 4], "y has one class only, 4: labels of at least two classes"),
         (["a", "b", "-1", "a", "b", "a"], "'-1' among them.*array of objects"),
+        (np.array(["a", "b", "-1", "a", "b", None], dtype=object), "'-1' among them.*array of objects"),
         (np.array(["a", 2, -1, "a", "b", "a"], dtype=object), "mixes strings and other values"),
         ([0.5, 1.2, -1, 3.1, 0.2, 0.1], "Unknown label type"),
         ([0, 1, np.nan, 1, 0, 1], "contains NaN"),
         ([0, 1, 0], "inconsistent numbers of samples"),
     ],
-    ids=["-1", "None", "one class", "strings", "mixed", "numbers that are no classes", "nan", "too few"],
+    ids=[
+        "-1",
+        "None",
+        "one class",
+        "strings",
+        "strings among objects",
+        "mixed",
+        "numbers that are no classes",
+        "nan",
+        "too few",
+    ],
 )
 @each
 def test_bad_labels_say_what_to_change(model, y, message):

@@ -12,6 +12,7 @@ from ravine.cli._data import Choice, Data, TooLargeError, open_data, stacked
 from ravine.cli._results import check_places, label_rows, show_clusters
 from ravine.cli._screen import Meter, Screen
 from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH
+from ravine.io._table import listed
 from ravine.matrix import Floats, column_moments
 from ravine.parts import HeldParts, parted_root
 from ravine.persist import save
@@ -20,6 +21,10 @@ from ravine.report import write
 METHODS = {"imdh": IncrementalMDH, "ncuth": NCutH, "mdh": MDH, "pddp": PDDP}
 
 SCALED = "The columns were scaled to unit variance."
+GAPS = {
+    "mean": "Missing values, if there were any, were filled in with the means of their columns.",
+    "drop": "Rows with missing values, if there were any, were left out.",
+}
 
 AT_ONCE = 1 << 23
 """Numbers up to which the rows are held in memory although the method could do without."""
@@ -49,13 +54,23 @@ def cluster(
         with screen.warnings_in_a_line():
             learn(model, data, scale, in_passes)
         rows = label_rows(model.tree_, data, out)
-    preparation = SCALED if scale and method != "imdh" else None
+    preparation = prepared(data, scale and method != "imdh")
     if model_path is not None:
         save(model, model_path, resume=False, notes={"columns": data.columns.to_dict(), "preparation": preparation})
     if report_path is not None:
         write(model, rows, report_path, title=data.name, preparation=preparation, command=command)
     files = {"labels": out, "model": model_path, "report": report_path}
     show_clusters(model, rows, method, time.perf_counter() - start, files, screen)
+
+
+def prepared(data: Data, scaled: bool) -> str | None:
+    """What was done to the table before the fit, for the page that explains it."""
+    kept = {*data.columns.used, data.label}
+    left_out = [name for name in data.tables[0].schema.names if name not in kept]
+    said = [SCALED] if scaled else []
+    said += [GAPS[data.columns.missing]] if data.columns.missing in GAPS else []
+    said += [f"Columns left out: {listed(left_out)}."] if left_out else []
+    return " ".join(said) or None
 
 
 def make_model(method: str, n_clusters: int | None, scale: bool, seed: int, n_jobs: int) -> Any:

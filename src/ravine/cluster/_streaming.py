@@ -2,12 +2,11 @@
 
 from abc import ABC, abstractmethod
 from copy import deepcopy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils import Tags
 
 from ravine.cluster._base import TreeClusterer
 from ravine.cluster._saved import saved_fields
@@ -18,6 +17,8 @@ from ravine.tree.stream import FIELDS, OnEvent, StreamTree
 
 class StreamClusterer(TreeClusterer, ABC):
     """Base of the estimators whose tree is a `StreamTree`."""
+
+    _accept_sparse: ClassVar[str | bool] = False
 
     on_event: OnEvent | None
 
@@ -154,11 +155,6 @@ class StreamClusterer(TreeClusterer, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_stream") or getattr(self, "_tree", None) is not None
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        return tags
 
     def _state(self, resume: bool) -> dict[str, Any]:
         tree, ids = self.tree_, self._ids

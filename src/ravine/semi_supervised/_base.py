@@ -329,6 +329,11 @@ def read_labels(y: NDArray[Any], has_minus_one: bool | None = None) -> tuple[NDA
     -1 marks a row without a label, and None in an array of objects. Where `has_minus_one`, -1 is a class; None decides:
     it is one where everything is -1 or 1.
     """
+    if y.dtype.kind in "OUS" and any(isinstance(value, str) and value == str(UNLABELLED) for value in y):
+        raise ValueError(
+            "y holds strings, '-1' among them: to mark rows without a label put the number -1 into an array of "
+            "objects, y.astype(object); a class cannot be called '-1'"
+        )
     if y.dtype.kind == "O":
         is_labelled = np.array([value is not None and value != UNLABELLED for value in y], dtype=bool)
         if len({isinstance(value, str) for value in y[is_labelled]}) > 1:
@@ -337,11 +342,6 @@ def read_labels(y: NDArray[Any], has_minus_one: bool | None = None) -> tuple[NDA
         y = np.zeros(len(y), dtype=given.dtype)
         y[is_labelled] = given
     elif y.dtype.kind in "US":
-        if (y == str(UNLABELLED)).any():
-            raise ValueError(
-                "y holds strings, '-1' among them: to mark rows without a label put the number -1 into an array of "
-                "objects, y.astype(object); a class cannot be called '-1'"
-            )
         is_labelled = np.ones(len(y), dtype=bool)
     else:
         is_labelled = np.ones(len(y), dtype=bool) if has_minus_one else y != UNLABELLED
