@@ -214,7 +214,7 @@ class IncrementalMDH(TreeClusterer):
         ----------
         X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_rows, n_features)
             A CSR matrix is not made dense. Of a Dask collection or of files the sample is gathered, in four passes, see
-            docs/decisions/parts.md; `labels_` are then lazy, or not kept.
+            the guide on large data; `labels_` are then lazy, or not kept.
         y : Ignored
             Not used; it is there for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_rows,), optional

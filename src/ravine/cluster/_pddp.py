@@ -142,7 +142,7 @@ class PDDP(TreeClusterer):
         ----------
         X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_rows, n_features)
             A CSR matrix is not made dense. Rows of a Dask collection or of files stay where they are, see
-            docs/decisions/parts.md; `labels_` are then lazy, or not kept.
+            the guide on large data; `labels_` are then lazy, or not kept.
         y : Ignored
             Not used; it is there for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_rows,), optional
