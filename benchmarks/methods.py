@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sklearn.cluster import BisectingKMeans, KMeans
+from typing import Any
+
+from sklearn.cluster import HDBSCAN, BisectingKMeans, KMeans
 
 import ravine
 
@@ -78,6 +80,16 @@ def incremental_k(n_clusters: int, seed: int) -> ravine.IncrementalMDH:
     return ravine.IncrementalMDH(n_clusters=n_clusters, random_state=seed)
 
 
+def ncuth_evidence(n_clusters: int, seed: int) -> ravine.NCutH:
+    """Not told the number: the valley test decides."""
+    return ravine.NCutH(random_state=seed)
+
+
+def mdh_evidence(n_clusters: int, seed: int) -> ravine.MDH:
+    """Not told the number: the valley test decides."""
+    return ravine.MDH(random_state=seed)
+
+
 def spdc(n_clusters: int, seed: int) -> ravine.SPDC:
     """The streaming form of dePDDP; one pass, not told the number."""
     return ravine.SPDC()
@@ -89,3 +101,17 @@ def kmeans(n_clusters: int, seed: int) -> KMeans:
 
 def bisecting_kmeans(n_clusters: int, seed: int) -> BisectingKMeans:
     return BisectingKMeans(n_clusters, random_state=seed)
+
+
+class PercentHDBSCAN(HDBSCAN):  # type: ignore[misc]
+    """HDBSCAN with a hundredth of the rows as its least cluster; its default of five rows finds far more clusters."""
+
+    def fit(self, X: Any, y: object = None) -> PercentHDBSCAN:
+        self.min_cluster_size = max(5, len(X) // 100)
+        super().fit(X)
+        return self
+
+
+def hdbscan(n_clusters: int, seed: int) -> HDBSCAN:
+    """Not told the number; noise counts as one more cluster."""
+    return PercentHDBSCAN(copy=True)

@@ -71,6 +71,7 @@ PAGES = [
     Page("tables_6_5_and_6_6", "papers.tables_6_5_and_6_6", "thesis-6"),
     Page("r_packages", "peers.r_packages", "r-packages"),
     Page("r_packages_incremental", "peers.r_packages_incremental", "r-packages"),
+    Page("scikit_learn", "peers.scikit_learn", "scikit-learn"),
     Page("bisecting", "peers.bisecting", "scikit-learn"),
     Page("number_of_clusters", "peers.number_of_clusters", "scikit-learn"),
     Page("predict", "peers.predict", "scikit-learn"),

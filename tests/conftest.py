@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-settings.register_profile("ravine", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("ravine", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("ravine")
 
 

@@ -24,7 +24,7 @@ def scatter(X, weights, mean):
 
 def principal_direction(X, weights):
     mean = np.average(X, axis=0, weights=weights)
-    v = np.linalg.svd(np.sqrt(weights)[:, None] * (X - mean))[2][0]
+    v = np.linalg.svd(np.sqrt(weights)[:, None] * (X - mean), full_matrices=False)[2][0]
     return v if v[np.abs(v).argmax()] > 0 else -v
 
 

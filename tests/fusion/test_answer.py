@@ -89,7 +89,7 @@ def test_all_solvers_find_clusters_that_are_far_apart_and_the_deterministic_ones
 @pytest.mark.parametrize("shift", [4.0, 8.0, 12.0])
 def test_stable_groups_are_those_of_the_optimum(shift):
     n_stable = 0
-    for seed in range(8):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(40, 2)) + shift * (np.arange(40)[:, None] % 2)
         X = (X - X.mean(axis=0)) / np.sqrt(X.var(axis=0).sum())

@@ -24,7 +24,7 @@ from ravine.datasets import make_overhaul_stream
 from ravine.metrics import purity
 from ravine.stream import Evaluation, evaluate
 
-MODELS = [IncrementalMDH(algorithm="paper", max_depth=4), IncrementalMDH(selection="evidence", sample_size=300)]
+MODELS = [IncrementalMDH(algorithm="paper", max_depth=4), IncrementalMDH(selection="evidence", sample_size=120)]
 MODELS += [HSDC(inherit=inherit) for inherit in (False, True)]
 NAMES = [f"column {j}" for j in range(20)]
 each = pytest.mark.parametrize("model", MODELS, ids=repr)
