@@ -103,7 +103,7 @@ def bisecting_kmeans(n_clusters: int, seed: int) -> BisectingKMeans:
     return BisectingKMeans(n_clusters, random_state=seed)
 
 
-class PercentHDBSCAN(HDBSCAN):  # type: ignore[misc]
+class PercentHDBSCAN(HDBSCAN):
     """HDBSCAN with a hundredth of the rows as its least cluster; its default of five rows finds far more clusters."""
 
     def fit(self, X: Any, y: object = None) -> PercentHDBSCAN:
