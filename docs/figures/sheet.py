@@ -78,7 +78,7 @@ for line, (shape, (X, y)) in zip(axes, data.items(), strict=True):
         ax.scatter(*X[~inside].T, s=3, c="#bbbbbb")
         score = adjusted_rand_score(y, labels)
         found = len(np.unique(labels[inside]))
-        said = f"{found} found" if k == 1 else f"{score:.2f}"
+        said = f"{found} found" if k == 1 else f"{round(score, 2) + 0.0:.2f}"
         ax.text(0.98, 0.02, f"{took:.2f} s", ha="right", va="bottom", size=8, transform=ax.transAxes)
         ax.text(0.02, 0.02, said, weight="bold", va="bottom", size=8, transform=ax.transAxes)
         ax.margins(0.08, 0.18)
