@@ -23,13 +23,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import davies_bouldin_score
 
 from benchmarks import report, stored
-from benchmarks.papers.support_vectors import BUDGETS, GRID, LARGE, SAME_AS, Record, find_sets, scaled
+from benchmarks.papers.support_vectors import BUDGETS, COLUMNS, GRID, LARGE, SAME_AS, Record, find_sets, scaled
 from benchmarks.worker import DataSet
 from ravine import SupportVectorClustering
 from ravine.metrics import compactness
 
 NAME = "support_vectors_internal"
-COLUMNS = ("SVC", "SGD", "FSVC", "BSGD-R", "BSGD-PNN", "BSGD-PRN")
 PUBLISHED: dict[str, dict[str, tuple[float, ...]]] = {
     "compactness": {
         "aggregation": (0.29, 0.29, 2.84, 0.01, 0.01, 0.02),

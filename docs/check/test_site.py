@@ -1,9 +1,7 @@
 """The built site: links lead somewhere, nothing needs a network, pages fit a phone and can be read by everyone."""
 
 import json
-import os
 import re
-import shutil
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,11 +9,11 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
+from tests.browser import launched, needs_browser
 
 SITE = Path(__file__).parents[1] / "_build" / "html"
 PAGES = sorted(path for path in SITE.rglob("*.html") if "_static" not in path.parts)
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 TASKS = {
     "cluster a file": "start.html",
     "choose the number of clusters": "guide/number-of-clusters.html",
@@ -24,10 +22,6 @@ TASKS = {
     "follow a stream": "guide/streams.html",
 }
 LOOKED_AT = ["index.html", "which-method.html", "guide/ncuth.html", "gallery/index.html", "evidence/index.html"]
-
-needs_browser = pytest.mark.skipif(
-    not CHROMIUM and not os.environ.get("CI"), reason="no Chromium: install it, or set CHROMIUM to its path"
-)
 
 
 class Page(HTMLParser):
@@ -101,10 +95,8 @@ def test_every_example_takes_less_than_twenty_seconds():
 
 @pytest.fixture(scope="module")
 def browser():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,10 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _shapes import COLOURS, FAINT, draw_boundaries, draw_rows, plain
+from _drawing import draw_boundaries, draw_rows, plain
 
 from ravine import HSDC
+from ravine.plot._common import COLOURS, FAINT
 
 CHANGE, END = 4_000, 7_900
 rng = np.random.default_rng(0)

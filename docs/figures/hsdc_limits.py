@@ -2,10 +2,11 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _shapes import COLOURS, FAINT, draw_boundaries, draw_rows, plain
+from _drawing import draw_boundaries, draw_rows, plain
 
 from ravine import HSDC, SPDC, IncrementalMDH
 from ravine.datasets import make_overhaul_stream
+from ravine.plot._common import COLOURS, FAINT
 from ravine.stream import evaluate
 
 figure = plt.figure(figsize=(8, 5.4), layout="constrained")

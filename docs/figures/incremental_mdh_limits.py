@@ -4,7 +4,7 @@ import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _trees import draw_clusters, draw_rows
+from _drawing import draw_clusters, draw_in_a_square
 
 from ravine import MDH, IncrementalMDH
 
@@ -18,9 +18,9 @@ with warnings.catch_warnings():
 
 fig, axes = plt.subplots(1, 3, figsize=(8, 2.9), layout="constrained")
 small = IncrementalMDH(selection="evidence").fit(rows)
-draw_rows(axes[0], rows[:, :2], small.labels_)
+draw_in_a_square(axes[0], rows[:, :2], small.labels_)
 axes[0].set_title(f"fails: 1,900 rows and 100,\n{small.n_clusters_} cluster")
 other = MDH().fit(rows)
-draw_rows(axes[1], rows[:, :2], other.labels_)
+draw_in_a_square(axes[1], rows[:, :2], other.labels_)
 axes[1].set_title(f"the same rows: MDH(),\n{other.n_clusters_} clusters")
 draw_clusters(axes[2], square, elbow, f"one cluster, the elbow:\n{elbow.n_clusters_} clusters, with a warning")

@@ -2,11 +2,13 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _shapes import COLOURS, FAINT, LINE, draw_boundaries, draw_labelled, few_labels, gap_between, plain
+from _drawing import draw_boundaries, draw_labelled, plain
+from _rows import few_labels, gap_between
 from scipy.stats import gaussian_kde
 from sklearn.svm import LinearSVC
 
 from ravine import MDHClassifier
+from ravine.plot._common import COLOURS, FAINT, LINE
 
 rng = np.random.default_rng(10)
 X, truth = gap_between(rng)

@@ -2,7 +2,8 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _trees import draw_rows, gaussian_density, ridges
+from _drawing import draw_in_a_square, gaussian_density
+from _rows import ridges
 
 from ravine import MDH
 from ravine.plot._common import LINE, PALE
@@ -13,7 +14,7 @@ start = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][0]
 h = 0.9 * (X @ start).std() * len(X) ** (-1 / 5)
 
 fig, axes = plt.subplots(1, 3, figsize=(8, 2.9), layout="constrained")
-draw_rows(axes[0], X, tree.predict(X))
+draw_in_a_square(axes[0], X, tree.predict(X))
 box = axes[0].axis()
 v, b = tree.normal[0], tree.offset[0]
 axes[0].axline(b * v, b * v + [-v[1], v[0]], color=LINE, linewidth=1.5)

@@ -2,7 +2,8 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _trees import draw_clusters, large_and_small
+from _drawing import draw_clusters
+from _rows import large_and_small
 
 from ravine import MDH
 from ravine.plot._common import LEFT, LINE, RIGHT

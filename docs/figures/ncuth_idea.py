@@ -2,7 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _trees import draw_rows
+from _drawing import draw_in_a_square
 
 from ravine import NCutH
 from ravine.plot._common import FAINT, LINE, RIGHT
@@ -27,7 +27,7 @@ def ncuts(v):
 tree = NCutH(n_clusters=2).fit(X).tree_
 v, b = tree.normal[0], tree.offset[0]
 fig, axes = plt.subplots(1, 3, figsize=(8, 2.9), layout="constrained")
-draw_rows(axes[0], X, tree.predict(X))
+draw_in_a_square(axes[0], X, tree.predict(X))
 box = axes[0].axis()
 axes[0].axline(b * v, b * v + [-v[1], v[0]], color=LINE, linewidth=1.5)
 axes[0].axline(X.mean(axis=0), X.mean(axis=0) + start, color=FAINT, linestyle=":", linewidth=1.5)

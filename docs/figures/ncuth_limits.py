@@ -1,7 +1,8 @@
 """NCutH told how many clusters there are: where balance helps, and where it does not."""
 
 import matplotlib.pyplot as plt
-from _trees import draw_clusters, large_and_small, ridges
+from _drawing import draw_clusters
+from _rows import large_and_small, ridges
 
 from ravine import NCutH
 from ravine.datasets import make_blobs

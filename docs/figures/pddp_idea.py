@@ -2,7 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _trees import draw_rows, gaussian_density
+from _drawing import draw_in_a_square, gaussian_density
 
 from ravine import PDDP
 from ravine.plot._common import FAINT, LINE
@@ -16,7 +16,7 @@ v = valley.normal[0]
 h = 1.06 * (X @ v).std() * len(X) ** (-1 / 5)
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
-draw_rows(left, X, valley.predict(X))
+draw_in_a_square(left, X, valley.predict(X))
 box = left.axis()
 left.axline(X.mean(axis=0), X.mean(axis=0) + v, color=FAINT, linewidth=1.2)
 left.text(6.6, 4.0, "v", color="#555555", fontsize=13, style="italic")

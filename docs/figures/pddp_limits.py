@@ -1,7 +1,8 @@
 """PDDP where the clusters lie along the principal components, and where they lie across them."""
 
 import matplotlib.pyplot as plt
-from _trees import draw_clusters, ridges
+from _drawing import draw_clusters
+from _rows import ridges
 
 from ravine import MDH, PDDP
 from ravine.datasets import make_blobs

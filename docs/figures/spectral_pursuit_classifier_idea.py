@@ -2,10 +2,12 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _shapes import COLOURS, FAINT, LINE, draw_boundaries, draw_labelled, few_labels, plain
+from _drawing import draw_boundaries, draw_labelled, plain
+from _rows import few_labels
 from scipy.linalg import eigh
 
 from ravine import SpectralPursuitClassifier
+from ravine.plot._common import COLOURS, FAINT, LINE
 
 rng = np.random.default_rng(3)
 truth = np.repeat([0, 1, 1], 40)

@@ -2,7 +2,8 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _trees import arc_and_core, draw_boundaries, draw_rows
+from _drawing import draw_boundaries, draw_in_a_square
+from _rows import arc_and_core
 from scipy.spatial import KDTree
 
 from ravine import SpectralPursuit
@@ -19,11 +20,11 @@ def side(plane):
 
 fig, axes = plt.subplots(1, 3, figsize=(8, 2.9), layout="constrained")
 components = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:2]
-draw_rows(axes[0], X @ components.T, model.labels_)
+draw_in_a_square(axes[0], X @ components.T, model.labels_)
 axes[0].set_title("two principal components")
-draw_rows(axes[1], X @ surface.directions.T, model.labels_)
+draw_in_a_square(axes[1], X @ surface.directions.T, model.labels_)
 axes[1].set_title("the plane found")
-draw_rows(axes[2], surface.places, np.where(surface.is_left, 0, 1), size=22)
+draw_in_a_square(axes[2], surface.places, np.where(surface.is_left, 0, 1), size=22)
 axes[2].set_title("microclusters and the bent cut")
 draw_boundaries(axes[1], side)
 draw_boundaries(axes[2], side)

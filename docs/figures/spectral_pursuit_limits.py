@@ -1,7 +1,8 @@
 """SpectralPursuit where clusters bend, and where one of them is small."""
 
 import matplotlib.pyplot as plt
-from _trees import draw_clusters, large_and_small
+from _drawing import draw_clusters
+from _rows import large_and_small
 from sklearn.datasets import make_circles
 
 from ravine import SpectralPursuit

@@ -1,7 +1,8 @@
 """The same rows at three scales of the similarity."""
 
 import matplotlib.pyplot as plt
-from _trees import arc_and_core, draw_rows
+from _drawing import draw_in_a_square
+from _rows import arc_and_core
 
 from ravine import SpectralPursuit
 
@@ -9,5 +10,5 @@ X, _ = arc_and_core()
 settings = [("scale=1, the default", {}), ("scale=0.5", {"scale": 0.5}), ("margin=True", {"margin": True})]
 fig, axes = plt.subplots(1, 3, figsize=(8, 2.7), layout="constrained")
 for ax, (title, options) in zip(axes, settings, strict=True):
-    draw_rows(ax, X[:, :2], SpectralPursuit(n_clusters=2, **options).fit_predict(X))
+    draw_in_a_square(ax, X[:, :2], SpectralPursuit(n_clusters=2, **options).fit_predict(X))
     ax.set_title(title)

@@ -2,7 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _shapes import draw_rows, plain
+from _drawing import draw_rows, plain
 from sklearn.datasets import make_circles
 
 from ravine import SumOfNorms

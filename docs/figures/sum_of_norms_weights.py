@@ -1,7 +1,7 @@
 """The two clusters of the same moons with neighbours as edges, and with all pairs."""
 
 import matplotlib.pyplot as plt
-from _shapes import draw_rows, plain
+from _drawing import draw_rows, plain
 from sklearn.metrics import adjusted_rand_score
 
 from ravine import SumOfNorms

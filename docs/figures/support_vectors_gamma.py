@@ -1,7 +1,7 @@
 """Too wide a kernel, the chosen one, and too narrow a one."""
 
 import matplotlib.pyplot as plt
-from _shapes import plain
+from _drawing import plain
 
 from ravine import SupportVectorClustering, plot
 from ravine.datasets import make_moons

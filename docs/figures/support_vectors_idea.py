@@ -2,10 +2,10 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _shapes import COLOURS, FAINT, LINE
 
 from ravine import SupportVectorClustering, plot
 from ravine.datasets import make_moons
+from ravine.plot._common import COLOURS, FAINT, LINE
 
 X, _ = make_moons(400, noise=0.06, random_state=0)
 model = SupportVectorClustering().fit(X)

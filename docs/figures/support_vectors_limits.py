@@ -2,7 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _shapes import draw_rows, plain
+from _drawing import draw_rows, plain
 
 from ravine import SupportVectorClustering
 from ravine.datasets import make_rings

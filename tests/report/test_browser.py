@@ -1,28 +1,22 @@
-import os
-import shutil
-
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
+from tests.browser import launched, needs_browser
 
 from ravine import PDDP, report
 from ravine.datasets import make_blobs
 from ravine.report import Compared, write_comparison
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 HOSTILE = ["<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "long " * 30, "<b>bold</b>"]
 
-if not CHROMIUM and not os.environ.get("CI"):
-    pytest.skip("no Chromium: install it, or set CHROMIUM to its path", allow_module_level=True)
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
 def browser():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,101 @@
+"""What the figures share: rows of the plane by cluster, boundaries between clusters, and methods with few labels."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from _rows import few_labels
+
+from ravine.plot._common import COLOURS, FAINT, LINE, MARKERS
+
+CELLS = 300
+"""Points a side of the grid on which boundaries are sought."""
+
+SIDES = np.array([-1, 1])
+
+
+def draw_rows(ax, X, labels, size=8, alpha=0.6):
+    """Rows of the plane, each cluster with a colour and a marker of its own."""
+    for cluster in np.unique(labels):
+        marker, colour = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
+        ax.scatter(*X[labels == cluster].T, s=size, marker=marker, color=colour, alpha=alpha, linewidth=0)
+
+
+def draw_in_a_square(ax, X, labels, size=9):
+    """Rows of the plane by cluster, in a square without ticks, to one scale."""
+    draw_rows(ax, X, labels, size, alpha=0.7)
+    middle, half = (X.min(axis=0) + X.max(axis=0)) / 2, 0.54 * np.ptp(X, axis=0).max()
+    ax.set(xticks=[], yticks=[], xlim=middle[0] + half * SIDES, ylim=middle[1] + half * SIDES, aspect="equal")
+    ax.spines[:].set(visible=True, color=FAINT)
+
+
+def draw_boundaries(ax, predict, **style):
+    """Lines between the regions that `predict` gives different labels, as far as the axes reach."""
+    (x0, x1), (y0, y1) = ax.get_xlim(), ax.get_ylim()
+    x, y = np.linspace(x0, x1, CELLS), np.linspace(y0, y1, CELLS)
+    label = predict(np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)).reshape(CELLS, CELLS)
+    for k in np.unique(label)[1:]:
+        ax.contour(x, y, label == k, levels=[0.5], **{"colors": LINE, "linewidths": 1.2, **style})
+    ax.set(xlim=(x0, x1), ylim=(y0, y1))
+
+
+def draw_clusters(ax, X, model, title):
+    """Rows of the plane by their cluster in a fitted model, and its cuts."""
+    draw_in_a_square(ax, X, model.predict(X))
+    ax.set_title(title)
+    draw_boundaries(ax, model.predict)
+
+
+def draw_labelled(ax, X, y, size=60):
+    """The rows that have a label, large, with a dark edge."""
+    for k in range(2):
+        ax.scatter(*X[y == k].T, s=size, marker=MARKERS[k], color=COLOURS[k], edgecolor=LINE, linewidth=1.1, zorder=4)
+
+
+def plain(ax, title):
+    """No ticks: what matters is the shape."""
+    ax.set(title=title, xticks=[], yticks=[])
+    ax.spines[:].set(visible=True, color=FAINT, linewidth=0.6)
+
+
+def gaussian_density(values, bandwidth, places):
+    """Kernel density of values at some places."""
+    away = (places[:, np.newaxis] - values) / bandwidth
+    return np.exp(-(away**2) / 2).mean(axis=1) / (bandwidth * np.sqrt(2 * np.pi))
+
+
+def draw_few_labels(cases, methods, machine, numbers, n_draws, seed, lowest):
+    """Boundaries from two labels of each class above, mean accuracies by the number of labels below.
+
+    `cases` are functions that draw rows, and titles. Of `methods`, names and estimators that see all rows, the first
+    one's boundary is drawn; `machine` sees the labelled rows only.
+    """
+    styles = dict(zip(methods, (("o-", LINE), ("^:", COLOURS[0])), strict=False))
+    styles["support vector machine on the labels"] = ("s--", COLOURS[3])
+
+    def fitted(X, y):
+        return [*(model.fit(X, y) for model in methods.values()), machine.fit(X[y >= 0], y[y >= 0])]
+
+    def accuracies(draw, n_labels, seed):
+        rng = np.random.default_rng(seed)
+        X, truth = draw(rng)
+        y = few_labels(truth, n_labels, rng)
+        return [np.mean(model.predict(X[y < 0]) == truth[y < 0]) for model in fitted(X, y)]
+
+    _, axes = plt.subplots(2, 2, figsize=(8, 6), layout="constrained", height_ratios=[1.2, 1])
+    for (plane, line), (draw, title) in zip(axes.T, cases, strict=True):
+        rng = np.random.default_rng(seed)
+        X, truth = draw(rng)
+        y = few_labels(truth, 2, rng)
+        draw_rows(plane, X, truth, alpha=0.35)
+        draw_labelled(plane, X, y)
+        first, *_, last = fitted(X, y)
+        draw_boundaries(plane, first.predict, linewidths=2)
+        draw_boundaries(plane, last.predict, linestyles="--", colors=COLOURS[3], linewidths=1.6)
+        plain(plane, title)
+        means = np.mean([[accuracies(draw, n, draws) for n in numbers] for draws in range(n_draws)], axis=0)
+        for mean, (name, (style, colour)) in zip(means.T, styles.items(), strict=True):
+            line.plot(numbers, mean, style, color=colour, markersize=4, label=name)
+        line.set(xscale="log", xticks=numbers, xticklabels=numbers, ylim=(lowest, 1.01), xlabel="labels per class")
+        line.minorticks_off()
+        line.spines[["top", "right"]].set_visible(False)
+    axes[1, 0].set_ylabel(f"mean accuracy, {n_draws} draws")
+    return axes[1]

@@ -1,0 +1,23 @@
+"""Chromium without a window, for the tests that open pages; skipped on a machine that has none, but not in CI."""
+
+import os
+import shutil
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+
+needs_browser = pytest.mark.skipif(
+    not CHROMIUM and not os.environ.get("CI"), reason="no Chromium: install it, or set CHROMIUM to its path"
+)
+
+
+@contextmanager
+def launched():
+    """A browser, closed in the end."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
