@@ -4,13 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test test-cpus lint docs bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/ravine demo
 
 test: $(VENV)/.test
 	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+
+# The numerical tests as other processors would run them, see CONTRIBUTING.md.
+test-cpus: $(VENV)/.test
+	JOBS=$(JOBS) $(BIN)/python tools/other_cpus.py
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

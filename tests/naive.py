@@ -141,6 +141,13 @@ def best_ncut(values, weights, scale):
     return min(ncut(values[order], weights[order], scale, k) for k in range(len(values) - 1))
 
 
+def middle_of_least(values):
+    """Middle of the first run of the least value."""
+    least = [k for k, value in enumerate(values) if value == min(values)]
+    run = [k for i, k in enumerate(least) if k == least[0] + i]
+    return run[0] + (len(run) - 1) // 2
+
+
 def penalised(b, positions, mass, bandwidth, bound, weight, power):
     density = mass @ np.exp(-0.5 * ((b - positions) / bandwidth) ** 2) / bandwidth
     return density + weight * max(0, abs(b) - bound) ** power

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from ravine import kernels
 from ravine.blocks import map_blocks
+from ravine.ties import sorted_groups
 
 Matrix: TypeAlias = Any
 """A C-contiguous ndarray or a CSR matrix, of float32 or float64. SciPy has no types that could say so."""
@@ -33,6 +34,12 @@ class Moments:
     count: float
     mean: Floats
     sum_sq: float
+
+    @property
+    def varies(self) -> bool:
+        """Whether the rows differ by more than rounding."""
+        rounding = 8 * np.finfo(np.float64).eps
+        return bool(self.sum_sq > self.count * rounding**2 * float(self.mean @ self.mean))
 
     @property
     def unit(self) -> float:
@@ -121,6 +128,17 @@ def project(X: Matrix, direction: Floats, n_jobs: int | None = None) -> Floats:
     out = np.empty(X.shape[0])
     map_blocks(lambda b: kernels.rows.project(X[b], direction, out[b]), X.shape, n_jobs)
     return out
+
+
+def order_along(X: Matrix, values: Floats, n_jobs: int | None = None) -> Ints:
+    """Rows in the order of their values along a direction, those that tie in an order that their content decides."""
+    order, group = sorted_groups(values)
+    same = np.diff(group) == 0
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    if len(tied):
+        rows = order[tied]
+        order[tied] = rows[np.lexsort([fingerprint(X[rows], 0, n_jobs), group[tied]])]
+    return order
 
 
 def weighted_sum(X: Matrix, c: Floats, n_jobs: int | None = None) -> Floats:

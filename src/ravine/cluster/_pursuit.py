@@ -156,11 +156,12 @@ class PursuitClusterer(TreeClusterer, ABC):
         cut = None
         if len(here) > 1:
             X_node, w_node = rows[here], weights[here]
-            cut = self._find_cut(1.0, float(weights.sum()))(X_node, w_node, moments(X_node, w_node, self.n_jobs))
+            about = moments(X_node, w_node, self.n_jobs)
+            cut = self._find_cut(1.0, float(weights.sum()))(X_node, w_node, about)
         if cut is None:
             raise ValueError(f"no cut was found for node {node}: {len(here)} of the rows of X reach it")
         model = copy(self)
-        model.tree_ = self.tree_.split(node, cut, rows, weights)
+        model.tree_ = self.tree_.split(node, cut.beside_rows(about), rows, weights)
         model.labels_ = model.tree_.predict(rows, self.n_jobs)
         return model
 

@@ -1,12 +1,14 @@
 """A cut: a half-space test in the user's own coordinates, or where it bends, a surface near one."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ravine.cuts._surface import Surface
-from ravine.matrix import Bools, Floats, Matrix, walk
+from ravine.matrix import Bools, Floats, Matrix, Moments, walk
+from ravine.ties import rounding_length
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,25 @@ class Cut:
     p_value: float = 1.0
     surface: Surface | None = None
     rough: Any = None
+
+    def beside_rows(self, about: Moments) -> "Cut":
+        """The cut moved to the left by a length that is rounding for the rows of these moments.
+
+        Rows that lie on the cut itself, such as those at the mean where it runs through the mean, then all go right,
+        whatever rounding does to them.
+
+        Parameters
+        ----------
+        about : Moments
+            Moments of the rows that are cut.
+
+        Returns
+        -------
+        cut : Cut
+            With another offset.
+        """
+        length = rounding_length(math.sqrt(about.sum_sq / about.count), abs(self.offset))
+        return replace(self, offset=self.offset - length)
 
     def turned(self) -> "Cut":
         """The same cut with its sides exchanged.

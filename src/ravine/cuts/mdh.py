@@ -20,6 +20,7 @@ from ravine.cuts.density import MAX_BINS, REACH, Line, projected_density
 from ravine.cuts.pursuit import COARSE_ABOVE, COARSE_ROWS, Found, OnLine, Starts, even_sample, search, spread_sample
 from ravine.cuts.valley import strongest_valley
 from ravine.matrix import Floats, Ints, Matrix, Moments, project
+from ravine.ties import first_least, is_less
 
 EXACT_ROWS = 200
 """Up to here the density near the cut is summed over the rows themselves."""
@@ -180,7 +181,7 @@ def minimum_density_cut(
             if X.shape[0] > COARSE_ABOVE:
                 sample = even_sample(X, weights, about.mean, start, n_jobs)
         cut = path.follow(*(sample or (X, weights)), about, start, n_jobs)
-        if best is None or cut.relative_depth > best.relative_depth:
+        if best is None or is_less(1 + best.relative_depth, 1 + cut.relative_depth):
             best = cut
     if best is None or path is None:
         return None
@@ -246,12 +247,12 @@ def labelled_density_cut(
     for start in directions:
         first = path.objective(*stages[0], row_labels)
         forth, back = (first(project(rows, v, n_jobs) - about.mean @ v, row_weights)[0] for v in (start, -start))
-        direction = start if forth <= back else -start
+        direction = -start if is_less(back, forth) else start
         for stage in stages:
             found = path.objective(*stage, row_labels).search(rows, row_weights, about.mean, direction, n_jobs)
             direction = found.direction
         ends.append(found)
-    best = min(ends, key=lambda found: found.value)
+    best = ends[first_least([found.value for found in ends])]
     if rows is not X:
         best = path.objective(*stages[-1], labels).search(X, weights, about.mean, best.direction, n_jobs)
     values = project(X, best.direction, n_jobs) - about.mean @ best.direction

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from ravine import kernels
 from ravine.blocks import map_blocks
 from ravine.matrix import Floats, Ints, Matrix, fingerprint
+from ravine.ties import ROUNDING
 
 STEPS, FURTHER_STEPS = 8, 3
 """Steps of k-means, and where it starts from a result: that groups are small matters, not that they are the best."""
@@ -70,11 +72,17 @@ def _means_of_nearest(
 
 
 def _nearest(X: Matrix, centres: Floats, directions: Floats | None, n_jobs: int | None) -> Ints:
-    """Number of the nearest centre of each row."""
-    images = centres if directions is None else centres + (centres @ directions.T) @ directions
-    squares = np.einsum("ij,ij->i", images, centres)
-    parts = map_blocks(lambda b: (squares - 2.0 * (X[b] @ images.T)).argmin(axis=1), (X.shape[0], len(centres)), n_jobs)
-    return np.concatenate(parts)
+    """Number of the nearest centre of each row; of those that tie, the first."""
+    origin = np.zeros(X.shape[1]) if sparse.issparse(X) else centres.mean(axis=0)  # far from it digits are lost
+    places = centres - origin
+    images = places if directions is None else places + (places @ directions.T) @ directions
+    squares, twice = np.einsum("ij,ij->i", images, places), -2.0 * images.T
+
+    def nearest(b: slice) -> Ints:
+        rows = X[b] if sparse.issparse(X) else X[b] - origin
+        return kernels.ties.first_least_of_rows(rows @ twice, squares, ROUNDING * squares.max())
+
+    return np.concatenate(map_blocks(nearest, (X.shape[0], len(centres)), n_jobs))
 
 
 def _means(X: Matrix, weights: Floats, group: Ints) -> tuple[Floats, Floats, Ints]:

@@ -15,6 +15,7 @@ from ravine.cuts._cut import Cut
 from ravine.cuts.density import Line
 from ravine.cuts.pursuit import COARSE_ABOVE, Found, OnLine, Starts, cut_at, even_sample, pursue, search
 from ravine.matrix import Bools, Floats, Matrix, Moments, project
+from ravine.ties import is_less
 
 EXACT_ROWS = 1000
 """Up to here the sums run over the rows themselves."""
@@ -156,7 +157,7 @@ def ncut_cut(
             found = pursue(X, weights, about.mean, objective, start, n_jobs)
         if margin:
             found = _widen_margin(X, weights, about, objective, found, n_jobs)
-        if best is None or found.value < best.value:
+        if best is None or is_less(found.value, best.value):
             best = found
     if best is None or not np.isfinite(best.value):
         return None

@@ -32,6 +32,7 @@ from ravine.cuts.pursuit import (
 from ravine.cuts.valley import strongest_valley
 from ravine.matrix import Floats, Matrix, Moments, moments
 from ravine.parts import Lattice, PartedNode
+from ravine.ties import first_least
 
 TESTED_ROWS = 20_000
 """Rows of a large node on which its valley is tested."""
@@ -123,7 +124,8 @@ def parted_ncut_cut(
         direction = search(*_sample(node, start), node.about.mean, objective, start).direction
         return _look(node, objective, direction)
 
-    found, on = min(node.whole.parts.at_once(find, list(directions)), key=lambda found: found[0].value)
+    ends = node.whole.parts.at_once(find, list(directions))
+    found, on = ends[first_least([end.value for end, _ in ends])]
     if not np.isfinite(found.value):
         return None
     cut = _cut_at(node, found, on)
@@ -162,7 +164,8 @@ def parted_density_cut(
             return _follow(node, path, start)
         return path.follow(*_sample(node, start), node.about, start, None)
 
-    best = max(node.whole.parts.at_once(find, list(directions)), key=lambda cut: cut.relative_depth)
+    cuts = node.whole.parts.at_once(find, list(directions))
+    best = cuts[first_least([-1 - cut.relative_depth for cut in cuts])]
     if not rough:
         return best
     last = replace(path, alphas=path.alphas[-1:])

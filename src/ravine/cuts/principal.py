@@ -13,6 +13,7 @@ from ravine.cuts._cut import Cut
 from ravine.cuts.density import normal_bandwidth, projected_density
 from ravine.matrix import Floats, Matrix, Moments, moments, project, scatter, scatter_times
 from ravine.parts import PartedNode
+from ravine.ties import ROUNDING, TIE, first_least, pointing_up, settled_basis
 
 MAX_SCATTER_COLUMNS = 128
 """Up to here the scatter matrix costs no more than Lanczos iterations do at worst; at 512 it costs five times them."""
@@ -26,8 +27,11 @@ ROWS_PER_COLUMN, SMALL_VARIANCE = 30, 1e-9
 MAX_FLATTENINGS, FLAT_ENOUGH = 10, 1e-3
 """Most steps towards the least kurtosis, and how near to 1 the cosine of two in a row ends them."""
 
-SMALL_SPREAD = 1e-12
-"""A deviation that is this small for the size of the rows is rounding."""
+SMALL_SPREAD, SMALL_SQUARE = 1e-12, 1e-14
+"""A deviation that is this small for the size of the rows is rounding; so is so small a share of the largest square."""
+
+SAME_WIDTH = 2
+"""Grid points by which the widths of two equal stretches can differ."""
 
 LANCZOS_STEPS, LANCZOS_RESTARTS, LANCZOS_TOLERANCE = 30, 4, 1e-8
 
@@ -44,41 +48,45 @@ def principal_directions(
     """The first principal directions, one a row; fewer where the rows vary along fewer."""
     n_rows, n_columns = X.shape
     n_directions = min(n_directions, n_rows, n_columns)
-    if not about.sum_sq > 0:
+    if not about.varies:
         return np.empty((0, n_columns))
     if not sparse.issparse(X) and n_columns <= n_rows and n_columns <= MAX_SCATTER_COLUMNS:
-        matrix = scatter(X, weights, about.mean, n_jobs)
-        found = _leading(matrix, n_directions)
-    elif not sparse.issparse(X) and n_rows * n_columns <= MAX_GRAM_CELLS and n_rows < n_columns:
+        return _settled(*_leading(scatter(X, weights, about.mean, n_jobs), n_directions))[:n_directions]
+    if not sparse.issparse(X) and n_rows * n_columns <= MAX_GRAM_CELLS and n_rows < n_columns:
         centred = np.sqrt(weights)[:, np.newaxis] * (X - about.mean)
-        found = _leading(centred @ centred.T, n_directions) @ centred
-    else:
-        found = np.empty((0, n_columns))
-        for _ in range(n_directions):
-            found = np.vstack([found, _lanczos(_scatter_of(X, weights, about, n_jobs), found)])
-    return _pointing_up(found)
+        squares, shares = _leading(centred @ centred.T, n_directions)
+        return _settled(squares, shares @ centred)[:n_directions]
+    return _by_products(_scatter_of(X, weights, about, n_jobs), n_directions, n_columns)
 
 
 def parted_directions(node: PartedNode, n_directions: int) -> Floats:
     """The first principal directions of rows in parts, as `principal_directions` gives those of rows in memory."""
     n_columns = len(node.about.mean)
     n_directions = min(n_directions, node.n_rows, n_columns)
-    if not node.about.sum_sq > 0:
+    if not node.about.varies:
         return np.empty((0, n_columns))
     if n_columns <= MAX_SCATTER_COLUMNS:
-        return _pointing_up(_leading(node.scatter, n_directions))
-    found = np.empty((0, n_columns))
+        return _settled(*_leading(node.scatter, n_directions))[:n_directions]
+    return _by_products(node.scatter_times, n_directions, n_columns)
+
+
+def _settled(squares: Floats, vectors: Floats) -> Floats:
+    """Directions of the eigenvectors along which the rows vary, as `settled_basis` gives them."""
+    real = squares > SMALL_SQUARE * squares[0]
+    lengths = np.linalg.norm(vectors[real], axis=1, keepdims=True)
+    return settled_basis(squares[real], vectors[real] / lengths)
+
+
+def _by_products(times_scatter: Callable[[Floats], Floats], n_directions: int, n_columns: int) -> Floats:
+    """Principal directions by products of the scatter matrix with vectors, one direction after the other."""
+    found, first = np.empty((0, n_columns)), 0.0
     for _ in range(n_directions):
-        found = np.vstack([found, _lanczos(node.scatter_times, found)])
-    return _pointing_up(found)
-
-
-def _pointing_up(vectors: Floats) -> Floats:
-    """Vectors of length 1, the largest entry of each positive; those of length 0 are left out."""
-    lengths = np.linalg.norm(vectors, axis=1)
-    found = vectors[lengths > 0] / lengths[lengths > 0, np.newaxis]
-    largest = np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, np.newaxis], axis=1)
-    return np.asarray(np.where(largest > 0, found, -found))
+        square, vector = _lanczos(times_scatter, found)
+        if not square > SMALL_SQUARE * first:
+            break
+        first = max(first, square)
+        found = np.vstack([found, vector])
+    return pointing_up(found)
 
 
 def _scatter_of(X: Matrix, weights: Floats, about: Moments, n_jobs: int | None) -> Callable[[Floats], Floats]:
@@ -97,14 +105,14 @@ def spread_across(X: Matrix, normal: Floats, n_jobs: int | None = None) -> Float
     about = moments(X, weights, n_jobs)
     if not sparse.issparse(X) and n_columns <= MAX_SCATTER_COLUMNS:
         across = np.eye(n_columns) - np.outer(normal, normal)
-        found = _leading(across @ scatter(X, weights, about.mean, n_jobs) @ across, 1)[0]
+        found = settled_basis(*_leading(across @ scatter(X, weights, about.mean, n_jobs) @ across, 1))[0]
     else:
-        found = _lanczos(_scatter_of(X, weights, about, n_jobs), normal[np.newaxis])
+        found = _lanczos(_scatter_of(X, weights, about, n_jobs), normal[np.newaxis])[1]
     found = found - (found @ normal) * normal
     size = np.sqrt(about.sum_sq / n_rows + about.mean @ about.mean)
     if not project(X, found, n_jobs).std() > SMALL_SPREAD * size:
         return None
-    return np.asarray(found / np.linalg.norm(found) * np.sign(found[np.abs(found).argmax()]))
+    return pointing_up(found[np.newaxis])[0]
 
 
 def flattest_direction(X: Matrix, weights: Floats, about: Moments, n_jobs: int | None = None) -> Floats | None:
@@ -116,16 +124,16 @@ def flattest_direction(X: Matrix, weights: Floats, about: Moments, n_jobs: int |
     are sparse are made dense.
     """
     n_rows, n_columns = X.shape
-    if n_columns < 2 or n_rows < ROWS_PER_COLUMN * n_columns or not about.sum_sq > 0:
+    if n_columns < 2 or n_rows < ROWS_PER_COLUMN * n_columns or not about.varies:
         return principal_direction(X, weights, about, n_jobs)
     X = X.toarray() if sparse.issparse(X) else X
-    squares, axes = linalg.eigh(scatter(X, weights, about.mean, n_jobs) / about.count, check_finite=False)
-    kept = np.flatnonzero(squares > SMALL_VARIANCE * squares[-1])
-    whiten = axes[:, kept] / np.sqrt(squares[kept])
+    squares, axes = _leading(scatter(X, weights, about.mean, n_jobs) / about.count, n_columns)
+    kept = squares > SMALL_VARIANCE * squares[0]
+    whiten = settled_basis(squares[kept], axes[kept]).T / np.sqrt(squares[kept])
     rows, share = (X - about.mean) @ whiten, weights / about.count
     square = rows * rows
-    v = np.zeros(len(kept))
-    v[(share @ (square * square)).argmin()] = 1.0
+    v = np.zeros(len(square.T))
+    v[first_least(share @ (square * square))] = 1.0
     for _ in range(MAX_FLATTENINGS):
         step = 3.0 * v - (share * (rows @ v) ** 3) @ rows
         length = np.linalg.norm(step)
@@ -134,27 +142,34 @@ def flattest_direction(X: Matrix, weights: Floats, about: Moments, n_jobs: int |
         before, v = v, step / length
         if abs(v @ before) > 1 - FLAT_ENOUGH:
             break
-    found = whiten @ v
-    return np.asarray(found / np.linalg.norm(found))
+    return pointing_up((whiten @ v)[np.newaxis])[0]
 
 
-def _leading(matrix: Floats, n_vectors: int) -> Floats:
-    """Eigenvectors of the largest eigenvalues, one a row, the largest first."""
-    last = len(matrix) - 1
-    vectors = linalg.eigh(matrix, subset_by_index=[last - n_vectors + 1, last], check_finite=False)[1]
-    return np.asarray(vectors.T[::-1])
+def _leading(matrix: Floats, n_vectors: int) -> tuple[Floats, Floats]:
+    """The largest eigenvalues and their eigenvectors, one a row: so many at least, and all that tie with the last."""
+    size = len(matrix)
+    n_asked = min(n_vectors + 1, size)
+    values, vectors = _top(matrix, n_asked)
+    if n_asked < size and values[-1] >= (1 - TIE) * values[-2]:
+        values, vectors = _top(matrix, size)
+    return values, vectors
 
 
-def _lanczos(times_scatter: Callable[[Floats], Floats], before: Floats) -> Floats:
-    """Leading eigenvector of the scatter matrix that is orthogonal to the orthonormal rows of `before`.
+def _top(matrix: Floats, n: int) -> tuple[Floats, Floats]:
+    asked = None if n == len(matrix) else [len(matrix) - n, len(matrix) - 1]
+    values, vectors = linalg.eigh(matrix, subset_by_index=asked, check_finite=False)
+    return values[::-1], vectors.T[::-1]
+
+
+def _lanczos(times_scatter: Callable[[Floats], Floats], before: Floats) -> tuple[float, Floats]:
+    """Leading eigenvalue and eigenvector of the scatter matrix across the orthonormal rows of `before`.
 
     The matrix is known by its products with vectors. The basis is orthogonalised in full and restarted from its best
     vector.
     """
     n_columns = before.shape[1]
     n_steps = min(LANCZOS_STEPS, n_columns - len(before))
-    best: Floats = np.random.default_rng(0).normal(size=(1, n_columns))[0]
-    best = np.asarray(best - (before @ best) @ before)
+    best = _somewhere_across(before)
     for _ in range(LANCZOS_RESTARTS):
         basis = np.zeros((n_steps, n_columns))
         diagonal, beside = np.zeros(n_steps), np.zeros(n_steps)
@@ -162,6 +177,7 @@ def _lanczos(times_scatter: Callable[[Floats], Floats], before: Floats) -> Float
         for k in range(n_steps):
             basis[k] = vector
             image = times_scatter(vector)
+            size = np.linalg.norm(image)
             diagonal[k] = image @ vector
             for _twice in range(2):
                 image -= (before @ image) @ before
@@ -169,11 +185,23 @@ def _lanczos(times_scatter: Callable[[Floats], Floats], before: Floats) -> Float
             beside[k] = np.linalg.norm(image)
             ritz, coordinates = linalg.eigh_tridiagonal(diagonal[: k + 1], beside[:k], select="i", select_range=(k, k))
             residual = beside[k] * abs(coordinates[-1, 0])
-            if residual <= LANCZOS_TOLERANCE * abs(ritz[0]):
-                return np.asarray(coordinates[:, 0] @ basis[: k + 1])
+            # What is left of an image is rounding once the basis holds all directions along which the rows vary.
+            if residual <= LANCZOS_TOLERANCE * abs(ritz[0]) or beside[k] <= SMALL_SPREAD * size:
+                return float(ritz[0]), np.asarray(coordinates[:, 0] @ basis[: k + 1])
             vector = image / beside[k]
         best = np.asarray(coordinates[:, 0] @ basis)
-    return best
+    return float(ritz[0]), best
+
+
+def _somewhere_across(before: Floats) -> Floats:
+    """A vector across orthonormal rows: random, or along an axis where rounding is all that they leave of that."""
+    drawn = np.random.default_rng(0).normal(size=before.shape[1])
+    axis = np.eye(1, before.shape[1], first_least(np.einsum("ij,ij->j", before, before)))[0]
+    for start in (drawn, axis):
+        across = np.asarray(start - (before @ start) @ before)
+        if np.linalg.norm(across) > ROUNDING * np.linalg.norm(start):
+            break
+    return across
 
 
 def mean_cut(X: Matrix, weights: Floats, about: Moments, n_jobs: int | None = None) -> Cut | None:
@@ -215,8 +243,9 @@ def lowest_antimode(
     if not len(valleys):
         return None
     # Empty stretches tie at density zero: the widest wins.
-    lowest = np.lexsort((-valleys[:, 3], along.density[valleys[:, 0]]))[0]
-    valley, left_mode, right_mode, _ = valleys[lowest]
+    density = along.density[valleys[:, 0]]
+    lowest = valleys[density <= (1 + TIE) * density.min()]
+    valley, left_mode, right_mode, _ = lowest[(lowest[:, 3] >= lowest[:, 3].max() - SAME_WIDTH).argmax()]
     return Cut(
         normal,
         float(along.at(valley)),

@@ -17,8 +17,9 @@ from ravine import kernels
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import Line, depth_at
 from ravine.cuts.principal import principal_directions
-from ravine.matrix import Floats, Ints, Matrix, Moments, project, weighted_sum
+from ravine.matrix import Floats, Ints, Matrix, Moments, order_along, project, weighted_sum
 from ravine.parts import even_rows
+from ravine.ties import first_least
 
 Extra = TypeVar("Extra")
 Evaluate = Callable[[Floats], tuple[float, Extra, Callable[[], Floats]]]
@@ -147,7 +148,7 @@ def pursued_cut(
     All that a method needs whose objective is the same for every node; `docs/maintainers/objective.md` makes one of it.
     """
     found = [pursue(X, weights, about.mean, objective, start, n_jobs) for start in starts(X, weights, about)]
-    best = min(found, key=lambda end: end.value, default=None)
+    best = found[first_least([end.value for end in found])] if found else None
     return cut_at(X, weights, about, best, n_jobs) if best is not None and math.isfinite(best.value) else None
 
 
@@ -175,7 +176,7 @@ def even_sample(
 
 def spread_sample(X: Matrix, direction: Floats, n_jobs: int | None = None) -> Ints:
     """Some rows of a large node, spread evenly over all in their order along a direction."""
-    order = np.argsort(project(X, direction, n_jobs), kind="stable")
+    order = order_along(X, project(X, direction, n_jobs), n_jobs)
     return np.sort(order[np.linspace(0, len(order) - 1, COARSE_ROWS).astype(np.int64)])
 
 

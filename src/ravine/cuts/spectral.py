@@ -20,7 +20,8 @@ from ravine.cuts._surface import Surface
 from ravine.cuts.density import Line, depth_at
 from ravine.cuts.microclusters import Microclusters, microclusters, stretched
 from ravine.cuts.pursuit import Starts, descend, search
-from ravine.matrix import Bools, Floats, Matrix, Moments, project
+from ravine.matrix import Bools, Floats, Matrix, Moments, order_along, project
+from ravine.ties import first_least, is_less, pointing_up, rounded_order
 
 SHAPE = 0.1
 """α of the similarity (d / (σ α) + 1)^α exp(-d / σ), eq. 3.30."""
@@ -51,6 +52,9 @@ SMALL = 1e-12
 
 REPEATED, MOST_REPEATED = 1e-6, 8
 """Eigenvalues are one where they differ by less, relatively; of more than so many, the first are looked at."""
+
+LEAST_CONNECTED = 1e-22
+"""λ₂ below this share of the largest degree counts as zero: its vector has too few digits left for a derivative."""
 
 NOISE = 1e-3
 """In the first vectors of an iteration, over their deviation."""
@@ -150,7 +154,7 @@ class Connectivity:
         vectors = first_vectors(drawn) if self._vectors is None else self._vectors.copy()
         second, third = kernels.spectral.second_pair(self._graph, self._pivots, sizes, vectors)
         view = View(directions, lengths, values, deviation, drawn, slope, second, third, vectors, sizes)
-        if not 0 < second < np.inf:  # similarities have vanished
+        if not LEAST_CONNECTED * (self._degrees / sizes).max() < second < np.inf:
             return np.inf, view, lambda: np.zeros_like(flat)
         between = directions @ directions.T - np.eye(len(directions))
 
@@ -193,9 +197,9 @@ class Connectivity:
                 forms[:, a, b] = (self._slopes(view, plus) - self._slopes(view, minus)) / 4
         eigenvalues = np.linalg.eigvalsh(forms)
         steepness = np.maximum(eigenvalues[:, -1], -eigenvalues[:, 0])
-        steepest = int(steepness.argmax())
+        steepest = first_least(-steepness)
         step = np.zeros(len(flat))
-        step[steepest] = -1.0 if eigenvalues[steepest, -1] == steepness[steepest] else 1.0
+        step[steepest] = 1.0 if is_less(eigenvalues[steepest, -1], -eigenvalues[steepest, 0]) else -1.0
         for _ in range(kernels.bfgs.MAX_SHRINKS if steepness[steepest] > 0 else 0):
             if self(flat + step)[0] < value:
                 return np.asarray(flat + step)
@@ -205,7 +209,7 @@ class Connectivity:
     def best_cut(self, view: View) -> Bools:
         """Which points lie on the left of the best cut among those that the second eigenvector orders."""
         self._weigh(view.drawn)
-        order = np.argsort(view.vectors[0], kind="stable")
+        order = rounded_order(view.vectors[0])
         _, n_left = kernels.spectral.sweep(self._graph, order, view.sizes)
         is_left = np.zeros(len(order), dtype=bool)
         is_left[order[:n_left]] = True
@@ -276,7 +280,7 @@ class LineConnectivity:
         vectors = first_vectors(points)
         second, _ = spectral.second_pair(graph, pivots, sizes, vectors)
         place = float(places[n_left - 1 : n_left + 1].mean()) * self.unit
-        if not 0 < second < np.inf:
+        if not LEAST_CONNECTED * (degrees / sizes).max() < second < np.inf:
             return np.inf, place, lambda: np.zeros_like(values)
 
         def derivatives() -> Floats:
@@ -341,7 +345,7 @@ def spectral_cut(
     if not len(kept):
         return None
     directions, along, deviation = directions[kept], values[kept[0]], float(deviations[kept[0]])
-    order = np.argsort(along, kind="stable")
+    order = order_along(X, along, n_jobs)
     micro = microclusters(X, weights, n_microclusters, order, seed, n_jobs=n_jobs)
     if len(micro.counts) < 2:
         return None
@@ -407,7 +411,7 @@ class _Search:
         together = self._among_points(self.micro, directions, sigma, bound, CORRELATED, tolerance)
         if together is None:
             return None
-        one = linalg.svd(together.directions, full_matrices=False)[2][:1]
+        one = pointing_up(linalg.svd(together.directions, full_matrices=False)[2][:1])
         return self._among_points(self.micro, one, sigma / math.sqrt(n_directions), bound, 0.0, tolerance)
 
     def widen_margin(self, found: "_Found", least: float) -> "_Found":
@@ -474,8 +478,8 @@ class _Search:
         on_line = len(found.directions) == 1
         normal = found.directions[0] if on_line else self._normal(found)
         along = found.places @ (found.directions @ normal)
-        if normal[np.abs(normal).argmax()] < 0:
-            normal, along = -normal, -along
+        up = pointing_up(normal[np.newaxis])[0]
+        normal, along = up, along if up @ normal > 0 else -along
         is_left = found.is_left
         if along[is_left].mean() > along[~is_left].mean():
             is_left = ~is_left
@@ -531,14 +535,14 @@ def _log_similarity(r: Floats) -> Floats:
 
 def _threshold(values: Floats, is_left: Bools, counts: Floats) -> tuple[float, float]:
     """The two neighbours on a line between which a cut errs least about the sides of points."""
-    order = np.argsort(values, kind="stable")
+    order = rounded_order(values)
     signed = np.where(is_left, counts, -counts)[order]
-    k = int(np.cumsum(signed)[:-1].argmax())
+    k = first_least(-np.cumsum(signed)[:-1])
     return float(values[order[k]]), float(values[order[k + 1]])
 
 
 def _middle_of_widest_gap(values: Floats, low: float, high: float) -> float:
     """The middle of the widest gap between values that lie between two places, these included."""
     between = np.sort(np.concatenate([[low, high], values[(values > low) & (values < high)]]))
-    k = int(np.diff(between).argmax())
+    k = first_least(-np.diff(between))
     return float(between[k] + between[k + 1]) / 2

@@ -11,6 +11,7 @@ import numpy as np
 from ravine import kernels
 from ravine.cuts.density import normal_bandwidth, projected_density
 from ravine.matrix import Floats
+from ravine.ties import is_less
 
 BANDWIDTHS = (1.0, 0.5, 0.25)
 """Multiples of the normal-reference bandwidth searched for valleys: it oversmooths where there are many clusters."""
@@ -57,7 +58,7 @@ def strongest_valley(
         score, valley, left, right, window = kernels.density.best_window(
             along.density, along.mass(), along.valleys(), along.count, along.step, WINDOWS, resolution, least_side
         )
-        if score > (0.0 if best is None else best.score):
+        if score > 0 and (best is None or is_less(best.score, score)):
             place, left_mode, right_mode = along.at(np.array([valley, left, right])).tolist()
             depth = along.relative_depth(valley, left, right)
             best = Valley(place, left_mode, right_mode, window, score, float(along.density[valley]), depth)

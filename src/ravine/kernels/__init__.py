@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         spectral,
         stream,
         support,
+        ties,
     )
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "spectral",
     "stream",
     "support",
+    "ties",
 ]
 
 

@@ -7,6 +7,8 @@ zero and no ripple is taken for a valley.
 import numpy as np
 
 from ravine.kernels._compile import kernel
+from ravine.kernels.ties import is_less
+from ravine.ties import ROUNDING, TIE
 
 
 @kernel
@@ -55,8 +57,8 @@ def smooth(counts, weights):
 def valleys(density):
     """Rows (valley, left mode, right mode, width) of grid indices, one for each antimode, from left to right.
 
-    An antimode is a longest run of equal values with larger values on both sides; `valley` is its middle and `width`
-    its length. The modes are the nearest ones, where the density stops rising.
+    An antimode is a longest run of values that are equal, up to rounding, with larger values on both sides; `valley` is
+    its middle and `width` its length. The modes are the nearest ones, where the density stops rising.
     """
     n = density.shape[0]
     found = np.empty((n, 4), np.int64)
@@ -67,7 +69,7 @@ def valleys(density):
     direction = 0  # of the step into the present run: 1 up, -1 down, 0 none yet
     while start < n:
         stop = start
-        while stop < n and density[stop] == density[start]:
+        while stop < n and abs(density[stop] - density[start]) <= ROUNDING * density[start]:
             stop += 1
         rises = stop < n and density[stop] > density[start]
         middle = (start + stop - 1) // 2
@@ -102,8 +104,8 @@ def best_window(density, mass, found, count, step, shares, least_window, least_s
     highest_after = np.full(n, n - 1)
     for k in range(1, n):
         before, after = highest_before[k - 1], highest_after[n - k]
-        highest_before[k] = k if density[k] > density[before] else before
-        highest_after[n - 1 - k] = n - 1 - k if density[n - 1 - k] > density[after] else after
+        highest_before[k] = k if is_less(density[before], density[k]) else before
+        highest_after[n - 1 - k] = n - 1 - k if is_less(density[after], density[n - 1 - k]) else after
     best_score, best_valley, best_left, best_right, best_window = 0.0, 0, 0, 0, 0.0
     for i in range(found.shape[0]):
         valley = found[i, 0]
@@ -121,7 +123,7 @@ def best_window(density, mass, found, count, step, shares, least_window, least_s
                     _difference(_mass_around(mass, left, window), middle, count),
                     _difference(_mass_around(mass, right, window), middle, count),
                 )
-                if score > best_score:
+                if score > best_score + TIE * (1.0 + best_score):
                     best_score, best_valley, best_left, best_right = score, valley, left, right
                     best_window = window * step
     return best_score, best_valley, best_left, best_right, best_window

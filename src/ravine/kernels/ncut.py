@@ -7,11 +7,15 @@ neighbours by one multiplication, so every cut of n masses is known in O(n), and
 import numpy as np
 
 from ravine.kernels._compile import kernel
+from ravine.kernels.ties import middle_of_least
+from ravine.ties import ROUNDING
 
 
 @kernel
 def best_cut(mass, decay, least, potential, slope):
     """Best cut of sorted masses: (value, k), left of it the masses 0..k. Equal positions are not cut apart.
+
+    Cuts across the same empty stretch have the same value: the middle one is taken.
 
     Parameters
     ----------
@@ -37,19 +41,22 @@ def best_cut(mass, decay, least, potential, slope):
         total += mass[i]
         volume += mass[i] * (left[i] + right[i])
 
-    value, k = np.inf, -1
+    values, insides = np.full(n, np.inf), np.empty(n)
     before, inside = 0.0, 0.0
     for i in range(n - 1):
         before += mass[i]
         inside += mass[i] * (left[i] + right[i])
-        if decay[i] == 1.0 or before < least or total - before < least or inside <= 0.0 or volume - inside <= 0.0:
+        insides[i] = inside
+        if decay[i] >= 1.0 - ROUNDING or before < least or total - before < least:
             continue
-        here = left[i] * right[i] * (1.0 / inside + 1.0 / (volume - inside))
-        if here < value:
-            value, k, a = here, i, inside
-    if k < 0:
-        return value, k
+        if inside > 0.0 and volume - inside > 0.0:
+            values[i] = left[i] * right[i] * (1.0 / inside + 1.0 / (volume - inside))
+    k = middle_of_least(values)
+    value = values[k]
+    if value == np.inf:
+        return value, -1
 
+    a = insides[k]
     b = volume - a
     cut = left[k] * right[k]
     both = 1.0 / a + 1.0 / b

@@ -11,6 +11,7 @@ from ravine.kernels import bfgs
 from ravine.kernels._compile import kernel
 from ravine.kernels.density import bin_linear, slopes
 from ravine.kernels.rows import dot, project, weighted_sum
+from ravine.kernels.ties import middle_of_least
 
 
 @kernel
@@ -137,7 +138,6 @@ def least_on_grid(
     # No density exceeds 0.4 / h, and `steepness` is such that one bandwidth outside the bound the penalty alone does,
     # also where labelled rows pull the cut outwards.
     middle, within = int(-first), int((bound + bandwidth) / step) + 1
-    j, smallest = middle, np.inf
     begin, end = max(middle - within, 0), min(middle + within + 1, n_bins)
     wrong = wrong_side_on_grid(low + begin * step, step, max(end - begin, 0), marks, pulls, margin)
     for k in range(begin, end):
@@ -145,9 +145,8 @@ def least_on_grid(
         over = abs(low + k * step) - bound
         if over > 0.0:
             here += steepness * over**power
-        here += wrong[k - begin]
-        if here < smallest:
-            j, smallest = k, here
+        wrong[k - begin] += here
+    j = begin + middle_of_least(wrong) if end > begin else middle
 
     exact = positions.shape[0] > 0
     start, stop = (0, positions.shape[0]) if exact else (max(j - n_reach, 0), min(j + n_reach + 1, n_bins))

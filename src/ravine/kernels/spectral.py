@@ -10,6 +10,8 @@ import numpy as np
 
 from ravine.kernels import elementary
 from ravine.kernels._compile import kernel, reduction
+from ravine.kernels.ties import is_less
+from ravine.ties import TIE
 
 MAX_STEPS, TOLERANCE = 60, 1e-10
 """Most steps of inverse iteration, and the relative decrease of λ that ends them."""
@@ -195,12 +197,14 @@ def second_pair(graph, pivots, sizes, vectors):
                 vectors[a, i] /= length
         first, last = _inner(images[0], sizes, vectors[0]), _inner(images[1], sizes, vectors[1])
         between = _inner(images[0], sizes, vectors[1])
-        angle = 0.5 * np.arctan2(2.0 * between, first - last)
-        c, s = np.cos(angle), np.sin(angle)
-        one = c * c * first + 2.0 * c * s * between + s * s * last
-        other = s * s * first - 2.0 * c * s * between + c * c * last
-        if other <= one:
-            c, s, one, other = -s, c, other, one
+        c, s, one, other = 1.0, 0.0, first, last
+        if abs(first - last) > TIE * first or abs(between) > TIE * first:  # else rounding would turn them
+            angle = 0.5 * np.arctan2(2.0 * between, first - last)
+            c, s = np.cos(angle), np.sin(angle)
+            one = c * c * first + 2.0 * c * s * between + s * s * last
+            other = s * s * first - 2.0 * c * s * between + c * c * last
+            if other <= one:
+                c, s, one, other = -s, c, other, one
         for i in range(n):
             x, y = images[0, i], images[1, i]
             vectors[0, i], vectors[1, i] = c * x + s * y, c * y - s * x
@@ -285,7 +289,7 @@ def sweep(graph, order, sizes):
                 across += w if m > k else -w
         before += sizes[i]
         here = across * (1.0 / before + 1.0 / (total - before))
-        if here < value:
+        if is_less(here, value):
             value, place = here, k + 1
     return value, place
 

@@ -17,7 +17,8 @@ from sklearn.utils.extmath import row_norms
 
 from ravine.cuts import Cut
 from ravine.cuts.valley import Valley, strongest_valley
-from ravine.matrix import Floats, Ints, Matrix, Moments, moments, project
+from ravine.matrix import Floats, Ints, Matrix, Moments, moments, order_along, project
+from ravine.ties import first_least, is_less
 
 Direction = Callable[[Matrix, Floats, Moments], Floats | None]
 """Finds a direction for some rows, given their weights (zero if held out) and moments; None where there is none."""
@@ -159,7 +160,7 @@ def cut_with_evidence(
     if normal is None:
         return None
     test = ValleyTest(direction, bandwidth, lattice_steps(X), seed, min_cluster_size, n_jobs=n_jobs)
-    order = np.argsort(project(X, normal, n_jobs), kind="stable")
+    order = order_along(X, project(X, normal, n_jobs), n_jobs)
     trials = test.run(X, weights, order)
     return test.strongest_cut(X, weights, [normal, *(trial.normal for trial in trials)], test.combine(trials))
 
@@ -258,7 +259,8 @@ class ValleyTest:
                 found = self._valley(values[learn], weights[learn], normal, weights.sum())
                 p = 1.0 if found is None else valley_p_value(found, values[~learn], rows[~learn], resolution)
                 trials.append(Trial(p, normal))
-            trials.sort(key=lambda trial: trial.p_value)
+            if trials:
+                trials.insert(0, trials.pop(first_least([trial.p_value for trial in trials])))
             too_large = HOPELESS if direction is self.scout else self.give_up
             if trials and (self.combine(trials) < BEYOND_DOUBT or trials[0].p_value > too_large):
                 break
@@ -269,7 +271,7 @@ class ValleyTest:
         best: tuple[Floats, Valley] | None = None
         for normal in normals:
             found = self._valley(project(X, normal, self.n_jobs), weights, normal, weights.sum())
-            if found is not None and (best is None or found.score > best[1].score):
+            if found is not None and (best is None or is_less(best[1].score, found.score)):
                 best = normal, found
         if best is None:
             return None
@@ -297,7 +299,7 @@ def lattice_steps(X: Matrix, max_rows: int = 2000) -> Floats:
     """
     n_rows, n_columns = X.shape
     sample = np.linspace(0, n_rows - 1, min(n_rows, max_rows)).astype(np.int64)
-    rows = X if n_rows <= max_rows else X[np.argsort(row_norms(X, squared=True), kind="stable")[sample]]
+    rows = X if n_rows <= max_rows else X[order_along(X, row_norms(X, squared=True))[sample]]
     steps = np.zeros(n_columns)
     full = np.arange(n_columns)
     if sparse.issparse(rows):

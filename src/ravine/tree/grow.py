@@ -20,6 +20,7 @@ from ravine.blocks import BLOCK_CELLS, map_both
 from ravine.cuts import Cut
 from ravine.cuts.pursuit import is_small
 from ravine.matrix import Bools, Floats, Matrix, Moments, fingerprint, moments
+from ravine.ties import pop_first
 from ravine.tree._tree import HyperplaneTree
 
 PAIR_CELLS = 1 << 18
@@ -331,6 +332,8 @@ def grow_on(
         """Find the cut of a leaf, and the sides of its rows if it may be made."""
         node.searched = True
         node.cut = rows.find_cut(here, node.moments)
+        if node.cut is not None and node.cut.rough is None:
+            node.cut = node.cut.beside_rows(node.moments)
         node.believed = node.cut is not None and (believe is None or believe(node.cut, look_ahead - node.credit))
         if node.cut is not None and (node.believed or node.credit > 0) and node.cut.rough is None:
             part(node, here)
@@ -352,7 +355,7 @@ def grow_on(
 
     add(examine(rows.root(), 0, look_ahead))
     while heap and n_leaves != n_clusters:
-        node = nodes[heapq.heappop(heap)[1]]
+        node = nodes[pop_first(heap)]
         if not node.searched:
             pending = [node]
             if heap and n_leaves + 1 != n_clusters:  # the next in the queue, while a thread is free
@@ -361,7 +364,8 @@ def grow_on(
             map_both(lambda leaf: search(leaf, rows.fetch(leaf.rows)), pending, n_jobs)
         if node.cut is not None and node.cut.rough is not None:
             here = rows.fetch(node.rows)
-            node.cut = rows.finish_cut(here, node.moments, node.cut)
+            finished = rows.finish_cut(here, node.moments, node.cut)
+            node.cut = None if finished is None else finished.beside_rows(node.moments)
             part(node, here)
         if node.parted is None:
             continue

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ravine.matrix import Floats
+from ravine.ties import first_least, pop_first
 from ravine.tree._tree import HyperplaneTree
 
 
@@ -51,7 +52,7 @@ def rank_by_sum_sq(tree: HyperplaneTree, start: Literal["leaves", "root"] = "lea
         heap = [(gain[node], node) for node in tree.cuts if n_cut_children[node] == 0]
         heapq.heapify(heap)
         for position in range(len(tree.cuts), 0, -1):
-            node = heapq.heappop(heap)[1]
+            node = pop_first(heap)
             rank[node] = position
             parent = tree.parent[node]
             if parent >= 0:
@@ -61,7 +62,7 @@ def rank_by_sum_sq(tree: HyperplaneTree, start: Literal["leaves", "root"] = "lea
     elif start == "root":
         heap = [(-gain[0], 0)] if len(tree.cuts) else []
         for position in range(1, len(tree.cuts) + 1):
-            node = heapq.heappop(heap)[1]
+            node = pop_first(heap)
             rank[node] = position
             for child in (tree.left[node], tree.right[node]):
                 if not tree.is_leaf[child]:
@@ -138,7 +139,7 @@ def elbow(path: Floats, k_max: int) -> int:
     across = np.arange(1, k_max - 1) / (k_max - 1)
     down = (path[0] - path[1 : k_max - 1]) / fall
     angle = np.arctan2(across, down) + np.arctan2(1 - down, 1 - across)
-    return int(angle.argmin()) + 2
+    return first_least(angle) + 2
 
 
 def vote_elbow(path: Floats, k_max: range | None = None) -> int:

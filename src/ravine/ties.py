@@ -1,0 +1,146 @@
+"""Decisions that rounding must not make: signs of directions, equal eigenvalues, the better of two equals.
+
+Another processor, another BLAS kernel or another order of a sum changes the last digits of a number. Where two
+candidates differ by no more than that, the first one wins, everywhere by the rules of this module.
+"""
+
+import heapq
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+TIE = 1e-6
+"""Results of a search or of an eigendecomposition that differ by less, relatively, are equal."""
+
+ROUNDING, OF_A_SUM = 1e-9, 1e-13
+"""Lengths below the first share of the spread of the rows are rounding, and so are those below the second share of the
+rows themselves."""
+
+
+def is_less(value: float, other: float) -> bool:
+    """Whether one number is less than another by more than rounding."""
+    return bool(value < other and (value + TIE * abs(value) < other or abs(value) == np.inf))
+
+
+def first_least(values: ArrayLike) -> int:
+    """Position of the least of some numbers; of those that tie with it, the first.
+
+    Examples
+    --------
+    >>> first_least([3.0, 1.0 + 1e-12, 1.0])
+    1
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    least = numbers.min()
+    return int((numbers <= least + TIE * abs(least)).argmax())
+
+
+def pop_first(heap: list[tuple[float, int]]) -> int:
+    """Take the number of least rank from a heap of (rank, number); of those that tie with it, the smallest number.
+
+    Examples
+    --------
+    >>> heap = [(1.0, 5), (1.0 + 1e-12, 3), (2.0, 1)]
+    >>> pop_first(heap), heap
+    (3, [(1.0, 5), (2.0, 1)])
+    """
+    tied = [heapq.heappop(heap)]
+    while heap and not is_less(tied[0][0], heap[0][0]):
+        tied.append(heapq.heappop(heap))
+    first = min(tied, key=lambda entry: entry[1])
+    for entry in tied:
+        if entry is not first:
+            heapq.heappush(heap, entry)
+    return first[1]
+
+
+def sorted_groups(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Order of some numbers, and for each place in it the number of its group: numbers of one group tie.
+
+    Examples
+    --------
+    >>> sorted_groups(np.array([2.0, 1.0 + 1e-12, 1.0]))
+    (array([2, 1, 0]), array([0, 0, 1]))
+    """
+    order = np.argsort(values, kind="stable")
+    if not len(order):
+        return order, order
+    ordered = values[order]
+    low, high = float(ordered[0]), float(ordered[-1])
+    is_new = np.diff(ordered) > rounding_length(high - low, max(abs(low), abs(high)))
+    return order, np.concatenate([[0], np.cumsum(is_new)])
+
+
+def rounded_order(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Order of some numbers; those that tie stay as they stand.
+
+    Examples
+    --------
+    >>> rounded_order(np.array([2.0, 1.0 + 1e-12, 1.0]))
+    array([1, 2, 0])
+    """
+    order, group = sorted_groups(values)
+    return order[np.lexsort([order, group])]
+
+
+def rounding_length(spread: float, largest: float) -> float:
+    """Length that is rounding for sums that spread so far and are no larger than this."""
+    return max(ROUNDING * spread, OF_A_SUM * largest)
+
+
+def pointing_up(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Unit vectors along the rows of a matrix. Among the entries that tie for the largest the first is positive.
+
+    Rows of zeros are left out.
+
+    Examples
+    --------
+    >>> pointing_up(np.array([[-3.0, 4.0], [0.0, 0.0], [-2.0, 2.0 + 1e-12]])).round(2)
+    array([[-0.6 ,  0.8 ],
+           [ 0.71, -0.71]])
+    """
+    lengths = np.linalg.norm(vectors, axis=1)
+    unit = vectors[lengths > 0] / lengths[lengths > 0, np.newaxis]
+    sizes = np.abs(unit)
+    leading = (sizes >= (1 - TIE) * sizes.max(axis=1, initial=0.0, keepdims=True)).argmax(axis=1)
+    is_up = np.take_along_axis(unit, leading[:, np.newaxis], axis=1) > 0
+    return np.where(is_up, unit, -unit)
+
+
+def settled_basis(values: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Eigenvectors that do not depend on rounding, one a row, for eigenvalues in falling order.
+
+    Eigenvectors of equal eigenvalues can be turned into each other. Of these the first is the one nearest to a
+    coordinate axis, to the first such axis where several tie; the next is so among the directions that are left.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Eigenvalues, the largest first.
+    vectors : ndarray of shape (n, n_columns)
+        Orthonormal eigenvectors, one a row.
+
+    Examples
+    --------
+    >>> turned = np.array([[0.6, 0.8, 0.0], [0.8, -0.6, 0.0]])
+    >>> settled_basis(np.array([2.0, 2.0]), turned).round(12) + 0.0
+    array([[1., 0., 0.],
+           [0., 1., 0.]])
+    """
+    starts = np.flatnonzero(values[1:] < (1 - TIE) * values[:-1]) + 1
+    groups = np.split(vectors, starts)
+    return pointing_up(np.concatenate([group if len(group) == 1 else _nearest_to_axes(group) for group in groups]))
+
+
+def _nearest_to_axes(basis: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Another basis of the span of orthonormal rows: each vector as near to an axis as the ones before it leave."""
+    found = []
+    while len(basis) > 1:
+        shares = np.einsum("ij,ij->j", basis, basis)
+        axis = first_least(-shares)
+        # The first row of the turn points along the projection of the axis, the others are what it leaves.
+        turn = np.linalg.qr(np.column_stack([basis[:, axis], np.eye(len(basis))]))[0].T
+        basis = turn @ basis
+        found.append(basis[0])
+        basis = basis[1:]
+    return np.array([*found, basis[0]])
