@@ -1,23 +1,28 @@
 """What the estimators have in common: checks on the data and progress; and what those that grow a tree have."""
 
+import signal
+import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
-from functools import cache, partial
-from typing import Any, ClassVar, Self
+from functools import cache, partial, wraps
+from types import FrameType
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import _check_sample_weight, _is_fitted, check_is_fitted, validate_data
+from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from ravine.blocks import count_threads, map_blocks
+from ravine.checks import checked_sparse, checked_weights, refuse_what_is_no_number
 from ravine.cluster._lazy import by_blocks
 from ravine.cluster._saved import saved_fields, saved_ints
 from ravine.cuts import Cut
@@ -27,6 +32,8 @@ from ravine.tree import HyperplaneTree
 from ravine.tree.evidence import Direction, cut_with_evidence
 from ravine.tree.grow import FindCut, grow, grow_on
 from ravine.tree.parted import FindPartedCut, FinishPartedCut, PartedRows
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 LOOK_AHEAD = 2
 """Cuts in a row that are tried below one without evidence, see docs/decisions/number-of-clusters.md."""
@@ -42,6 +49,55 @@ ROWS_PER_CLUSTER = 500
 def thread_pools() -> ThreadpoolController:
     """Found once: looking for the loaded libraries takes longer than a small fit."""
     return ThreadpoolController()
+
+
+def all_or_nothing(method: Method) -> Method:
+    """Leave the estimator as it was where the method fails, for whatever reason: refused rows, a callback, Ctrl-C."""
+
+    @wraps(method)
+    def undone_if_it_fails(self: "RowEstimator", *args: Any, **kwargs: Any) -> Any:
+        before = self._restore_point()
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return undone_if_it_fails  # type: ignore[return-value]
+
+
+def fitting(method: Method) -> Method:
+    """What `fit` and `partial_fit` of an estimator need: parameters are checked, callbacks ended, failures undone."""
+    return all_or_nothing(_fit_context(prefer_skip_nested_validation=True)(method))
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Lets rows be learned to the last before Ctrl-C ends the program: half a batch in a model cannot be undone."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread is interrupted
+        yield
+        return
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):
+        yield
+        return
+    caught: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda *interrupt: caught.append(interrupt))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if caught:
+        handler(*caught[0])
+
+
+def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn with the line of the user that led here, past this library's and scikit-learn's own."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("ravine", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
 
 
 def _without_duplicates(rows: Matrix) -> Matrix:
@@ -88,13 +144,37 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
+    def _restore_point(self) -> dict[str, Any]:
+        """What `all_or_nothing` puts back. A method that changes an attribute in place gives a copy of it here."""
+        return dict(vars(self))
+
     def _validate(self, X: ArrayLike, reset: bool, order: str | None) -> Matrix:
-        rows = validate_data(self, X, accept_sparse=self._accept_sparse, dtype=self._dtypes, order=order, reset=reset)
+        rows = self._read(X, reset=reset, order=order)
+        if not reset and rows.shape[1] != self._n_features_learned:
+            raise ValueError(
+                f"X has {rows.shape[1]} features, but this {type(self).__name__} has learned from rows of "
+                f"{self._n_features_learned}: n_features_in_ was changed after the fit"
+            )
         return _without_duplicates(rows)
 
     def _validate_with_target(self, X: ArrayLike, y: ArrayLike) -> tuple[Matrix, NDArray[Any]]:
-        rows, target = validate_data(self, X, y, accept_sparse=self._accept_sparse, dtype=self._dtypes, order="C")
+        rows, target = self._read(X, y=y, order="C")
         return _without_duplicates(rows), target
+
+    def _read(self, X: Any, **options: Any) -> Any:
+        """Rows as `validate_data` gives them, once it is sure that it can read them."""
+        if self._accept_sparse and sparse.issparse(X):
+            X = checked_sparse(X)
+        refuse_what_is_no_number(X, "X")
+        try:
+            return validate_data(self, X, accept_sparse=self._accept_sparse, dtype=self._dtypes, **options)
+        except OverflowError:
+            raise ValueError("X has an integer that is too large for float64: change the unit of its column") from None
+
+    @property
+    def _n_features_learned(self) -> int:
+        """Columns of what was learned, whatever `n_features_in_` says."""
+        return self.n_features_in_
 
     def _check_magnitude(self, X: Any) -> None:
         stored = X.data[:, np.newaxis] if sparse.issparse(X) else X
@@ -103,9 +183,7 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_weights(self, sample_weight: ArrayLike | None, X: Matrix, allow_all_zero: bool = False) -> Floats:
         # float64 also beside float32 rows: counts of many rows need the digits.
-        return _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=allow_all_zero
-        )
+        return checked_weights(sample_weight, X.shape[0], allow_all_zero)
 
 
 class Clusterer(ClusterMixin, RowEstimator):
@@ -165,7 +243,8 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         -------
         distance : ndarray of shape (n_rows, `n_clusters_` - 1)
             One column for each cut, in the order of ``tree_.cuts``; negative on the left of a cut, 0 for the cuts that
-            are not on the row's path. Lazy for a Dask collection.
+            are not on the row's path. A model of one cluster has no cut, and gives one column of zeros, so that a
+            pipeline can go on. Lazy for a Dask collection.
 
         Examples
         --------
@@ -183,7 +262,9 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         check_is_fitted(self)
         if in_parts(X):
             return by_blocks(self, "transform", X, self._n_features_out, np.float64)
-        return self.tree_.signed_distance(self._check_rows(X, reset=False), self.n_jobs)
+        rows = self._check_rows(X, reset=False)
+        distance = self.tree_.signed_distance(rows, self.n_jobs)
+        return distance if distance.shape[1] else np.zeros((rows.shape[0], 1))
 
     def cut_to(self, n_clusters: int) -> Self:
         """This model with its first ``n_clusters - 1`` cuts, fitted; itself it stays as it is.
@@ -268,7 +349,11 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.tree_.cuts)
+        return max(len(self.tree_.cuts), 1)
+
+    @property
+    def _n_features_learned(self) -> int:
+        return self.tree_.n_features
 
     def _grow(self, X: Matrix, find_cut: FindCut, sample_weight: Floats, **options: Any) -> None:
         """Grow the tree, tell callbacks of every cut, and store what was found."""
@@ -358,11 +443,10 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
 
     def _warn_if_short(self, remedy: str) -> None:
         if self.n_clusters is not None and self.n_clusters_ < self.n_clusters:
-            warnings.warn(
+            warn_user(
                 f"found {self.n_clusters_} of the {self.n_clusters} clusters asked for, no leaf can be cut, or a "
                 f"callback stopped the fit: {remedy}",
                 ConvergenceWarning,
-                stacklevel=5,  # past the two decorators of fit: the user's line
             )
 
     def _check_rows(self, X: ArrayLike, reset: bool) -> Matrix:

@@ -5,7 +5,6 @@ objective of `MDH`, and held-out rows of that sample decide which of them are re
 """
 
 import math
-import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
@@ -16,11 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import _fit_context
-from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine.blocks import count_threads
-from ravine.cluster._base import TreeClusterer
+from ravine.cluster._base import TreeClusterer, all_or_nothing, fitting, uninterrupted, warn_user
 from ravine.cluster._sampled_stream import SampledStream, scaled_rows
 from ravine.cluster._saved import saved_fields
 from ravine.cuts import Cut
@@ -205,8 +203,7 @@ class IncrementalMDH(TreeClusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows that are all at hand. The order of the rows has no say, but in the paper's algorithm.
 
@@ -290,7 +287,8 @@ class IncrementalMDH(TreeClusterer):
         Parameters
         ----------
         X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_rows, n_features)
-            The parts of a Dask collection or of files are read one after the other.
+            The parts of a Dask collection or of files are read one after the other; where one is refused, those before
+            it have been learned.
         y : Ignored
             Not used; it is there for scikit-learn's pipelines.
         sample_weight : array-like of shape (n_rows,), optional
@@ -312,13 +310,17 @@ class IncrementalMDH(TreeClusterer):
         >>> model.predict([[0, 0], [0.5, 0.5], [9, 0]])
         array([0, 0, 1])
         """
-        if in_parts(X):
-            for number, rows, weights in in_order(X, sample_weight):
-                try:
-                    self.partial_fit(rows, sample_weight=weights)
-                except ValueError as error:
-                    raise ValueError(f"part {number}: {error}") from error
-            return self
+        if not in_parts(X):
+            return self._learn_batch(X, sample_weight)
+        for number, rows, weights in in_order(X, sample_weight):
+            try:
+                self._learn_batch(rows, weights)
+            except ValueError as error:
+                raise ValueError(f"part {number}: {error}") from error
+        return self
+
+    @all_or_nothing
+    def _learn_batch(self, X: ArrayLike, sample_weight: ArrayLike | None) -> Self:
         first = not hasattr(self, "_stream")
         if first and self.__sklearn_is_fitted__():
             raise ValueError(
@@ -331,10 +333,11 @@ class IncrementalMDH(TreeClusterer):
             self._stream = self._new_stream(rows.shape[1], sparse.issparse(rows))
         elif self._stream.is_sparse != sparse.issparse(rows):
             raise ValueError("the stream began with dense rows and goes on with sparse ones, or the other way round")
-        self._stream.learn(rows, weights, self.n_jobs)
-        self._tree = None
-        if hasattr(self, "labels_"):
-            del self.labels_
+        with uninterrupted():
+            self._stream.learn(rows, weights, self.n_jobs)
+            self._tree = None
+            if hasattr(self, "labels_"):
+                del self.labels_
         return self
 
     @property
@@ -371,6 +374,10 @@ class IncrementalMDH(TreeClusterer):
         """Sums of squares within 1, 2, … clusters in which the elbow was sought; None where it was not."""
         self.tree_  # noqa: B018 — grown if it has to be
         return self._elbow_path
+
+    @property
+    def _n_features_learned(self) -> int:
+        return self._stream.online.n_features if hasattr(self, "_stream") else self.tree_.n_features
 
     def __sklearn_is_fitted__(self) -> bool:
         if getattr(self, "_tree", None) is not None:  # it may have been saved without its stream
@@ -545,11 +552,9 @@ class IncrementalMDH(TreeClusterer):
             if tree.n_clusters > 1 or self.selection == "evidence":
                 self._selection = "evidence"
                 return tree
-            warnings.warn(
+            warn_user(
                 "no cut was confirmed by held-out rows: the number of clusters comes from the elbow of the sum of "
-                "squares, which finds clusters also where there are none; selection='evidence' gives one cluster",
-                UserWarning,
-                stacklevel=6,  # past the two decorators of fit: the user's line
+                "squares, which finds clusters also where there are none; selection='evidence' gives one cluster"
             )
         options["order"] = "sum_sq"
         n_leaves = min(ELBOW_LEAVES, Z.shape[0])

@@ -11,11 +11,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
-from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ravine.cluster._base import TreeClusterer
+from ravine.cluster._base import TreeClusterer, fitting
 from ravine.cuts.parted import cut_with_sampled_evidence, parted_antimode_cut, parted_mean_cut
 from ravine.cuts.principal import antimode_cut, mean_cut, principal_direction
 from ravine.parts import in_parts
@@ -133,8 +131,7 @@ class PDDP(TreeClusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree.
 

@@ -9,12 +9,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
-from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ravine.cluster._base import TreeClusterer
+from ravine.cluster._base import TreeClusterer, fitting
 from ravine.cuts import Cut
 from ravine.cuts.parted import PartedStarts, cut_with_sampled_evidence
 from ravine.cuts.parted import make_starts as make_parted_starts
@@ -46,8 +44,7 @@ class PursuitClusterer(TreeClusterer, ABC):
         "n_jobs": [Integral, None],
     }
 
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree.
 

@@ -17,6 +17,7 @@ from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cluster._saved import saved_fields
 from ravine.cuts import Cut
 from ravine.cuts.spectral import spectral_cut
+from ravine.matrix import Floats, Matrix
 from ravine.tree.grow import Order
 
 N_COMPONENTS = {"orthogonal": 2, "correlated": 3}
@@ -167,11 +168,13 @@ class SpectralPursuit(PursuitClusterer):
         self : object
             The fitted model.
         """
+        return super().fit(X, y, sample_weight)
+
+    def _fit_rows(self, X: Matrix, weights: Floats) -> None:
         self._bounds: list[float] = []
-        super().fit(X, y, sample_weight)
+        super()._fit_rows(X, weights)
         self.approximation_bound_ = max(self._bounds, default=0.0)
         del self._bounds
-        return self
 
     def _state(self, resume: bool) -> dict[str, Any]:
         return {**super()._state(resume), "approximation_bound": self.approximation_bound_}

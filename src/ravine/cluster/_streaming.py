@@ -6,9 +6,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 
-from ravine.cluster._base import TreeClusterer
+from ravine.cluster._base import TreeClusterer, fitting, uninterrupted
 from ravine.cluster._saved import saved_fields
 from ravine.matrix import Floats, Ints
 from ravine.tree import HyperplaneTree
@@ -31,7 +30,7 @@ class StreamClusterer(TreeClusterer, ABC):
     def _new_stream(self, n_features: int) -> StreamTree:
         """A tree that has seen no row."""
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Forget everything, and learn from these rows as from a stream.
 
@@ -53,7 +52,7 @@ class StreamClusterer(TreeClusterer, ABC):
         self.tree_  # noqa: B018 — made now, so that predict changes nothing
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def partial_fit(self, X: ArrayLike, y: object = None) -> Self:
         """Learn from the next rows of a stream; how it is broken into batches has no say.
 
@@ -93,9 +92,20 @@ class StreamClusterer(TreeClusterer, ABC):
         self._check_magnitude(rows)
         if first:
             self._stream = self._new_stream(rows.shape[1])
-        self._stream.learn(rows, self.on_event)
-        self._tree, self._batch = None, rows
+        with uninterrupted():
+            self._stream.learn(rows, self.on_event)
+            self._tree, self._batch = None, rows
         return self
+
+    def _restore_point(self) -> dict[str, Any]:
+        before = super()._restore_point()
+        if self.on_event is not None and "_stream" in before:  # it may raise in the middle of a batch
+            before["_stream"] = deepcopy(self._stream)
+        return before
+
+    @property
+    def _n_features_learned(self) -> int:
+        return self._stream.n_features if hasattr(self, "_stream") else self.tree_.n_features
 
     @property
     def tree_(self) -> HyperplaneTree:

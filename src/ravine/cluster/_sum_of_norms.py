@@ -5,7 +5,6 @@ On a graph of neighbours a path of 200 values of λ costs a few hundred passes o
 solution costs some tens of passes over n²/2 pairs.
 """
 
-import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import asdict
@@ -15,8 +14,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.cluster.hierarchy import fcluster, linkage
-from sklearn.base import _fit_context
-from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -24,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ravine import kernels
 from ravine.blocks import BLOCK_CELLS, count_threads
-from ravine.cluster._base import Clusterer
+from ravine.cluster._base import Clusterer, fitting, warn_user
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 from ravine.fusion import (
     Certificate,
@@ -256,8 +253,7 @@ class SumOfNorms(Clusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Solve for `lam`, or follow the path and choose.
 
@@ -412,6 +408,10 @@ class SumOfNorms(Clusterer):
         """Number of clusters."""
         return len(self.cluster_centers_)
 
+    @property
+    def _n_features_learned(self) -> int:
+        return self._points.rows.shape[1]
+
     def _problem(self, points: Points) -> ConvexProblem:
         n_points, n_columns = points.coordinates.shape
         size = 8 * n_columns * n_points**2 if self.weights == "uniform" else 0
@@ -480,7 +480,7 @@ class SumOfNorms(Clusterer):
                 f"{len(self._points.mass)} distinct rows, or a callback stopped the fit"
             )
         for text in short:
-            warnings.warn(text, ConvergenceWarning, stacklevel=5)  # past the two decorators of fit: the user's line
+            warn_user(text, ConvergenceWarning)
 
     def _choose(self, n_clusters: int | None) -> tuple[float, Ints]:
         """λ and the clusters of the points, by the path."""

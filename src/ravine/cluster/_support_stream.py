@@ -74,6 +74,12 @@ class Stream:
         rows, weights = self.reservoir.sample()
         return Sample(*merge_copies(rows, weights, self.seed), n_jobs)
 
+    @property
+    def n_features(self) -> int:
+        """Columns of the rows."""
+        rows, _ = self.reservoir.sample()
+        return int(rows.shape[1])
+
     def state(self) -> dict[str, Any]:
         """All that there is to remember but the parameters, not copied."""
         learner = self.learner

@@ -6,7 +6,6 @@ have the cluster of the nearest one of these.
 """
 
 import math
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy, deepcopy
@@ -16,15 +15,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
-from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ravine.blocks import count_threads
-from ravine.cluster._base import Clusterer
+from ravine.cluster._base import Clusterer, fitting, uninterrupted, warn_user
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints, saved_rows
 from ravine.cluster._support_stream import SAMPLE, Stream
 from ravine.matrix import Bools, Floats, Ints
@@ -261,8 +258,7 @@ class SupportVectorClustering(Clusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows that are all at hand. The order of the rows has no say.
 
@@ -301,7 +297,7 @@ class SupportVectorClustering(Clusterer):
         return self
 
     @available_if(_learns_online)
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the next rows of a stream; how it is broken into batches has no say.
 
@@ -346,12 +342,27 @@ class SupportVectorClustering(Clusterer):
         if stream is None:
             self._stream = stream = Stream(self._draw_seed())
         has_weight = weights > 0
-        stream.learn(rows[has_weight], weights[has_weight], self._begin)
-        self._settled = None
-        for name in ("labels_", "outlier_", "_nearest"):
-            if hasattr(self, name):
-                delattr(self, name)
+        with uninterrupted():
+            stream.learn(rows[has_weight], weights[has_weight], self._begin)
+            self._settled = None
+            for name in ("labels_", "outlier_", "_nearest"):
+                if hasattr(self, name):
+                    delattr(self, name)
         return self
+
+    def _restore_point(self) -> dict[str, Any]:
+        before = super()._restore_point()
+        stream = before.get("_stream")
+        if stream is not None and stream.learner is None:  # parameters are still to be chosen, which may fail
+            before["_stream"] = deepcopy(stream)
+        return before
+
+    @property
+    def _n_features_learned(self) -> int:
+        if self._settled is not None:
+            return self._settled.surface.vectors.shape[1]
+        assert self._stream is not None
+        return self._stream.n_features
 
     def predict(self, X: ArrayLike) -> Ints:
         """Cluster of each row: that of the nearest row of the sample; rows of `fit` have their label again.
@@ -657,7 +668,7 @@ class SupportVectorClustering(Clusterer):
             self.labels_[self.outlier_] = -1
 
     def _warn(self, text: str) -> None:
-        warnings.warn(text, ConvergenceWarning, stacklevel=6)  # past the decorators of fit: the user's line
+        warn_user(text, ConvergenceWarning)
 
     # To a file and back
 

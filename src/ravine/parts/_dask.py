@@ -13,7 +13,9 @@ from operator import getitem
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from scipy import sparse
 
+from ravine.checks import as_floats
 from ravine.matrix import Floats, Matrix
 from ravine.parts import _steps
 from ravine.parts._parts import Handles, HeldParts, Parts, Step, checked_rows
@@ -85,7 +87,7 @@ class DaskParts(Parts):
         self._numbers = count(1)
         self.n_passes = 0
 
-    def everything(self) -> tuple[Handles, _steps.Extent | None]:
+    def everything(self, least: float = 0.0) -> tuple[Handles, _steps.Extent | None]:
         """Their errors name the partition."""
         raw = self._client.compute(self._blocks)
         of_weights = [None if weight is None else self._client.compute(weight) for weight in self._weights]
@@ -93,7 +95,7 @@ class DaskParts(Parts):
         groups = self._grouped(parts)
         self._groups = [self._submit(_as_it_is, [parts[number] for number in numbers]) for numbers in groups]
         handles = [
-            self._submit(_checked, group, self.n_features, numbers)
+            self._submit(_checked, group, self.n_features, numbers, least)
             for group, numbers in zip(self._groups, groups, strict=True)
         ]
         return handles, self.reduce(_steps.extent, handles)
@@ -169,10 +171,12 @@ def _blocks(X: Any) -> list[Any]:
 
 def _prepared(X: Any, weights: Any) -> tuple[Matrix, Floats | None]:
     """Rows as the passes read them."""
-    rows = np.asarray(X)
-    if rows.dtype not in (np.float32, np.float64):
-        rows = rows.astype(np.float64)
-    return np.ascontiguousarray(rows), None if weights is None else np.asarray(weights, dtype=np.float64)
+    if sparse.issparse(X):
+        raise ValueError(
+            "a partition of X is a sparse matrix, and rows in parts are dense: map_blocks can make it dense"
+        )
+    rows = np.ascontiguousarray(as_floats(X, "a partition of X"))
+    return rows, None if weights is None else as_floats(weights, "sample_weight").astype(np.float64)
 
 
 def _as_it_is(value: Any) -> Any:
@@ -180,8 +184,8 @@ def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _checked(group: list[Part], n_features: int, numbers: list[int]) -> list[_steps.Rows]:
-    return [checked_rows(*part, n_features, number) for part, number in zip(group, numbers, strict=True)]
+def _checked(group: list[Part], n_features: int, numbers: list[int], least: float) -> list[_steps.Rows]:
+    return [checked_rows(*part, n_features, number, least) for part, number in zip(group, numbers, strict=True)]
 
 
 def _stepped(step: Step, group: list[Part], rows: list[_steps.Rows], arguments: tuple[Any, ...]) -> Any:

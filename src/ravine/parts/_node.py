@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ravine.checks import NEGLIGIBLE, refuse_weight
 from ravine.matrix import Floats, Ints, Matrix, Moments
 from ravine.parts import _steps
 from ravine.parts._parts import Handles, Parts
@@ -73,6 +74,11 @@ class PartedNode:
         handles, extent = parts.everything()
         if extent is None:
             raise ValueError("there are no rows in any part, or none that have weight")
+        refuse_weight(extent.heaviest)
+        least = NEGLIGIBLE * extent.heaviest
+        if extent.lightest < least:  # as `ravine.checks.checked_weights` has it
+            handles, extent = parts.everything(np.nextafter(least, 0.0))
+            assert extent is not None
         whole, centre = Whole(parts, extent), (extent.low + extent.high) / 2
         return cls.of(whole, handles, centre, parts.reduce(_steps.moments, handles, centre, *whole.moment_grids))
 

@@ -42,8 +42,11 @@ class Parts(ABC):
     feature_names: list[str] | None = None
 
     @abstractmethod
-    def everything(self) -> tuple[Handles, _steps.Extent | None]:
-        """The handles of all rows that have weight, once they are checked, and what they span; None for no rows."""
+    def everything(self, least: float = 0.0) -> tuple[Handles, _steps.Extent | None]:
+        """The handles of all rows that weigh more than `least`, once they are checked, and what they span.
+
+        The second is None for no rows.
+        """
 
     @abstractmethod
     def reduce(self, step: Step, handles: Handles, *arguments: Any) -> Any:
@@ -84,12 +87,12 @@ class HeldParts(Parts):
         self.n_passes = 0
         self._in_step = InStep(self._pass)
 
-    def everything(self) -> tuple[Handles, _steps.Extent | None]:
+    def everything(self, least: float = 0.0) -> tuple[Handles, _steps.Extent | None]:
         """One pass."""
         self.n_passes += 1
         handles, merged = [], None
         for number, (X, weights) in enumerate(_read_ahead(self.read())):
-            rows = checked_rows(X, weights, self.n_features, number)
+            rows = checked_rows(X, weights, self.n_features, number, least)
             handles.append(rows)
             if len(rows):
                 found = _steps.extent(X, _or_ones(weights, X), rows)
@@ -187,9 +190,12 @@ def _numbers_up_to(n: int) -> _steps.Rows:
     return np.arange(n, dtype=np.int32)
 
 
-def checked_rows(X: Matrix, weights: Floats | None, n_features: int, number: int) -> _steps.Rows:
-    """The rows of a part that have weight; ValueError names the part where something is wrong with it."""
+def checked_rows(X: Matrix, weights: Floats | None, n_features: int, number: int, least: float = 0.0) -> _steps.Rows:
+    """The rows of a part that weigh more than `least`; ValueError names the part where something is wrong with it."""
     name = f"part {number}"
+    if not isinstance(X, np.ndarray) or X.dtype not in (np.float32, np.float64):
+        found = f"{X.dtype}" if isinstance(X, np.ndarray) else type(X).__name__
+        raise ValueError(f"{name} holds {found}: rows in parts are arrays of float32 or float64")
     if X.ndim != 2 or X.shape[1] != n_features:
         width = X.shape[1] if X.ndim == 2 else f"{X.ndim} dimensions, not"
         raise ValueError(f"{name} has {width} columns, and those before it have {n_features}")
@@ -203,4 +209,4 @@ def checked_rows(X: Matrix, weights: Floats | None, n_features: int, number: int
         return _every(X.shape[0])
     if weights.shape != (X.shape[0],) or not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError(f"{name} has weights that are negative or not finite, or another number of them than rows")
-    return np.flatnonzero(weights > 0).astype(np.int32)
+    return np.flatnonzero(weights > least).astype(np.int32)

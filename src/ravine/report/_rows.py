@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from ravine.checks import checked_sparse
 from ravine.matrix import LARGEST, Floats, Ints
 from ravine.reservoir import Reservoir, arrival_keys
 from ravine.tree import HyperplaneTree, tree_of
@@ -140,6 +141,7 @@ class Gatherer:
         cluster : ndarray of shape (n_rows,)
             Labels of the rows.
         """
+        X = checked_sparse(X) if sparse.issparse(X) else X
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0, input_name="X")
         stored = X.data if sparse.issparse(X) else X
         if stored.size and max(float(stored.max()), -float(stored.min())) > LARGEST:

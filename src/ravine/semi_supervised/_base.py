@@ -16,15 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit, softmax
-from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.callback import with_callbacks
+from sklearn.base import ClassifierMixin
 from sklearn.svm import LinearSVC
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ravine.blocks import count_threads, map_items
-from ravine.cluster._base import RowEstimator, thread_pools
+from ravine.cluster._base import RowEstimator, fitting, thread_pools
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 from ravine.cuts import Cut
 from ravine.cuts.density import normal_bandwidth, projected_density
@@ -79,8 +78,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
             With the first class on its left, where ``x @ normal < offset``. None where the rows do not vary.
         """
 
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fitting
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the boundaries of the classes.
 
@@ -303,6 +301,10 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         self.slopes_ = saved_floats(slopes, "slopes", (n_pairs,), least=0.0)
         if found is not None:
             self.transduction_ = self.classes_[saved_ints(found, "transduction", None, 0, len(self.classes_) - 1)]
+
+    @property
+    def _n_features_learned(self) -> int:
+        return len(self.cuts_[0].normal)
 
     def _pairs(self) -> list[tuple[int, int]]:
         return list(combinations(range(len(self.classes_)), 2))

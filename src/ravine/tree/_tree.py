@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ravine.blocks import BLOCK_CELLS
+from ravine.checks import all_finite, as_floats, checked_sparse, checked_weights
 from ravine.cuts import Cut
 from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, group_moments, moments, walk
 from ravine.tree import _check, _html, _surfaces, _text
@@ -380,11 +381,16 @@ class HyperplaneTree:
         return Cut(self.normal[node], surface=self.surface[node], **numbers)
 
     def _rows(self, X: Matrix) -> Matrix:
-        X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-        if X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float64)
+        if sparse.issparse(X):
+            X = checked_sparse(X)
+            values = as_floats(X.data, "X")
+            X = X if values is X.data else type(X)((values, X.indices, X.indptr), shape=X.shape)
+        else:
+            X = values = as_floats(X, "X")
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"the tree was grown on {self.n_features} columns; X has shape {X.shape}")
+        if not all_finite(values):
+            raise ValueError("X contains NaN or infinity, which lie on no side of a cut: fill them, or drop the rows")
         return X
 
     def _paths(self) -> Bools:
@@ -530,7 +536,7 @@ class HyperplaneTree:
     def _halves(self, node: int, cut: Cut, X: Matrix, sample_weight: ArrayLike | None) -> list[Moments | None]:
         """Moments of the rows of a leaf on both sides of its new cut; None for a side without rows."""
         X = self._rows(X)
-        weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weights = checked_weights(sample_weight, X.shape[0], allow_all_zero=True)
         here = np.flatnonzero(self.apply(X) == node)
         goes_left = cut.goes_left(X[here])
         sides = here[goes_left], here[~goes_left]
@@ -653,6 +659,7 @@ class HyperplaneTree:
         array([3., 1., 2.])
         """
         X = self._rows(X)
+        weights = checked_weights(weights, X.shape[0], allow_all_zero=True)
         leaf = self.apply(X, n_jobs) if leaf is None else leaf
         return self.with_leaves(*group_moments(X, weights, self.label[leaf], self.mean[self.leaves], n_jobs))
 
