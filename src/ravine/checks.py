@@ -107,6 +107,17 @@ def as_floats(array: Any, name: str) -> NDArray[Any]:
             raise ValueError(f"{name} holds what is no real number, or too large for float64: {error}") from None
 
 
+def numbers_of(values: Any, name: str) -> list[float]:
+    """The numbers in a list that a user gave; ValueError names it where it is none."""
+    try:
+        found = as_floats(values, name)
+    except ValueError as error:
+        raise ValueError(f"{name}={values!r} is not a list of numbers: {error}") from None
+    if found.ndim != 1:
+        raise ValueError(f"{name}={values!r} is not a list of numbers: it has {found.ndim} dimensions")
+    return [float(number) for number in found]
+
+
 def all_finite(array: NDArray[Any]) -> bool:
     """Whether an array has neither NaN nor infinity: their sum says so as a rule, without a mask of all entries."""
     with np.errstate(over="ignore", invalid="ignore"):

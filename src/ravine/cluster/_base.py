@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from functools import cache, partial, wraps
+from numbers import Integral, Real
 from types import FrameType
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -18,19 +19,21 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from ravine.blocks import count_threads, map_blocks
-from ravine.checks import checked_sparse, checked_weights, refuse_what_is_no_number
+from ravine.checks import as_floats, checked_sparse, checked_weights, refuse_what_is_no_number
 from ravine.cluster._lazy import by_blocks
+from ravine.cluster._outliers import find_outliers, is_outlier
 from ravine.cluster._saved import saved_fields, saved_ints
 from ravine.cuts import Cut
-from ravine.matrix import LARGEST, SMALLEST, Floats, Ints, Matrix
+from ravine.matrix import LARGEST, SMALLEST, Floats, Ints, Matrix, Moments
 from ravine.parts import PartedNode, Taken, in_parts, is_dask, parted_root
 from ravine.tree import HyperplaneTree
 from ravine.tree.evidence import Direction, cut_with_evidence
-from ravine.tree.grow import FindCut, grow, grow_on
+from ravine.tree.grow import FindCut, Order, grow, grow_on
 from ravine.tree.parted import FindPartedCut, FinishPartedCut, PartedRows
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -43,6 +46,19 @@ FETCHED_CELLS = 1 << 21
 
 ROWS_PER_CLUSTER = 500
 """Where evidence decides, a cluster has at least one row in so many."""
+
+
+MOST_COUNTED, MOST = 2**31 - 1, 1e30
+"""Parameters are not larger: those that count something, and others."""
+
+N_JOBS = [Interval(Integral, -10_000, 10_000, closed="both"), None]
+"""Constraint of the parameter `n_jobs`."""
+
+LEAST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
+"""Bandwidths and scales are between these many deviations of the rows."""
+
+FACTOR = Interval(Real, LEAST_FACTOR, LARGEST_FACTOR, closed="both")
+"""Constraint of a factor of a bandwidth or a scale."""
 
 
 @cache
@@ -94,7 +110,7 @@ def uninterrupted() -> Iterator[None]:
 
 def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn with the line of the user that led here, past this library's and scikit-learn's own."""
-    level, frame = 1, sys._getframe(1)
+    level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("ravine", "sklearn"):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)
@@ -106,6 +122,55 @@ def _without_duplicates(rows: Matrix) -> Matrix:
         rows = rows.copy()  # the user's own stays as it is
         rows.sum_duplicates()
     return rows
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return LARGEST**2 if value > 0 else -(LARGEST**2)
+
+
+def checked_bandwidth(name: str, given: Any) -> Any:
+    """A factor as it was given, or a function ``(deviation, count) -> bandwidth`` whose answers are checked."""
+    if not callable(given):
+        return given
+
+    def bandwidth(deviation: float, count: float) -> float:
+        if not deviation > 0:  # such rows are not cut
+            return 0.0
+        answer = given(deviation, count)
+        is_number = isinstance(answer, Real) or getattr(answer, "shape", None) == ()
+        if not is_number or not LEAST_FACTOR * deviation <= float(answer) <= LARGEST_FACTOR * deviation:
+            raise ValueError(
+                f"{name}({deviation:.3g}, {count:.3g}) gave {answer!r}: it must give a positive number, from "
+                f"{LEAST_FACTOR:g} to {LARGEST_FACTOR:g} times the deviation of the rows, its first argument"
+            )
+        return float(answer)
+
+    return bandwidth
+
+
+def checked_directions(init: Any) -> Any:
+    """What a user gave as `init`, with its numbers, or those that it gives if it is a function, checked."""
+    if callable(init):
+        return lambda rows: as_floats(init(rows), "what init gives")
+    return init if isinstance(init, str | Integral) else as_floats(init, "init")
+
+
+def checked_order(order: Order) -> Order:
+    """An order of leaves by its name, or a function ``(cut, moments) -> number`` whose answers are checked."""
+    if not callable(order):
+        return order
+
+    def number(cut: Cut, about: Moments) -> float:
+        answer: Any = order(cut, about)
+        is_number = isinstance(answer, Real) or getattr(answer, "shape", None) == ()
+        if not is_number or np.isnan(float(answer)):
+            raise ValueError(f"split_order gave {answer!r} for a leaf: it must give a number, the smallest is cut next")
+        return float(answer)
+
+    return number
 
 
 def refuse_magnitude(largest: float) -> None:
@@ -124,6 +189,9 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
     n_features_in_: int
     random_state: int | np.random.RandomState | None
     n_jobs: int | None
+    _in_units_of_rows: ClassVar[tuple[str, ...]] = ()
+    """Parameters that grow and shrink with the unit of the rows, and so may be as large as rows may."""
+
     _accept_sparse: ClassVar[str | bool] = "csr"
     _dtypes: ClassVar[list[Any]] = [np.float64, np.float32]
 
@@ -143,6 +211,28 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        for name, value in self.get_params(deep=False).items():
+            constraints = self._parameter_constraints.get(name, "no_validation")
+            if isinstance(value, Real | np.bool_) and constraints != "no_validation":
+                self._check_number_given(name, value, constraints)
+
+    def _check_number_given(self, name: str, value: Any, constraints: list[Any]) -> None:
+        """InvalidParameterError for numbers that scikit-learn's constraints let pass, and nothing can work with."""
+        kinds = {getattr(constraint, "type", constraint) for constraint in constraints if constraint != "array-like"}
+        is_bool, is_whole = isinstance(value, bool | np.bool_), isinstance(value, Integral)
+        most = MOST_COUNTED if is_whole and Integral in kinds else MOST
+        if name in self._in_units_of_rows:
+            most = LARGEST**2
+        if is_bool and "boolean" not in constraints:
+            complaint = f"a number, and not {value}"
+        elif not is_bool and name != "random_state" and abs(value) > most and not np.isposinf(_as_float(value)):
+            complaint = f"at most {most:g} in size. Got {_as_float(value):.3g} instead"
+        else:
+            return
+        raise InvalidParameterError(f"The {name!r} parameter of {type(self).__name__} must be {complaint}.")
 
     def _restore_point(self) -> dict[str, Any]:
         """What `all_or_nothing` puts back. A method that changes an attribute in place gives a copy of it here."""
@@ -167,7 +257,7 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
             X = checked_sparse(X)
         refuse_what_is_no_number(X, "X")
         try:
-            return validate_data(self, X, accept_sparse=self._accept_sparse, dtype=self._dtypes, **options)
+            return validate_data(self, X, **{"accept_sparse": self._accept_sparse, "dtype": self._dtypes, **options})
         except OverflowError:
             raise ValueError("X has an integer that is too large for float64: change the unit of its column") from None
 
@@ -176,10 +266,29 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         """Columns of what was learned, whatever `n_features_in_` says."""
         return self.n_features_in_
 
-    def _check_magnitude(self, X: Any) -> None:
+    def _check_magnitude(self, X: Any) -> float:
+        """Largest less least entry, once it is sure that the squares of both can be worked with."""
         stored = X.data[:, np.newaxis] if sparse.issparse(X) else X
-        parts = map_blocks(lambda b: (stored[b].max(), -stored[b].min()), stored.shape, self.n_jobs)
-        refuse_magnitude(float(np.max(parts, initial=0.0)))
+        parts = map_blocks(lambda b: (float(stored[b].max()), -float(stored[b].min())), stored.shape, self.n_jobs)
+        high, low = np.max(parts, axis=0).tolist() if parts else (0.0, 0.0)
+        refuse_magnitude(max(high, low, 0.0))
+        return high + low
+
+    def _check_outliers(self, X: Matrix, weights: Floats, reach: float) -> None:
+        """Warn of a few cells that have nearly all of the sum of squares: nothing but them decides on the answer."""
+        found = find_outliers(X, weights, reach, self.n_jobs)
+        if found is not None:
+            self._warn_of_outlier(found.column, found.value, f"in row {found.row}", found.n_cells)
+
+    def _warn_of_outlier(self, column: int, value: float, where: str, n_cells: int = 1) -> None:
+        names = getattr(self, "feature_names_in_", None)
+        name = f"{column}" if names is None else f"{names[column]!r}"
+        few = "one cell has" if n_cells == 1 else f"{n_cells} cells have"
+        warn_user(
+            f"{few} nearly all of the spread of the rows, beside which no cluster shows: the largest is {value:.3g} in "
+            f"column {name}, {where}. Drop or clip what is an error, or scale the columns, for instance by "
+            "QuantileTransformer, or by RobustScaler and a clip"
+        )
 
     def _check_weights(self, sample_weight: ArrayLike | None, X: Matrix, allow_all_zero: bool = False) -> Floats:
         # float64 also beside float32 rows: counts of many rows need the digits.
@@ -229,7 +338,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         check_is_fitted(self)
         if in_parts(X):
             return by_blocks(self, "predict", X, None, np.int64)
-        return self.tree_.predict(self._check_rows(X, reset=False), self.n_jobs)
+        return self.tree_.predict(self._check_rows(X), self.n_jobs)
 
     def transform(self, X: ArrayLike) -> Floats:
         """Signed distances of each row to the cuts on its path.
@@ -262,7 +371,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         check_is_fitted(self)
         if in_parts(X):
             return by_blocks(self, "transform", X, self._n_features_out, np.float64)
-        rows = self._check_rows(X, reset=False)
+        rows = self._check_rows(X)
         distance = self.tree_.signed_distance(rows, self.n_jobs)
         return distance if distance.shape[1] else np.zeros((rows.shape[0], 1))
 
@@ -381,12 +490,27 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         root = parted_root(X, sample_weight, self.n_jobs)
         self._check_number(root.n_rows)
         refuse_magnitude(root.whole.extent.largest)
+        self._name_columns(root)
+        self._check_parted_outlier(root)
+        return root
+
+    def _check_parted_outlier(self, root: PartedNode) -> None:
+        """The warning of `_check_outliers`, for a single cell: of rows in parts no more is known without a pass."""
+        extent, mean = root.whole.extent, root.about.mean
+        column, value, far = max(
+            ((j, v[j], abs(v[j] - mean[j])) for v in (extent.low, extent.high) for j in range(len(mean))),
+            key=lambda found: found[2],
+        )
+        outlies = is_outlier(far, extent.lightest, root.n_rows, root.about, root.squares, column)
+        if outlies and self._is_swayed(len(mean)):
+            self._warn_of_outlier(column, float(value), f"in one of {root.n_rows} rows")
+
+    def _name_columns(self, root: PartedNode) -> None:
         parts = root.whole.parts
         self.n_features_in_ = parts.n_features
         self.__dict__.pop("feature_names_in_", None)
         if parts.feature_names is not None:
             self.feature_names_in_ = np.array(parts.feature_names, dtype=object)
-        return root
 
     def _fetch_if_few(self, root: PartedNode) -> Taken | None:
         """All rows in parts, where they are so few that passes would take longer than a fit in memory."""
@@ -449,12 +573,22 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
                 ConvergenceWarning,
             )
 
-    def _check_rows(self, X: ArrayLike, reset: bool) -> Matrix:
-        rows = self._validate(X, reset, order="C" if reset else None)
-        if reset:
-            self._check_number(rows.shape[0])
-            self._check_magnitude(rows)
-        return rows
+    def _check_rows(self, X: ArrayLike) -> Matrix:
+        return self._validate(X, reset=False, order=None)
+
+    def _enter(self, X: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Matrix, Floats]:
+        """Rows and weights of a fit."""
+        rows = self._validate(X, reset=True, order="C")
+        self._check_number(rows.shape[0])
+        reach = self._check_magnitude(rows)
+        weights = self._check_weights(sample_weight, rows)
+        if self._is_swayed(rows.shape[1]):
+            self._check_outliers(rows, weights, reach)
+        return rows, weights
+
+    def _is_swayed(self, n_features: int) -> bool:
+        """Whether one cell that is far too large hides what all other columns show."""
+        return True
 
     def _check_number(self, n_rows: int) -> None:
         if self.n_clusters is not None and self.n_clusters > n_rows:

@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from ravine.checks import numbers_of
+from ravine.cluster._base import N_JOBS
 from ravine.cluster._streaming import StreamClusterer
 from ravine.tree.stream import StreamSettings, StreamTree
 
@@ -110,7 +112,7 @@ class HSDC(StreamClusterer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "inherit": ["boolean"],
-        "n_intervals": [Interval(Integral, 4, None, closed="left")],
+        "n_intervals": [Interval(Integral, 4, 10_000, closed="both")],
         "significance": [Interval(Real, 0.001, 0.2, closed="both")],
         "smoothing": [Interval(Real, 0, 1, closed="both")],
         "most_forgotten": [Interval(Real, 0, 1, closed="left")],
@@ -120,7 +122,7 @@ class HSDC(StreamClusterer):
         "run_lengths": ["array-like"],
         "on_event": [callable, None],
         "random_state": "no_validation",
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -153,7 +155,7 @@ class HSDC(StreamClusterer):
         self.n_jobs = n_jobs
 
     def _new_stream(self, n_features: int) -> StreamTree:
-        lengths = np.asarray(self.run_lengths, dtype=np.float64)
+        lengths = np.array(numbers_of(self.run_lengths, "run_lengths"))
         if lengths.shape != (2,) or not (np.isfinite(lengths).all() and (lengths > 1).all()):
             raise ValueError(f"run_lengths={self.run_lengths!r} is not two numbers of rows, each above 1")
         settings = StreamSettings(

@@ -18,7 +18,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine.blocks import count_threads
-from ravine.cluster._base import TreeClusterer, all_or_nothing, fitting, uninterrupted, warn_user
+from ravine.cluster._base import N_JOBS, TreeClusterer, all_or_nothing, fitting, uninterrupted, warn_user
 from ravine.cluster._sampled_stream import SampledStream, scaled_rows
 from ravine.cluster._saved import saved_fields
 from ravine.cuts import Cut
@@ -149,7 +149,7 @@ class IncrementalMDH(TreeClusterer):
         "standardize": ["boolean"],
         "forget": [Interval(Real, 1, None, closed="left"), None],
         "sample_size": [Interval(Integral, 2, None, closed="left")],
-        "n_passes": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_passes": [Interval(Integral, 1, 10_000, closed="both"), StrOptions({"auto"})],
         "max_depth": [Interval(Integral, 1, 20, closed="both")],
         "exponent": [Interval(Real, 0, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -157,7 +157,7 @@ class IncrementalMDH(TreeClusterer):
         "significance": [Interval(Real, 0, 1, closed="neither")],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     # Each look ahead tests twice as many nodes: all of them together are wrong less than twice as often as one test.
@@ -234,8 +234,8 @@ class IncrementalMDH(TreeClusterer):
         if in_parts(X):
             read, count = self._in_parts(X, sample_weight)
         else:
-            X = self._check_rows(X, reset=True)
-            read, count = self._in_memory(X, self._check_weights(sample_weight, X))
+            X, weights = self._enter(X, sample_weight)
+            read, count = self._in_memory(X, weights)
         with self._progress_of_cuts(X) as on_split:
             read()
             count(self._settle(on_split))
@@ -346,6 +346,7 @@ class IncrementalMDH(TreeClusterer):
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit or partial_fit")
         if self._tree is None:
+            self._validate_params()  # they may have been set since the first rows
             tree = self._settle(None)
             if self.algorithm == "polished":
                 rows, weights = self._stream.sample()
@@ -482,6 +483,9 @@ class IncrementalMDH(TreeClusterer):
             if not (np.abs(stored) <= LARGEST).all():
                 raise ValueError("field 'rows' has an entry that is not finite, or far too large")
         return Reservoir.from_state(size, keys, rows, weights)
+
+    def _is_swayed(self, n_features: int) -> bool:
+        return not self.standardize or n_features == 1  # scaled, a column of one large cell is as good as constant
 
     def _new_stream(self, n_features: int, is_sparse: bool) -> SampledStream:
         if self.algorithm == "paper" and self.selection == "evidence":

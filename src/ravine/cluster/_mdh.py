@@ -6,13 +6,13 @@ large, for each start and each α.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval
 
+from ravine.checks import numbers_of
+from ravine.cluster._base import FACTOR, checked_bandwidth
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cuts import Cut
 from ravine.cuts.mdh import finished_density_cut, minimum_density_cut
@@ -96,7 +96,7 @@ class MDH(PursuitClusterer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **PursuitClusterer._parameter_constraints,
-        "bandwidth": [Interval(Real, 0, None, closed="neither"), callable],
+        "bandwidth": [FACTOR, callable],
         "alphas": ["array-like"],
     }
 
@@ -128,15 +128,18 @@ class MDH(PursuitClusterer):
         self.n_jobs = n_jobs
 
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
-        return partial(minimum_density_cut, bandwidth=self.bandwidth, alphas=self._alphas(), margin=self.margin)
+        return partial(minimum_density_cut, bandwidth=self._bandwidth(), alphas=self._alphas(), margin=self.margin)
 
     def _parted_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
         if self.margin:
             raise ValueError("margin=True needs the rows in memory: leave it out for a Dask collection or files")
-        return partial(parted_density_cut, bandwidth=self.bandwidth, alphas=self._alphas())
+        return partial(parted_density_cut, bandwidth=self._bandwidth(), alphas=self._alphas())
+
+    def _bandwidth(self) -> Any:
+        return checked_bandwidth("bandwidth", self.bandwidth)
 
     def _alphas(self) -> list[float]:
-        alphas = [float(alpha) for alpha in self.alphas]
+        alphas = numbers_of(self.alphas, "alphas")
         if not alphas or not all(np.isfinite(alpha) and alpha >= 0 for alpha in alphas):
             raise ValueError(f"alphas={self.alphas!r}: give at least one number, none negative, from small to large")
         return alphas

@@ -6,13 +6,12 @@ large.
 
 from collections.abc import Callable
 from functools import partial
-from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval
 
+from ravine.cluster._base import FACTOR, checked_bandwidth
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cuts import Cut
 from ravine.cuts.ncut import finished_ncut, ncut_cut
@@ -103,7 +102,7 @@ class NCutH(PursuitClusterer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **PursuitClusterer._parameter_constraints,
-        "scale": [Interval(Real, 0, None, closed="neither"), callable],
+        "scale": [FACTOR, callable],
     }
 
     def __init__(
@@ -132,12 +131,15 @@ class NCutH(PursuitClusterer):
         self.n_jobs = n_jobs
 
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
-        return partial(ncut_cut, scale=self.scale, margin=self.margin, min_cluster_size=min_cluster_size)
+        return partial(ncut_cut, scale=self._scale(), margin=self.margin, min_cluster_size=min_cluster_size)
 
     def _parted_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
         if self.margin:
             raise ValueError("margin=True needs the rows in memory: leave it out for a Dask collection or files")
-        return partial(parted_ncut_cut, scale=self.scale, min_cluster_size=min_cluster_size)
+        return partial(parted_ncut_cut, scale=self._scale(), min_cluster_size=min_cluster_size)
+
+    def _scale(self) -> Any:
+        return checked_bandwidth("scale", self.scale)
 
     def _finishers(self) -> tuple[FinishCut, FinishPartedCut]:
         return partial(finished_ncut, n_jobs=self.n_jobs), finished_parted_ncut

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ravine.cluster._base import TreeClusterer, fitting
+from ravine.cluster._base import FACTOR, N_JOBS, TreeClusterer, checked_order, fitting
 from ravine.cuts.parted import cut_with_sampled_evidence, parted_antimode_cut, parted_mean_cut
 from ravine.cuts.principal import antimode_cut, mean_cut, principal_direction
 from ravine.parts import in_parts
@@ -98,12 +98,12 @@ class PDDP(TreeClusterer):
         "split": [StrOptions({"density", "mean"})],
         "selection": [StrOptions({"evidence", "antimode"})],
         "significance": [Interval(Real, 0, 1, closed="neither")],
-        "bandwidth": [Interval(Real, 0, None, closed="neither")],
+        "bandwidth": [FACTOR],
         "split_order": [StrOptions({"auto", *ORDERS}), callable],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -163,8 +163,7 @@ class PDDP(TreeClusterer):
                 self._grow(few.X, sample_weight=few.weights, **options)
                 self._label_parts(X)
         else:
-            rows = self._check_rows(X, reset=True)
-            weights = self._check_weights(sample_weight, rows)
+            rows, weights = self._enter(X, sample_weight)
             options = self._options(float(weights.sum()), tested)
             self._grow(rows, sample_weight=weights, **options)
         if not tested:
@@ -178,7 +177,7 @@ class PDDP(TreeClusterer):
             options = self._tested(partial(principal_direction, n_jobs=self.n_jobs), self.bandwidth, size)
         else:
             options = {"find_cut": self._find_cut(size), "min_cluster_size": size}
-        return {**options, "max_depth": self.max_depth, "order": self._order()}
+        return {**options, "max_depth": self.max_depth, "order": checked_order(self._order())}
 
     def _find_parted_cut(self, options: dict[str, Any], tested: bool) -> FindPartedCut:
         size = options["min_cluster_size"]

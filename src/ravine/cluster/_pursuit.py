@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _is_fitted, check_is_fitted
 
-from ravine.cluster._base import TreeClusterer, fitting
+from ravine.cluster._base import N_JOBS, TreeClusterer, checked_directions, checked_order, fitting
 from ravine.cuts import Cut
 from ravine.cuts.parted import PartedStarts, cut_with_sampled_evidence
 from ravine.cuts.parted import make_starts as make_parted_starts
@@ -41,7 +41,7 @@ class PursuitClusterer(TreeClusterer, ABC):
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     @fitting
@@ -66,8 +66,7 @@ class PursuitClusterer(TreeClusterer, ABC):
         if in_parts(X):
             self._fit_parts(X, sample_weight)
         else:
-            rows = self._check_rows(X, reset=True)
-            self._fit_rows(rows, self._check_weights(sample_weight, rows))
+            self._fit_rows(*self._enter(X, sample_weight))
         if self.n_clusters is not None:
             self._warn_if_short("rows that are equal cannot be told apart; a smaller min_cluster_size may help")
         return self
@@ -83,7 +82,7 @@ class PursuitClusterer(TreeClusterer, ABC):
         elif finishers is not None:  # leaves that are not cut in the end need no more than a sample
             rough: Callable[..., Cut | None] = find_cut
             options |= {"find_cut": partial(rough, rough=True), "finish_cut": finishers[0]}
-        options |= {"max_depth": self.max_depth, "order": self._order(), "pair_cells": self._pair_cells}
+        options |= {"max_depth": self.max_depth, "order": checked_order(self._order()), "pair_cells": self._pair_cells}
         self._grow(X, sample_weight=weights, **options)
 
     def _fit_parts(self, X: Any, sample_weight: Any) -> None:
@@ -112,7 +111,11 @@ class PursuitClusterer(TreeClusterer, ABC):
                 bandwidth=VALLEY_BANDWIDTH,
                 min_cluster_size=size,
             )
-        options |= {"max_depth": self.max_depth, "order": self._order(), "find_parted_cut": find_parted_cut}
+        options |= {
+            "max_depth": self.max_depth,
+            "order": checked_order(self._order()),
+            "find_parted_cut": find_parted_cut,
+        }
         finishers = self._finishers()
         self._grow_on_parts(X, root, finish_parted_cut=None if finishers is None else finishers[1], **options)
 
@@ -147,7 +150,7 @@ class PursuitClusterer(TreeClusterer, ABC):
         array([50, 62, 38])
         """
         check_is_fitted(self)
-        rows = self._check_rows(X, reset=False)
+        rows = self._check_rows(X)
         weights = self._check_weights(sample_weight, rows)
         here = np.flatnonzero((self.tree_.apply(rows, self.n_jobs) == node) & (weights > 0))
         cut = None
@@ -189,7 +192,12 @@ class PursuitClusterer(TreeClusterer, ABC):
         >>> picture.shape
         (150, 2)
         """
-        rows = np.array(validate_data(self, X, dtype=np.float64, reset=not hasattr(self, "n_features_in_")))
+        asked: Any = n_components
+        if not isinstance(asked, Integral) or asked < 1:
+            raise ValueError(f"n_components={n_components!r} is not a number of directions, from 1 up")
+        model = self if _is_fitted(self) else copy(self)  # a model that is not fitted stays as it is
+        rows = np.array(model._read(X, reset=model is not self, accept_sparse=False, dtype=np.float64))
+        self._check_magnitude(rows)
         weights = np.ones(len(rows))
         found: list[Floats] = []
         for _ in range(min(n_components, rows.shape[1])):
@@ -210,7 +218,7 @@ class PursuitClusterer(TreeClusterer, ABC):
 
     def _init(self) -> Any:
         """What `make_starts` makes the starts of."""
-        return self.init
+        return checked_directions(self.init)
 
     @abstractmethod
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:

@@ -107,6 +107,8 @@ class SampledStream:
 
     def read_in_order(self, X: Matrix, weights: Floats, n_passes: int, n_jobs: int | None) -> None:
         """Rows that are all at hand, as a stream: the columns are scaled exactly, the rows taken in their order."""
+        if (weights == 0).any():
+            X, weights = X[weights > 0], weights[weights > 0]
         self._measure(X, weights, n_jobs)
         self.n_rows = X.shape[0]
         centre, scale = self.centre_and_scale()

@@ -1,12 +1,13 @@
 """Streaming divisive clustering whose cuts never rest: the baseline of Hofmeyr, Pavlidis and Eckley (2016)."""
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from ravine.cluster._base import FACTOR, N_JOBS
 from ravine.cluster._streaming import StreamClusterer
 from ravine.tree.moving import MovingTree
 from ravine.tree.stream import StreamSettings, StreamTree
@@ -78,12 +79,12 @@ class SPDC(StreamClusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_intervals": [Interval(Integral, 4, None, closed="left")],
-        "bandwidth": [Interval(Real, 0, None, closed="neither")],
+        "n_intervals": [Interval(Integral, 4, 10_000, closed="both")],
+        "bandwidth": [FACTOR],
         "min_rows": [Interval(Integral, 1, None, closed="left")],
         "on_event": [callable, None],
         "random_state": "no_validation",
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(

@@ -6,13 +6,14 @@ these are read for the microclusters and for the sides.
 
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ravine.cluster._base import FACTOR, checked_directions
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cluster._saved import saved_fields
 from ravine.cuts import Cut
@@ -113,7 +114,7 @@ class SpectralPursuit(PursuitClusterer):
         "laplacian": [StrOptions({"standard", "normalised"})],
         "projection": [StrOptions(set(N_COMPONENTS))],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "scale": [Interval(Real, 0, None, closed="neither")],
+        "scale": [FACTOR],
         "n_microclusters": [Interval(Integral, 2, None, closed="left")],
         "init": [StrOptions({"pca"}), "array-like", callable],
     }
@@ -189,7 +190,7 @@ class SpectralPursuit(PursuitClusterer):
     def _init(self) -> Any:
         if isinstance(self.init, str):
             return self.n_components or N_COMPONENTS[self.projection]
-        return self.init
+        return checked_directions(self.init)
 
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         return partial(

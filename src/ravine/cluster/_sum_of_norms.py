@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ravine import kernels
 from ravine.blocks import BLOCK_CELLS, count_threads
-from ravine.cluster._base import Clusterer, fitting, warn_user
+from ravine.cluster._base import N_JOBS, Clusterer, fitting, warn_user
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 from ravine.fusion import (
     Certificate,
@@ -197,15 +197,16 @@ class SumOfNorms(Clusterer):
         "solver": [StrOptions({"auto", "dual", "stochastic"})],
         "step": [StrOptions({"power", "adaptive"})],
         "path": ["boolean"],
-        "n_lambdas": [Interval(Integral, 2, None, closed="left")],
+        "n_lambdas": [Interval(Integral, 2, 10_000, closed="both")],
         "tol": [Interval(Real, 0, 1, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "fusion_tol": [Interval(Real, 0, 0.1, closed="neither")],
         "threshold": [Interval(Real, 0, None, closed="neither"), None],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
+    _in_units_of_rows: ClassVar[tuple[str, ...]] = ("lam", "threshold")
     _accept_sparse: ClassVar[str | bool] = False
     _dtypes: ClassVar[list[Any]] = [np.float64]
 

@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ravine.blocks import count_threads
-from ravine.cluster._base import Clusterer, fitting, uninterrupted, warn_user
+from ravine.cluster._base import N_JOBS, Clusterer, fitting, uninterrupted, warn_user
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints, saved_rows
 from ravine.cluster._support_stream import SAMPLE, Stream
 from ravine.matrix import Bools, Floats, Ints
@@ -56,6 +56,9 @@ ALIKE = 0.9
 
 STRATEGIES = {"removal": 0, "nearest": 1, "random": 2}
 """Numbers of the strategies in `ravine.kernels.support`."""
+
+WIDEST = 1e9
+"""How many times the kernel may be wider than all rows together, or they wider than it."""
 
 NUMBERS: dict[str, Any] = {
     "C": float,
@@ -201,7 +204,7 @@ class SupportVectorClustering(Clusterer):
         "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "budget": [Interval(Integral, 1, None, closed="left"), None],
         "maintenance": [StrOptions(set(STRATEGIES))],
-        "k": [Interval(Integral, 1, None, closed="left")],
+        "k": [Interval(Integral, 1, 1000, closed="both")],
         "solver": [StrOptions({"budgeted", "exact"})],
         "assignment": [StrOptions({"hills", "paper"})],
         "epsilon": [Interval(Real, 0, None, closed="left")],
@@ -211,8 +214,9 @@ class SupportVectorClustering(Clusterer):
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
+    _in_units_of_rows: ClassVar[tuple[str, ...]] = ("gamma",)
     _accept_sparse: ClassVar[str | bool] = False
     _dtypes: ClassVar[list[Any]] = [np.float64]
 
@@ -524,6 +528,7 @@ class SupportVectorClustering(Clusterer):
 
     def _choose(self, sample: Sample, least: float) -> Choice:
         gamma = None if self.gamma == "auto" else float(self.gamma)
+        _check_gamma(gamma, sample.rows)
         C = None if self.C == "auto" else float(self.C)
         if gamma is not None and C is not None:
             return Choice(gamma, C, None, 0.0)
@@ -604,6 +609,7 @@ class SupportVectorClustering(Clusterer):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit or partial_fit")
         if self._settled is None:
             assert self._stream is not None
+            self._validate_params()  # they may have been set since the first rows
             stream, sample = self._stream, self._stream.sample(self.n_jobs)
             least = self._least_share(stream.weight)
             rows, weights = stream.reservoir.sample()
@@ -735,3 +741,13 @@ class SupportVectorClustering(Clusterer):
         saved_floats(sums, "sums", (n_vectors,), least=0.0)
         learner = self._new_learner(self.n_features_in_, Choice(gamma, C, None, 0.0))
         return learner.resume(n_steps, vectors, sums)
+
+
+def _check_gamma(gamma: float | None, rows: Floats) -> None:
+    """ValueError where no two rows are near each other for the kernel, or all rows are the same to it."""
+    diameter = float(np.linalg.norm(np.ptp(rows, axis=0)))
+    if gamma is not None and diameter > 0 and not 1 / WIDEST <= math.sqrt(gamma) * diameter <= WIDEST:
+        raise ValueError(
+            f"gamma={gamma:.3g} makes a kernel of width {1 / math.sqrt(gamma):.3g}, and the rows reach over "
+            f"{diameter:.3g}: give a gamma near {(10 / diameter) ** 2:.3g}, or gamma='auto'"
+        )

@@ -20,7 +20,7 @@ from ravine.cuts._surface import Surface
 from ravine.cuts.density import Line, depth_at
 from ravine.cuts.microclusters import Microclusters, microclusters, stretched
 from ravine.cuts.pursuit import Starts, descend, search
-from ravine.matrix import Bools, Floats, Matrix, Moments, order_along, project
+from ravine.matrix import LARGEST, Bools, Floats, Matrix, Moments, order_along, project
 from ravine.ties import first_least, is_less, pointing_up, rounded_order
 
 SHAPE = 0.1
@@ -161,7 +161,9 @@ class Connectivity:
         def gradient() -> Floats:
             self._vectors = vectors
             of_correlation = 4 * self.correlation * across(between @ directions, view)
-            return np.asarray(self._slopes(view, vectors[0]) / second + of_correlation.ravel())
+            slopes = np.asarray(self._slopes(view, vectors[0]) / second + of_correlation.ravel())
+            # Too steep to be followed, as its square overflows: the similarities have all but vanished.
+            return slopes if np.abs(slopes).max() < LARGEST else np.zeros_like(flat)
 
         return math.log(second) + self.correlation * float((between**2).sum()), view, gradient
 

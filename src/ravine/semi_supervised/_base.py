@@ -8,7 +8,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from itertools import combinations
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ravine.blocks import count_threads, map_items
-from ravine.cluster._base import RowEstimator, fitting, thread_pools
+from ravine.cluster._base import N_JOBS, RowEstimator, fitting, thread_pools
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 from ravine.cuts import Cut
 from ravine.cuts.density import normal_bandwidth, projected_density
@@ -47,7 +46,7 @@ CUT_NUMBERS = ("offset", "value", "relative_depth")
 class CutClassifier(ClassifierMixin, RowEstimator, ABC):
     """Base of the classifiers whose boundary between two classes is a cut."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_jobs": [Integral, None]}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_jobs": N_JOBS}
 
     classes_: NDArray[Any]
     cuts_: list[Cut]

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ravine.checks import numbers_of
+from ravine.cluster._base import FACTOR, checked_bandwidth, checked_directions
 from ravine.cuts import Cut
 from ravine.cuts.mdh import labelled_density_cut
 from ravine.cuts.pursuit import make_starts
@@ -89,7 +91,7 @@ class MDHClassifier(CutClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **CutClassifier._parameter_constraints,
         "init": [StrOptions({"pca"}), Interval(Integral, 1, None, closed="left"), "array-like", callable],
-        "bandwidth": [Interval(Real, 0, None, closed="neither"), callable],
+        "bandwidth": [FACTOR, callable],
         "alphas": ["array-like"],
         "gammas": ["array-like"],
         "label_margin": [Interval(Real, 0, None, closed="left")],
@@ -113,7 +115,7 @@ class MDHClassifier(CutClassifier):
         self.n_jobs = n_jobs
 
     def _find_cut(self, X: Matrix, sides: Ints, weights: Floats, seed: int, n_jobs: int | None) -> Cut | None:
-        given = make_starts(self.init, n_jobs)
+        given = make_starts(checked_directions(self.init), n_jobs)
         gammas = _path("gammas", self.gammas)
         if not gammas[-1] > 0:
             raise ValueError(f"gammas={self.gammas!r}: the last must be positive, or the labels have no say")
@@ -132,7 +134,7 @@ class MDHClassifier(CutClassifier):
             moments(X, weights, n_jobs),
             sides,
             starts=starts,
-            bandwidth=self.bandwidth,
+            bandwidth=checked_bandwidth("bandwidth", self.bandwidth),
             alphas=_path("alphas", self.alphas),
             gammas=gammas,
             margin=float(self.label_margin),
@@ -141,7 +143,7 @@ class MDHClassifier(CutClassifier):
 
 
 def _path(name: str, numbers: Sequence[float]) -> list[float]:
-    path = [float(number) for number in numbers]
+    path = numbers_of(numbers, name)
     if not path or not all(np.isfinite(number) and number >= 0 for number in path):
         raise ValueError(f"{name}={numbers!r}: give at least one number, none negative, from small to large")
     return path

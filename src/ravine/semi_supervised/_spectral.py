@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ravine.cluster._base import FACTOR, checked_directions
 from ravine.cuts import Cut
 from ravine.cuts.labelled import labelled_cut, merged
 from ravine.cuts.pursuit import make_starts
@@ -86,7 +87,7 @@ class SpectralPursuitClassifier(CutClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **CutClassifier._parameter_constraints,
-        "scale": [Interval(Real, 0, None, closed="neither")],
+        "scale": [FACTOR],
         "bound": [Interval(Real, 0, None, closed="neither")],
         "init": [StrOptions({"svm"}), "array-like", callable],
     }
@@ -114,5 +115,5 @@ class SpectralPursuitClassifier(CutClassifier):
             length = np.linalg.norm(normal)
             starts = normal[np.newaxis] / length if length > 0 else make_starts(1, n_jobs)(X, weights, about)
         else:
-            starts = make_starts(self.init, n_jobs)(X, weights, about)
+            starts = make_starts(checked_directions(self.init), n_jobs)(X, weights, about)
         return labelled_cut(X, weights, about, sides, starts=starts, scale=self.scale, bound=self.bound, n_jobs=n_jobs)

@@ -6,6 +6,7 @@ leaves from left to right, a subtree is a range of numbers, and two trees are th
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -428,7 +429,7 @@ class HyperplaneTree:
         ├─ 1: 4 rows → cluster 0
         └─ 2: 2 rows → cluster 1
         """
-        if not 1 <= n_clusters <= self.n_clusters:
+        if not _is_whole(n_clusters) or not 1 <= n_clusters <= self.n_clusters:
             raise ValueError(
                 f"n_clusters={n_clusters} is not between 1 and the {self.n_clusters} leaves of the tree; "
                 "fit again with more clusters to cut deeper"
@@ -798,8 +799,8 @@ class HyperplaneTree:
         return {name: array for name, array in asdict_shallow(self).items() if name not in ("parent", "depth")}
 
     def _check_node(self, node: int) -> None:
-        if not 0 <= node < self.n_nodes:
-            raise ValueError(f"there is no node {node}; the tree has nodes 0 to {self.n_nodes - 1}")
+        if not _is_whole(node) or not 0 <= node < self.n_nodes:
+            raise ValueError(f"there is no node {node!r}; the tree has nodes 0 to {self.n_nodes - 1}")
 
     # For people and for files
 
@@ -943,6 +944,10 @@ class HyperplaneTree:
 def asdict_shallow(tree: HyperplaneTree) -> dict[str, Any]:
     """Fields of the tree by name, not copied."""
     return {f.name: getattr(tree, f.name) for f in fields(tree)}
+
+
+def _is_whole(number: Any) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
 
 
 def _preorder(left: Ints, right: Ints) -> tuple[Ints, Ints]:
