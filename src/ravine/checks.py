@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ravine.matrix import Floats, Matrix
+from ravine.matrix import LARGEST, SMALLEST, Floats, Matrix
 
 LIGHTEST, HEAVIEST = 1e-100, 1e100
 """The largest weight of some rows lies between these. Products of weights and squares leave float64 beyond them."""
@@ -46,7 +46,9 @@ def checked_sparse(X: Any) -> Matrix:
         X = X.tocsr()
         _check_compressed("csr", X.indptr, X.indices, X.data, n_rows, n_columns)
     kind = sparse.csr_array if isinstance(X, sparse.sparray) else sparse.csr_matrix
-    return kind((X.data, X.indices, X.indptr), shape=X.shape)
+    # Long indices only where they are needed: some of scikit-learn's methods take no others than short ones.
+    index = np.int32 if max(n_rows, n_columns, len(X.data)) <= np.iinfo(np.int32).max else np.int64
+    return kind((X.data, X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)), shape=X.shape)
 
 
 def _check_compressed(form: str, indptr: Any, indices: Any, data: Any, n_major: int, n_minor: int) -> None:
@@ -88,6 +90,14 @@ def refuse_what_is_no_number(array: Any, name: str) -> None:
     types = list(array.dtypes) if hasattr(array, "columns") else [getattr(array, "dtype", None)]
     if any(str(dtype).lower().startswith(("date", "time", "duration")) for dtype in types):
         raise ValueError(f"{name} holds dates or durations: make numbers of them, for instance days since the first")
+
+
+def refuse_names_given_twice(X: Any) -> None:
+    """ValueError for a frame with two columns of one name."""
+    names = list(getattr(X, "columns", ()))
+    twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
+    if twice:
+        raise ValueError(f"X has two columns of one name, {sorted(map(repr, twice))[0]}: rename one, or leave it out")
 
 
 def as_floats(array: Any, name: str) -> NDArray[Any]:
@@ -159,4 +169,17 @@ def refuse_weight(heaviest: float) -> None:
         raise ValueError(
             f"the largest of sample_weight is {heaviest:.3g}, not between {LIGHTEST:g} and {HEAVIEST:g}: weights count "
             "rows, divide them by their mean"
+        )
+
+
+def refuse_product(heaviest: float, n_rows: int, reach: float) -> None:
+    """ValueError where weights and rows are in order, each for itself, and sums of squares with both are not."""
+    with np.errstate(over="ignore", under="ignore"):
+        largest = float(np.float64(heaviest) * n_rows * np.float64(reach) ** 2)
+    is_weighted = heaviest > 0 and heaviest != 1.0
+    if is_weighted and (largest > LARGEST**2 or (reach > 0 and largest < SMALLEST**2)):
+        what = "overflow" if largest > 1 else "vanish"
+        raise ValueError(
+            f"sample_weight reaches {heaviest:.3g} and X over {reach:.3g}, so that weighted squares would {what} in "
+            "float64: divide the weights by their mean, or change the unit of X"
         )

@@ -24,7 +24,14 @@ from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from ravine.blocks import count_threads, map_blocks
-from ravine.checks import as_floats, checked_sparse, checked_weights, refuse_what_is_no_number
+from ravine.checks import (
+    as_floats,
+    checked_sparse,
+    checked_weights,
+    refuse_names_given_twice,
+    refuse_product,
+    refuse_what_is_no_number,
+)
 from ravine.cluster._lazy import by_blocks
 from ravine.cluster._outliers import find_outliers, is_outlier
 from ravine.cluster._saved import saved_fields, saved_ints
@@ -255,6 +262,7 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         """Rows as `validate_data` gives them, once it is sure that it can read them."""
         if self._accept_sparse and sparse.issparse(X):
             X = checked_sparse(X)
+        refuse_names_given_twice(X)
         refuse_what_is_no_number(X, "X")
         try:
             return validate_data(self, X, **{"accept_sparse": self._accept_sparse, "dtype": self._dtypes, **options})
@@ -290,9 +298,13 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
             "QuantileTransformer, or by RobustScaler and a clip"
         )
 
-    def _check_weights(self, sample_weight: ArrayLike | None, X: Matrix, allow_all_zero: bool = False) -> Floats:
+    def _admit(self, X: Matrix, sample_weight: ArrayLike | None, allow_all_zero: bool = False) -> tuple[Floats, float]:
+        """Weights of rows to be learned, once sums of squares can be worked with, and largest less least entry."""
+        reach = self._check_magnitude(X)
         # float64 also beside float32 rows: counts of many rows need the digits.
-        return checked_weights(sample_weight, X.shape[0], allow_all_zero)
+        weights = checked_weights(sample_weight, X.shape[0], allow_all_zero)
+        refuse_product(float(weights.max()), X.shape[0], reach)
+        return weights, reach
 
 
 class Clusterer(ClusterMixin, RowEstimator):
@@ -486,10 +498,12 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         self._label_parts(X)
 
     def _root_of_parts(self, X: Any, sample_weight: Any) -> PartedNode:
-        """All rows of a Dask collection or of files, checked as `_check_rows` does it."""
+        """All rows of a Dask collection or of files, checked as `_enter` does it."""
         root = parted_root(X, sample_weight, self.n_jobs)
         self._check_number(root.n_rows)
-        refuse_magnitude(root.whole.extent.largest)
+        extent = root.whole.extent
+        refuse_magnitude(extent.largest)
+        refuse_product(extent.heaviest, root.n_rows, float((extent.high - extent.low).max()))
         self._name_columns(root)
         self._check_parted_outlier(root)
         return root
@@ -580,8 +594,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         """Rows and weights of a fit."""
         rows = self._validate(X, reset=True, order="C")
         self._check_number(rows.shape[0])
-        reach = self._check_magnitude(rows)
-        weights = self._check_weights(sample_weight, rows)
+        weights, reach = self._admit(rows, sample_weight)
         if self._is_swayed(rows.shape[1]):
             self._check_outliers(rows, weights, reach)
         return rows, weights

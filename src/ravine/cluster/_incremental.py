@@ -327,8 +327,8 @@ class IncrementalMDH(TreeClusterer):
                 "this model was saved without its sample of rows and cannot go on learning: save it with resume=True, "
                 "or start anew with fit"
             )
-        rows = self._check_batch(X, first)
-        weights = self._check_weights(sample_weight, rows, allow_all_zero=not first)
+        rows = self._validate(X, reset=first, order="C")
+        weights, _ = self._admit(rows, sample_weight, allow_all_zero=not first)
         if first:
             self._stream = self._new_stream(rows.shape[1], sparse.issparse(rows))
         elif self._stream.is_sparse != sparse.issparse(rows):
@@ -507,11 +507,6 @@ class IncrementalMDH(TreeClusterer):
         )
         size = self.sample_size if self.forget is None else min(self.sample_size, math.ceil(self.forget))
         return settings, size if self.algorithm == "polished" else None
-
-    def _check_batch(self, X: ArrayLike, first: bool) -> Matrix:
-        rows = self._validate(X, reset=first, order="C")
-        self._check_magnitude(rows)
-        return rows
 
     # From what the stream has left to a tree
 

@@ -151,7 +151,7 @@ class PursuitClusterer(TreeClusterer, ABC):
         """
         check_is_fitted(self)
         rows = self._check_rows(X)
-        weights = self._check_weights(sample_weight, rows)
+        weights, _ = self._admit(rows, sample_weight)
         here = np.flatnonzero((self.tree_.apply(rows, self.n_jobs) == node) & (weights > 0))
         cut = None
         if len(here) > 1:

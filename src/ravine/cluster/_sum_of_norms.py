@@ -273,8 +273,7 @@ class SumOfNorms(Clusterer):
             The fitted model.
         """
         rows = self._validate(X, reset=True, order="C")
-        self._check_magnitude(rows)
-        row_weights = self._check_weights(sample_weight, rows)
+        row_weights, _ = self._admit(rows, sample_weight)
         has_weight = row_weights > 0
         if self.n_clusters is not None and self.n_clusters > has_weight.sum():
             raise ValueError(

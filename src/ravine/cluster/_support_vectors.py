@@ -281,8 +281,7 @@ class SupportVectorClustering(Clusterer):
             The fitted model.
         """
         rows = self._validate(X, reset=True, order="C")
-        self._check_magnitude(rows)
-        weights = self._check_weights(sample_weight, rows)
+        weights, _ = self._admit(rows, sample_weight)
         has_weight = weights > 0
         learned, mass = (rows, weights) if has_weight.all() else (rows[has_weight], weights[has_weight])
         if self.n_clusters is not None and self.n_clusters > len(learned):
@@ -341,8 +340,7 @@ class SupportVectorClustering(Clusterer):
             )
         first = stream is None
         rows = self._validate(X, reset=first, order="C")
-        self._check_magnitude(rows)
-        weights = self._check_weights(sample_weight, rows, allow_all_zero=not first)
+        weights, _ = self._admit(rows, sample_weight, allow_all_zero=not first)
         if stream is None:
             self._stream = stream = Stream(self._draw_seed())
         has_weight = weights > 0

@@ -99,8 +99,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
             The fitted model.
         """
         rows, target = self._validate_with_target(X, y)
-        self._check_magnitude(rows)
-        weights = self._check_weights(sample_weight, rows)
+        weights, _ = self._admit(rows, sample_weight)
         labels, is_labelled = read_labels(target)
         is_labelled &= weights > 0
         self.classes_, codes = np.unique(labels[is_labelled], return_inverse=True)
