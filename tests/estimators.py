@@ -10,7 +10,7 @@ import ravine
 
 QUICK = {
     "SpectralPursuit": {"n_microclusters": 20},
-    "SumOfNorms": {"n_lambdas": 20},
+    "SumOfNorms": {"n_lambdas": 5},
 }
 """Settings with which an estimator takes little time on a few rows; defaults for all others."""
 
