@@ -25,6 +25,7 @@ WHAT = {
     "parts": "rows on Dask and in files",
     "reservoir": "samples of streams",
     "neighbours": "graphs",
+    "checks": "rows and weights, before loops",
     "matrix": "dense and sparse rows",
     "kernels": "Numba loops",
     "blocks": "threads",

@@ -284,9 +284,13 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_outliers(self, X: Matrix, weights: Floats, reach: float) -> None:
         """Warn of a few cells that have nearly all of the sum of squares: nothing but them decides on the answer."""
-        found = find_outliers(X, weights, reach, self.n_jobs)
+        found = find_outliers(X, weights, reach, self.n_jobs) if self._is_swayed(X.shape[1]) else None
         if found is not None:
             self._warn_of_outlier(found.column, found.value, f"in row {found.row}", found.n_cells)
+
+    def _is_swayed(self, n_features: int) -> bool:
+        """Whether one cell that is far too large hides what all other columns show."""
+        return True
 
     def _warn_of_outlier(self, column: int, value: float, where: str, n_cells: int = 1) -> None:
         names = getattr(self, "feature_names_in_", None)
@@ -294,8 +298,7 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         few = "one cell has" if n_cells == 1 else f"{n_cells} cells have"
         warn_user(
             f"{few} nearly all of the spread of the rows, beside which no cluster shows: the largest is {value:.3g} in "
-            f"column {name}, {where}. Drop or clip what is an error, or scale the columns, for instance by "
-            "QuantileTransformer, or by RobustScaler and a clip"
+            f"column {name}, {where}. Drop the row, or clip its cell, for instance after a RobustScaler"
         )
 
     def _admit(self, X: Matrix, sample_weight: ArrayLike | None, allow_all_zero: bool = False) -> tuple[Floats, float]:
@@ -595,13 +598,8 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         rows = self._validate(X, reset=True, order="C")
         self._check_number(rows.shape[0])
         weights, reach = self._admit(rows, sample_weight)
-        if self._is_swayed(rows.shape[1]):
-            self._check_outliers(rows, weights, reach)
+        self._check_outliers(rows, weights, reach)
         return rows, weights
-
-    def _is_swayed(self, n_features: int) -> bool:
-        """Whether one cell that is far too large hides what all other columns show."""
-        return True
 
     def _check_number(self, n_rows: int) -> None:
         if self.n_clusters is not None and self.n_clusters > n_rows:

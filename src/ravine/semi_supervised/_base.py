@@ -99,7 +99,8 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
             The fitted model.
         """
         rows, target = self._validate_with_target(X, y)
-        weights, _ = self._admit(rows, sample_weight)
+        weights, reach = self._admit(rows, sample_weight)
+        self._check_outliers(rows, weights, reach)
         labels, is_labelled = read_labels(target)
         is_labelled &= weights > 0
         self.classes_, codes = np.unique(labels[is_labelled], return_inverse=True)
