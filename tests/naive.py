@@ -305,7 +305,7 @@ class StreamLeaf:
         x_c = x - np.mean(self.rows, axis=0)
         x_0 = x_c - (x_c @ self.p) * self.p
         if not self.u.any():
-            self.u = x_0
+            self.u = np.linalg.norm(x_0) / t * x_0
         else:
             n = t + self.n_updates
             before = self.u / np.linalg.norm(self.u)
@@ -313,9 +313,8 @@ class StreamLeaf:
             angle = np.arccos(np.clip(self.u @ before / np.linalg.norm(self.u), -1, 1))
             self.forget = min(self.most_forgotten, self.smoothing * self.forget + (1 - self.smoothing) * angle)
             rest = x_c - (x_c @ self.u) / (self.u @ self.u) * self.u
-            self.z = (
-                (t - 1) / t * self.z + (rest @ self.z) / np.linalg.norm(self.z) / t * rest if self.z.any() else rest
-            )
+            along = (rest @ self.z) / np.linalg.norm(self.z) if self.z.any() else np.linalg.norm(rest)
+            self.z = (t - 1) / t * self.z + along / t * rest
         self.projections.append(x_c @ self.u / np.linalg.norm(self.u) if self.u.any() else 0.0)
         self.weights = [*((1 - self.forget) * np.array(self.weights)), 1.0]
 

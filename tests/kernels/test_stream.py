@@ -14,7 +14,7 @@ from tests.strategies import seeds
 from ravine import kernels
 from ravine.kernels import stream
 from ravine.kernels.intervals import HIGH, LOW, WEIGHT
-from ravine.kernels.stream import BOUND, FADE, FORGET, HEAD_START, LENGTH, N_SEEN, SUM_SQ, TOTAL
+from ravine.kernels.stream import BOUND, FADE, FORGET, HEAD_START, LENGTH, N_SEEN, SUM_SQ, TOTAL, UNIT
 from ravine.tree.stream import StreamSettings, StreamTree, threshold_table
 
 NEVER = 1e9
@@ -33,8 +33,8 @@ def assert_leaf_is(tree, node, twin):
     assert leaf[N_SEEN] == len(rows)
     assert_allclose(tree.mean[node], rows.mean(axis=0), atol=1e-9)
     assert_allclose(leaf[SUM_SQ], ((rows - rows.mean(axis=0)) ** 2).sum(), rtol=1e-9)
-    assert_allclose(tree.direction[node], twin.u, atol=1e-9)
-    assert_allclose(leaf[LENGTH], np.linalg.norm(twin.u), atol=1e-9)
+    assert_allclose(tree.direction[node] * leaf[UNIT], twin.u, atol=1e-9)
+    assert_allclose(leaf[LENGTH] * leaf[UNIT], np.linalg.norm(twin.u), atol=1e-9)
     assert_allclose(leaf[FORGET], twin.forget, atol=1e-7)  # the cosine of a small angle has half of its digits
     order = np.argsort(twin.projections)
     assert_allclose(tree.sample[node][LOW, :n], np.array(twin.projections)[order], atol=1e-9)
@@ -55,7 +55,7 @@ def test_leaf_follows_the_formulas_of_the_paper(smoothing, most_forgotten, dtype
             twin.learn(x)
         tree.learn(X[tree.n_rows : i])
         assert_leaf_is(tree, 0, twin)
-        assert_allclose(tree.second[0], twin.z, atol=1e-9)
+        assert_allclose(tree.second[0] * tree.leaf[0, UNIT], twin.z, atol=1e-9)
 
 
 def test_without_inheritance_no_second_direction_is_learned(rng):
@@ -74,9 +74,52 @@ def test_first_row_that_differs_gives_the_direction():
     assert not tree.direction.any()
     assert tree.n_intervals[0] == 1
     tree.learn(np.array([[1.0, 2.0, 9.0]]))
-    assert_allclose(tree.direction[0], [0, 0, 5])  # from the mean, which has moved by 1
-    assert tree.leaf[0, LENGTH] == pytest.approx(5)
+    assert_allclose(tree.direction[0], [0, 0, 5 / 6])  # from the mean, which has moved by 1: one row of six
+    assert tree.leaf[0, LENGTH] == pytest.approx(5 / 6)
+    assert tree.leaf[0, UNIT] == pytest.approx(5)
     assert tree.leaf[0, FORGET] == 0
+
+
+def test_rows_after_a_constant_start_weigh_alike(rng):
+    X = rng.normal(size=(100, 3)) * [1, 5, 1]
+    X[0] = [0, 0, 1]
+    tree = StreamTree(3, StreamSettings(min_rows=NEVER))
+    tree.learn(np.concatenate([np.zeros((1000, 3)), X]))
+    direction = tree.direction[0] / tree.leaf[0, LENGTH]
+    assert abs(direction[1]) > 0.95  # and not that of the first row that differs
+
+
+@pytest.mark.parametrize("inherit", [False, True])
+@pytest.mark.parametrize("order", [(1e-100, 1e100), (1e100, 1e-100), (1e-149, 1.0, 1e148)])
+def test_rows_that_grow_by_any_factor_leave_finite_numbers(order, inherit, rng):
+    tree = StreamTree(4, StreamSettings(inherit, 30, min_rows=NEVER))
+    X = np.concatenate([factor * rng.normal(size=(50, 4)) * [9, 3, 1, 1] for factor in order])
+    for x in X:
+        tree.learn(x[np.newaxis])
+        state = tree.state()
+        for name in ("mean", "direction", "second", "sample"):
+            assert np.isfinite(state[name]).all(), name
+        assert not np.isnan(tree.leaf[0]).any()
+        assert np.linalg.norm(tree.direction[0]) == pytest.approx(tree.leaf[0, LENGTH])
+    restored = StreamTree(4, tree.settings)
+    restored.restore(tree.state())
+    largest = X[np.abs(X).max(axis=1) > 1e-3 * np.abs(X).max()]
+    u, direction = np.linalg.svd(largest / np.abs(largest).max())[2][0], tree.direction[0] / tree.leaf[0, LENGTH]
+    assert abs(u @ direction) > 0.9
+
+
+def test_larger_unit_changes_no_digit(rng):
+    X = np.concatenate([factor * rng.normal(size=(40, 3)) * [5, 2, 1] for factor in (1e-3, 1.0, 1e3)])
+    trees = [StreamTree(3, StreamSettings(True, 200, min_rows=NEVER)) for _ in range(2)]
+    trees[0].learn(X)
+    trees[1].learn(X[:5])
+    stream._enlarge_unit(trees[1].leaf[0], trees[1].direction[0], trees[1].second[0], 1e9)
+    assert trees[1].leaf[0, UNIT] > 1e8
+    trees[1].learn(X[5:])
+    assert_array_equal(trees[0].sample, trees[1].sample)
+    for name in ("direction", "second"):
+        ours, theirs = (getattr(tree, name)[0] * tree.leaf[0, UNIT] for tree in trees)
+        assert_array_equal(ours, theirs)
 
 
 def test_inherited_direction_has_a_head_start_and_stays_across_the_parents(rng):
@@ -95,13 +138,13 @@ def test_inherited_direction_has_a_head_start_and_stays_across_the_parents(rng):
     assert tree.leaf[node, HEAD_START] == seen
     assert abs(second[2]) > 0.9 * np.linalg.norm(second)
     side = X[seen:] @ normal < tree.cut[0, stream.OFFSET]
-    twin = naive.StreamLeaf(5, 0.9, 0.5, second, seen, normal)
+    twin = naive.StreamLeaf(5, 0.9, 0.5, second * tree.leaf[node, UNIT], seen, normal)
     tree.learn(X[seen:])
     for x in X[seen:][side]:
         twin.learn(x)
     assert len(twin.rows) > 100
     assert_leaf_is(tree, node, twin)
-    assert_allclose(tree.second[node], twin.z, atol=1e-9)
+    assert_allclose(tree.second[node] * tree.leaf[node, UNIT], twin.z, atol=1e-9)
     faded = seen / (seen + len(twin.rows))  # nothing is added to what it had along the parent's direction at first
     assert tree.direction[node] @ normal == pytest.approx(faded * (second @ normal), abs=1e-9)
 
@@ -134,7 +177,8 @@ def test_bound_is_never_below_the_dip(seed, limit, most, ties):
 
 
 @pytest.mark.parametrize("inherit", [False, True])
-def test_dips_that_are_skipped_would_have_changed_nothing(inherit, rng):
+def test_dips_that_are_skipped_would_have_changed_nothing(inherit):
+    rng = np.random.default_rng(1)
     centres = rng.normal(size=(5, 6)) * 5
     moved = centres.copy()
     moved[1] = (centres[0] + centres[2]) / 2

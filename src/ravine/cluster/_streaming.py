@@ -7,11 +7,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ravine.cluster._base import TreeClusterer, fitting, uninterrupted
+from ravine.blocks import map_blocks
+from ravine.cluster._base import TreeClusterer, fitting, refuse_magnitude, uninterrupted, warn_user
 from ravine.cluster._saved import saved_fields
-from ravine.matrix import Floats, Ints
+from ravine.matrix import LARGEST, Floats, Ints, Matrix
 from ravine.tree import HyperplaneTree
-from ravine.tree.stream import FIELDS, OnEvent, StreamTree
+from ravine.tree.stream import FIELDS, NEW_FIELDS, OnEvent, StreamTree
+
+MOST_NAMED = 5
+"""Columns that a warning names; of more it gives the number."""
 
 
 class StreamClusterer(TreeClusterer, ABC):
@@ -48,7 +52,7 @@ class StreamClusterer(TreeClusterer, ABC):
         """
         for name in ("_stream", "_tree", "_batch"):
             self.__dict__.pop(name, None)
-        self._learn(X)
+        self._learn(X, is_all=True)
         self.tree_  # noqa: B018 — made now, so that predict changes nothing
         return self
 
@@ -79,9 +83,9 @@ class StreamClusterer(TreeClusterer, ABC):
         >>> model.n_rows_seen_
         2000
         """
-        return self._learn(X)
+        return self._learn(X, is_all=False)
 
-    def _learn(self, X: ArrayLike) -> Self:
+    def _learn(self, X: ArrayLike, is_all: bool) -> Self:
         first = not hasattr(self, "_stream")
         if first and getattr(self, "_tree", None) is not None and not hasattr(self, "_batch"):
             raise ValueError(
@@ -89,10 +93,14 @@ class StreamClusterer(TreeClusterer, ABC):
                 "anew with fit"
             )
         rows = self._validate(X, reset=first, order="C")
-        self._check_magnitude(rows)
+        # Of all rows so far, so that a small one is refused as little on its own as among others.
+        largest = max(self._largest(rows), 0.0 if first else self._stream.largest)
+        refuse_magnitude(largest)
         if first:
             self._stream = self._new_stream(rows.shape[1])
+        self._warn_of_ties(rows, is_all)
         with uninterrupted():
+            self._stream.largest = largest
             self._stream.learn(rows, self.on_event)
             self._tree, self._batch = None, rows
         return self
@@ -106,6 +114,30 @@ class StreamClusterer(TreeClusterer, ABC):
     @property
     def _n_features_learned(self) -> int:
         return self._stream.n_features if hasattr(self, "_stream") else self.tree_.n_features
+
+    def _largest(self, X: Matrix) -> float:
+        """Largest absolute value of some rows."""
+        return float(np.max(map_blocks(lambda b: (X[b].max(), -X[b].min()), X.shape, self.n_jobs), initial=0.0))
+
+    def _check_rows(self, X: ArrayLike) -> Matrix:
+        rows = super()._check_rows(X)
+        if rows.size and (largest := self._largest(rows)) > LARGEST:  # a small row is near the origin, a large one lost
+            refuse_magnitude(largest)
+        return rows
+
+    def _warn_of_ties(self, rows: Matrix, is_all: bool) -> None:
+        found = self._stream.ties.look(rows, self._stream.n_rows + len(rows), is_all)
+        if not found:
+            return
+        names = getattr(self, "feature_names_in_", None)
+        named = [f"{j if names is None else repr(names[j])} ({what})" for j, what in found.items()]
+        if len(named) > MOST_NAMED:
+            named = [*named[:MOST_NAMED], f"and {len(named) - MOST_NAMED} more"]
+        warn_user(
+            f"values repeat in {'column' if len(found) == 1 else 'columns'} {', '.join(named)}: "
+            f"{type(self).__name__} takes values that come again and again for clusters, and may find far too many. "
+            "Add noise of half the step, X + rng.uniform(-step / 2, step / 2, X.shape), or leave the column out"
+        )
 
     @property
     def tree_(self) -> HyperplaneTree:
@@ -178,7 +210,8 @@ class StreamClusterer(TreeClusterer, ABC):
             raise ValueError("field 'ids' is not an integer for each node")
         self._ids = ids
         if stream is not None:
-            saved_fields(stream, *FIELDS)
+            older = isinstance(stream, dict) and not stream.keys() & set(NEW_FIELDS)
+            saved_fields(stream, *FIELDS, *(() if older else NEW_FIELDS))
             self._stream = self._new_stream(self.n_features_in_)
             self._stream.restore(stream)
 

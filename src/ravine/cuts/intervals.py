@@ -51,14 +51,14 @@ def find_valley(parts: Floats, inner_share: float) -> SampleValley | None:
     spread = spread_of(low, high, weight)
     if not (level > 0 and spread > 0):
         return None
-    narrow, wide = math.log(NARROWEST * spread), math.log(4 * spread)
+    narrow, wide = math.log(NARROWEST), math.log(4)  # of the spread, so that the unit does not change a digit
     for _ in range(BISECTIONS):
         half = (narrow + wide) / 2
-        if len(_components(density_of(low, high, weight, math.exp(half), grid), level)) > 2:
+        if len(_components(density_of(low, high, weight, spread * math.exp(half), grid), level)) > 2:
             narrow = half
         else:
             wide = half
-    bandwidth = math.exp(wide)
+    bandwidth = spread * math.exp(wide)
     density = density_of(low, high, weight, bandwidth, grid)
     components = _components(density, level)
     if len(components) != 2:

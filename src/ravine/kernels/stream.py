@@ -17,12 +17,13 @@ from ravine.kernels.rows import dot
 END, ALARM, SPLIT, RENEWAL_DUE = range(4)
 """Why the loop has stopped."""
 
-N_SEEN, SUM_SQ, HEAD_START, LENGTH, FORGET, FADE, TOTAL, BOUND, WAIT = range(9)
+N_SEEN, SUM_SQ, HEAD_START, LENGTH, FORGET, FADE, TOTAL, BOUND, WAIT, UNIT = range(10)
 """Columns of `leaf`.
 
 Rows seen and their sum of squares; updates that an inherited direction has had before, length of the running component,
 forgetting factor, product of what it has left of the first row, weight of the sample, bound on its dip, weight before
-which no test is made.
+which no test is made, and the unit of the components: length times unit is the variance along one. The variance itself
+has no place, as its square, which a length takes, would overflow.
 """
 
 OFFSET, CUSUM, DRAG, LIMIT, OUTER_LOW, OUTER_HIGH, INNER_LOW, INNER_HIGH, N_INNER, N_OUTER, RENEW, RATE = range(12)
@@ -33,7 +34,7 @@ region N, from the cut; how many rows have fallen into each, the number at which
 rate p1.
 """
 
-N_LEAF, N_CUT = 9, 12
+N_LEAF, N_CUT = 10, 12
 
 INHERIT, SMOOTHING, MOST_FORGOTTEN, MIN_ROWS, MIN_WEIGHT, RUN_BEFORE, RUN_AFTER = range(7)
 """Entries of `settings`."""
@@ -43,6 +44,9 @@ RENEWAL = 1.05
 
 SMALLEST_FADE = 1e-100
 
+FAR, FARTHEST = 16.0, 1e300
+"""A leaf whose rows lie farther from its mean than so many units takes a larger unit, at most so many times larger."""
+
 
 @reduction
 def _update_direction(u, x, keep, add):
@@ -51,6 +55,18 @@ def _update_direction(u, x, keep, add):
     for j in range(u.shape[0]):
         u[j] = keep * u[j] + add * x[j]
         square += u[j] * u[j]
+    return square
+
+
+@reduction
+def _centre(x, n, mean, centred):
+    """Take a row, the n-th, into the mean and centre it there; gives how much the sum of squares grows."""
+    square = 0.0
+    for j in range(x.shape[0]):
+        before = x[j] - mean[j]
+        mean[j] += before / n
+        centred[j] = x[j] - mean[j]
+        square += before * centred[j]
     return square
 
 
@@ -125,26 +141,40 @@ def threshold(weight, log_first, log_step, log_dip):
 
 
 @kernel
+def _enlarge_unit(leaf, u, z, distance):
+    """Take a unit near this distance; a power of two, so that the components keep their digits."""
+    while distance > FAR * leaf[UNIT]:
+        _, exponent = math.frexp(min(distance / leaf[UNIT], FARTHEST))
+        shrink = math.ldexp(1.0, -exponent)
+        leaf[UNIT] /= shrink
+        leaf[LENGTH] *= shrink
+        for j in range(u.shape[0]):
+            u[j] *= shrink
+            z[j] *= shrink
+
+
+@kernel
 def _move(x, leaf, mean, u, z, p, settings, centred, rest):
     """Bring mean, directions and forgetting factor of a leaf up to date; gives the projection of the row."""
     d = x.shape[0]
     leaf[N_SEEN] += 1.0
     n = leaf[N_SEEN]
-    for j in range(d):
-        before = x[j] - mean[j]
-        mean[j] += before / n
-        centred[j] = x[j] - mean[j]
-        leaf[SUM_SQ] += before * centred[j]
+    grown = _centre(x, n, mean, centred)
+    leaf[SUM_SQ] += grown
     across = dot(centred, p) if leaf[HEAD_START] > 0.0 else 0.0  # an inherited direction stays across the parent's
     for j in range(d):
         rest[j] = centred[j] - across * p[j]
     length = leaf[LENGTH]
-    if length == 0.0:  # the first row that differs from the mean gives the direction
-        leaf[LENGTH] = math.sqrt(_update_direction(u, rest, 0.0, 1.0))
+    if length == 0.0:  # the first row that differs from the mean gives the direction, and weighs as any other
+        leaf[LENGTH] = math.sqrt(_update_direction(u, rest, 0.0, 1.0 / n))
+        leaf[UNIT] = n * leaf[LENGTH]
         return 0.0 if leaf[LENGTH] == 0.0 else dot(u, centred) / leaf[LENGTH]
+    if grown > 0.0:
+        _enlarge_unit(leaf, u, z, math.sqrt(grown))
+        length = leaf[LENGTH]
     n_updates = n + leaf[HEAD_START]
     along = dot(rest, u) / length
-    keep, add = (n_updates - 1.0) / n_updates, along / n_updates
+    keep, add = (n_updates - 1.0) / n_updates, along / leaf[UNIT] / n_updates
     square = _update_direction(u, rest, keep, add)
     leaf[LENGTH] = math.sqrt(square)
     if square > 0.0:
@@ -158,9 +188,9 @@ def _move(x, leaf, mean, u, z, p, settings, centred, rest):
             rest[j] = centred[j] - projection / leaf[LENGTH] * u[j]
         size = math.sqrt(dot(z, z))
         if size == 0.0:
-            _update_direction(z, rest, 0.0, 1.0)
+            _update_direction(z, rest, 0.0, math.sqrt(dot(rest, rest)) / leaf[UNIT] / n)
         else:
-            _update_direction(z, rest, (n - 1.0) / n, dot(rest, z) / size / n)
+            _update_direction(z, rest, (n - 1.0) / n, dot(rest, z) / size / leaf[UNIT] / n)
     return projection
 
 

@@ -103,7 +103,7 @@ class Hills(Nearest):
 
     @classmethod
     def _with(cls, sample: Sample, labels: Ints, level: float) -> Self:
-        return cls(sample.rows, by_size(np.maximum(labels, 0), sample.share), float(level))
+        return cls(sample.rows, _numbered(sample.rows, np.maximum(labels, 0), sample.share), float(level))
 
     @staticmethod
     def _at_levels(surface: Surface, sample: Sample, least: float) -> tuple[Floats, Cells, Floats]:
@@ -131,4 +131,12 @@ class Strip(Nearest):
         group = np.empty(len(equilibria), dtype=np.int64)
         vectors = (surface.vectors, surface.coefficients, surface.gamma)
         kernels.support.connect(equilibria, *vectors, 1.0, N_POINTS, group)
-        return cls(rows[strip], by_size(group[which], np.ones(len(which))), 1.0)
+        return cls(rows[strip], _numbered(rows[strip], group[which], np.ones(len(which))), 1.0)
+
+
+def _numbered(rows: Floats, labels: Ints, mass: Floats) -> Ints:
+    """The same groups, the heaviest first; of equal ones that with the least row, as no unit and no order change it."""
+    order = np.lexsort(rows.T[::-1])
+    numbered = np.empty(len(rows), dtype=np.int64)
+    numbered[order] = by_size(labels[order], mass[order])
+    return numbered

@@ -20,6 +20,7 @@ from ravine.cuts.intervals import find_valley
 from ravine.matrix import LARGEST, Floats, Ints, Matrix
 from ravine.tree import _check
 from ravine.tree._tree import HyperplaneTree
+from ravine.tree.ties import DONE, TieWatch
 
 OnEvent = Callable[[dict[str, Any]], None]
 
@@ -45,7 +46,11 @@ NUMBERS = ("mean", "direction", "second", "leaf", "cut", "about", "sample")
 """What is counted; and arrays of the nodes: numbers of other nodes, other whole numbers, and the rest."""
 
 FIELDS = (*TOTALS, "splits", "falls", *LINKS, *COUNTS, *NUMBERS)
-"""Of a saved stream."""
+NEW_FIELDS = ("largest", "first_rows", "ties_due")
+"""Of a saved stream, and those that older files do not have."""
+
+MOST = {"mean": LARGEST, "direction": 1e153, "second": 1e153, "sample": 1e153, "about": 1e300}
+"""Largest entries of arrays; those along a direction may be longer than a row. Others are infinite until known."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,8 @@ class StreamTree:
         self.n_features = n_features
         self.n_rows = 0
         self.n_ids = 0
+        self.largest = 0.0  # absolute value of the rows so far
+        self.ties = TieWatch(n_features)
         self.splits: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
         self.falls: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
         self.n_splits = self.n_falls = 0
@@ -235,6 +242,7 @@ class StreamTree:
                 self.direction[child] = second
                 self.leaf[child, stream.LENGTH] = np.linalg.norm(second)
                 self.leaf[child, stream.HEAD_START] = n_seen
+                self.leaf[child, stream.UNIT] = self.leaf[node, stream.UNIT]
         return self._split_event(node, row, weight)
 
     def _split_event(self, node: int, row: int, weight: float) -> dict[str, Any]:
@@ -298,7 +306,8 @@ class StreamTree:
         links = {name: place[getattr(self, name)[order]] for name in LINKS}
         arrays = {name: getattr(self, name)[order] for name in (*COUNTS, *NUMBERS)}
         totals = {name: getattr(self, name) for name in TOTALS}
-        return {**totals, "splits": list(self.splits), "falls": list(self.falls), **links, **arrays}
+        events = {"splits": list(self.splits), "falls": list(self.falls)}
+        return {**totals, **events, **links, **arrays, "largest": self.largest, **self.ties.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take back what `state` gave, before any row was learned; ValueError names the field that is wrong."""
@@ -312,6 +321,8 @@ class StreamTree:
             room = getattr(self, name)
             shape = (n_nodes, *room.shape[1:])
             array = state.get(name)
+            if name == "leaf" and isinstance(array, np.ndarray) and array.shape == (n_nodes, kernels.stream.UNIT):
+                array = np.c_[array, np.ones(n_nodes)]  # an older file, in which the unit was always 1
             if not isinstance(array, np.ndarray) or array.dtype != room.dtype or array.shape != shape:
                 raise ValueError(f"field {name!r} is not an array of {room.dtype} of shape {shape}")
             room[:n_nodes] = array
@@ -333,13 +344,25 @@ class StreamTree:
             getattr(self, name).extend(events)
         for name in NUMBERS:
             array = getattr(self, name)[here]
-            unbounded = name in ("leaf", "cut")  # a bound or a limit that is not known yet is infinite
-            if np.isnan(array).any() or not (unbounded or (np.abs(array) <= LARGEST).all()):
+            if not (np.abs(array) <= MOST.get(name, math.inf)).all():
                 raise ValueError(f"field {name!r} has an entry that is not a number, or far too large")
+        if (self.leaf[here][:, [kernels.stream.LENGTH, kernels.stream.UNIT]] < 0).any():
+            raise ValueError("field 'leaf' has a negative length or unit")
+        self._take_back_rows(state)
         if ((self.identity[here] < 0) | (self.identity[here] >= self.n_ids)).any():
             raise ValueError("field 'identity' has an entry that is no cluster's")
         for node in range(n_nodes):
             self._check_sample(node)
+
+    def _take_back_rows(self, state: dict[str, Any]) -> None:
+        """What is known of the rows themselves, of which older files say nothing."""
+        self.largest = state.get("largest", 1.0)
+        if type(self.largest) is not float or not 0 <= self.largest <= LARGEST:
+            raise ValueError("field 'largest' is not the largest absolute value of rows")
+        if "ties_due" in state:
+            self.ties.restore(state)
+        else:
+            self.ties.due = DONE
 
     def _check_sample(self, node: int) -> None:
         n = self.n_intervals[node]

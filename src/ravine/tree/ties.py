@@ -1,0 +1,158 @@
+"""Whether the rows of a stream repeat so often that their copies look like modes.
+
+The first rows are kept until that is known: `WINDOW` of them, however the stream is broken into batches. Two things
+were measured to part clusters that are one (docs/decisions/streams.md): rows with many copies, as rounding makes them
+in a few columns, and columns in which one value stands out. Many rounded columns together do no harm.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ravine.matrix import LARGEST, Floats, Ints
+
+WINDOW, LEAST_WINDOW, WINDOW_CELLS = 512, 128, 1 << 20
+"""Rows that are looked at; in many columns no more than these numbers. Of fewer rows than the second nothing is said."""
+
+MANY_COPIES = 12
+"""Copies of a row, on average over the rows, from which on they are taken for clusters."""
+
+FEWEST_PAIRS = 5
+"""Pairs of equal rows in the window with fewer of which nothing is said."""
+
+OFTEN, OUTSTANDING = 0.05, 3
+"""A value stands out that has this share of the rows and is so many times as frequent as any other."""
+
+VERY_OFTEN, LEADING = 0.1, 0.25
+"""It also does with this share of the rows, in a column that has so large a share of the variance."""
+
+LEAST_SHARE = 0.1
+"""Share of the variance that the columns must have, together, in which a value stands out."""
+
+COLLECTING, DONE = -1, 0
+"""Values of `due` while the window is open, and when all is said."""
+
+
+class TieWatch:
+    """The first rows of a stream, until it is known whether copies do harm.
+
+    Parameters
+    ----------
+    n_features : int
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n, n_features)
+        The first rows, from the last one before the first change.
+    due : int
+        `COLLECTING`, `DONE`, or the number of rows of the stream from which on copies are many.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.rows: Floats = np.empty((0, n_features))
+        self.due = COLLECTING
+
+    @property
+    def window(self) -> int:
+        """Rows that are looked at."""
+        return min(WINDOW, max(LEAST_WINDOW, WINDOW_CELLS // self.rows.shape[1]))
+
+    def look(self, X: Any, n_rows: int, is_all: bool) -> dict[int, str]:
+        """Take the next rows, which are those up to `n_rows` of the stream; `is_all` where no more need come.
+
+        Gives the columns to warn of, and why: once, when there are any.
+        """
+        if self.due == DONE:
+            return {}
+        due = self.due
+        if due == COLLECTING:
+            self._collect(X)
+            is_full = len(self.rows) == self.window
+            if not is_full and not is_all:
+                return {}
+            due = self._rows_until_harm()
+            self.due = due if is_full else COLLECTING
+        columns = {}
+        if due != DONE and n_rows >= due:
+            columns = _columns_that_stand_out(self.rows) or _columns_of_copies(self.rows)
+            self.due = DONE
+        if self.due == DONE:
+            self.rows = self.rows[:0]
+        return columns
+
+    def _collect(self, X: Any) -> None:
+        if len(self.rows) == 0:
+            self.rows = np.array(X[:1], dtype=np.float64)
+        if len(self.rows) == 1:  # copies of the first row say nothing: a stream may begin before its source does
+            differs = (self.rows != X).any(axis=1)
+            X = X[int(differs.argmax()) if differs.any() else len(X) :]
+        self.rows = np.concatenate([self.rows, X[: self.window - len(self.rows)]])
+
+    def _rows_until_harm(self) -> int:
+        """Number of rows of the stream at which copies begin to do harm; `DONE` if never."""
+        if len(self.rows) < LEAST_WINDOW:
+            return DONE
+        if _columns_that_stand_out(self.rows):
+            return 1
+        if not _columns_of_copies(self.rows):
+            return DONE
+        n = len(self.rows)
+        copies = np.unique(self.rows, axis=0, return_counts=True)[1]
+        n_pairs = int((copies * (copies - 1)).sum()) // 2
+        return math.ceil(MANY_COPIES * n * (n - 1) / (2 * n_pairs)) if n_pairs >= FEWEST_PAIRS else DONE
+
+    def state(self) -> dict[str, Any]:
+        """All that there is to remember."""
+        return {"first_rows": self.rows, "ties_due": self.due}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back what `state` gave; ValueError names the field that is wrong."""
+        rows, due, n_features = state.get("first_rows"), state.get("ties_due"), self.rows.shape[1]
+        if not isinstance(rows, np.ndarray) or rows.dtype != np.float64 or rows.shape[1:] != (n_features,):
+            raise ValueError("field 'first_rows' has no rows of the stream")
+        if len(rows) > self.window or not (np.abs(rows) <= LARGEST).all():
+            raise ValueError("field 'first_rows' has too many rows, or an entry that is far too large")
+        if type(due) is not int or not COLLECTING <= due < 1 << 62:
+            raise ValueError("field 'ties_due' is not a number of rows")
+        if due > DONE and len(rows) < self.window:
+            raise ValueError("field 'ties_due' waits for rows that 'first_rows' does not have")
+        self.rows, self.due = rows, due
+
+
+def _counts(column: Floats) -> tuple[Floats, Ints]:
+    """Distinct values of a column, and how often each occurs."""
+    values, counts = np.unique(column, return_counts=True)
+    return values, counts
+
+
+def _few_values(rows: Floats) -> Ints:
+    """Columns with copies and more than two values: two are a kind of row, not a rounded number."""
+    n_distinct = 1 + (np.diff(np.sort(rows, axis=0), axis=0) != 0).sum(axis=0)
+    return np.flatnonzero((n_distinct > 2) & (n_distinct < len(rows)))
+
+
+def _columns_of_copies(rows: Floats) -> dict[int, str]:
+    """Columns in which all rows that are copies agree, which are all that vary."""
+    found = {}
+    for j in _few_values(rows):
+        values, _ = _counts(rows[:, j])
+        found[int(j)] = f"{len(values)} distinct values in {len(rows)} rows, {np.diff(values).min():.3g} apart"
+    return found
+
+
+def _columns_that_stand_out(rows: Floats) -> dict[int, str]:
+    """Columns in which one value is far more frequent than the others, where they have a large share of the variance."""
+    few = _few_values(rows)
+    if not len(few):
+        return {}
+    size = np.abs(rows).max()
+    variance = (rows / size).var(axis=0)
+    share, found = variance / variance.sum(), {}
+    for j in few:
+        values, counts = _counts(rows[:, j])
+        second, top = np.partition(counts, -2)[-2:]
+        alone = top >= OFTEN * len(rows) and top >= OUTSTANDING * second
+        if alone or (top >= VERY_OFTEN * len(rows) and share[j] >= LEADING):
+            found[int(j)] = f"{values[counts.argmax()]:.3g} in {top / len(rows):.0%} of {len(rows)} rows"
+    return found if share[list(found)].sum() >= LEAST_SHARE else {}
