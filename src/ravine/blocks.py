@@ -8,7 +8,8 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TypeVar
+from threading import Lock
+from typing import Generic, TypeVar
 
 import joblib
 
@@ -28,31 +29,80 @@ def map_blocks(function: Callable[[slice], Result], shape: tuple[int, ...], n_jo
 
 
 def map_items(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> list[Result]:
-    """Call `function` on each item, on threads, and list the results in order."""
+    """Call `function` on each item, on threads, and list the results in order; it may itself call this.
+
+    Of several errors that of the first item is raised.
+    """
     n_threads = min(count_threads(n_jobs), len(items))
     if n_threads <= 1:
         return [function(item) for item in items]
-    return list(_pool(n_threads, os.getpid()).map(function, items))
+    work = _Work(function, items)
+    helpers = [_pool(os.getpid()).submit(work.run) for _ in range(n_threads - 1)]
+    work.run()
+    for helper in helpers:
+        if not helper.cancel():  # one that has not begun is not waited for: it may stand behind this very call
+            helper.result()
+    return work.results()
 
 
 def map_both(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> list[Result]:
     """Call `function` on two items, at the same time if there are threads for it; it may itself call `map_blocks`."""
-    if count_threads(n_jobs) == 1:
-        return [function(item) for item in items]
-    return list(_pool(2, os.getpid(), "pairs").map(function, items))
+    return map_items(function, items, n_jobs)
+
+
+class _Work(Generic[Item, Result]):
+    """Items that several threads take one after the other, until none is left or one has failed."""
+
+    def __init__(self, function: Callable[[Item], Result], items: Sequence[Item]) -> None:
+        self._function = function
+        self._items = items
+        self._next = 0
+        self._lock = Lock()
+        self._done: dict[int, Result] = {}
+        self._errors: dict[int, BaseException] = {}
+
+    def run(self) -> None:
+        """Take items as long as there are any."""
+        while True:
+            with self._lock:
+                i = self._next
+                if i == len(self._items) or self._errors:
+                    return
+                self._next += 1
+            try:
+                self._done[i] = self._function(self._items[i])
+            except BaseException as error:  # raised again in the thread that asked for the work
+                self._errors[i] = error
+
+    def results(self) -> list[Result]:
+        if self._errors:
+            raise self._errors[min(self._errors)]
+        return [self._done[i] for i in range(len(self._items))]
 
 
 @cache
-def _pool(n_threads: int, process: int, purpose: str = "blocks") -> ThreadPoolExecutor:
-    """Threads that are kept: to start them anew costs more than a small block. A forked process gets its own."""
-    return ThreadPoolExecutor(n_threads, thread_name_prefix=f"ravine-{purpose}")
+def _pool(process: int) -> ThreadPoolExecutor:
+    """Threads that are kept: to start them anew costs more than a small block. A forked process gets its own.
+
+    One pool for all, which starts threads as they are needed, beside the thread that asks for them one for each core.
+    """
+    return ThreadPoolExecutor(max(_count_cores() - 1, 1), thread_name_prefix="ravine")
 
 
 @cache
 def count_threads(n_jobs: int | None) -> int:
-    """Threads for `n_jobs` as scikit-learn reads it: None is one, -1 all cores of the process, -2 all but one."""
+    """Threads for `n_jobs` as scikit-learn reads it: None is one, -1 all cores of the process, -2 all but one.
+
+    Never more than there are cores: compiled loops do not wait for anything, and more threads only take turns.
+    """
     if n_jobs == 0:
         raise ValueError("n_jobs=0 has no meaning: use -1 for all cores, or the number of threads")
     if n_jobs is None:
         return 1
-    return n_jobs if n_jobs > 0 else max(joblib.cpu_count() + 1 + n_jobs, 1)
+    n_cores = _count_cores()
+    return min(n_jobs, n_cores) if n_jobs > 0 else max(n_cores + 1 + n_jobs, 1)
+
+
+def _count_cores() -> int:
+    """Cores that the process may use."""
+    return int(joblib.cpu_count())

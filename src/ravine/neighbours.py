@@ -5,6 +5,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
+from ravine.blocks import count_threads
 from ravine.matrix import Bools, Floats, Ints
 
 FEW = 1000
@@ -21,7 +22,7 @@ def neighbour_graph(rows: Floats, n_neighbors: int, n_jobs: int | None = None) -
     n_neighbors = min(n_neighbors, n_rows - 1)
     if n_neighbors == 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
-    nearest = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=n_jobs).fit(rows)
+    nearest = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=count_threads(n_jobs)).fit(rows)
     neighbour = nearest.kneighbors(return_distance=False)
     pairs = _ordered(np.repeat(np.arange(n_rows), n_neighbors), neighbour.ravel(), n_rows)
     while True:

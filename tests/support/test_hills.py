@@ -96,11 +96,11 @@ def test_heaviest_hill_is_the_first(pairs):
         assert_array_equal(Hills.with_number(surface, either, 0.03, 4).labels, expected)
 
 
-def test_of_equally_heavy_hills_that_of_the_first_row_is_the_first():
+def test_of_equally_heavy_hills_that_with_the_least_row_is_the_first():
     X = np.concatenate([100 + np.arange(20.0), np.arange(20.0)])[:, None]
     surface, sample = fitted(X, 0.5)
     hills, _ = Hills.most_like(surface, sample, 0.2, np.repeat([1, 0], 20))
-    assert_array_equal(hills.labels, np.repeat([0, 1], 20))
+    assert_array_equal(hills.labels, np.repeat([1, 0], 20))
 
 
 def test_hills_at_a_level_are_components_above_it(pairs):

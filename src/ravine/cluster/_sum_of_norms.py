@@ -519,7 +519,8 @@ class SumOfNorms(Clusterer):
                 rows, self.cluster_centers_[np.newaxis], weight[np.newaxis], self.lam_, PREDICT_STEPS, nearest
             )
             return nearest
-        search = NearestNeighbors(n_neighbors=min(self.n_neighbors, len(self._points.mass)), n_jobs=self.n_jobs)
+        n_neighbors = min(self.n_neighbors, len(self._points.mass))
+        search = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=count_threads(self.n_jobs))
         length, neighbour = search.fit(self._points.rows).kneighbors(rows)
         weight = np.sqrt(self._points.mass[neighbour]) * gaussian_weights(length, self._unit, self.scale)
         n_block = max(BLOCK_CELLS // (neighbour.shape[1] * rows.shape[1]), 2)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from ravine import kernels
+from ravine.blocks import count_threads
 from ravine.matrix import Floats, Ints
 from ravine.neighbours import by_size
 from ravine.support._choice import Cells, Sample, largest_region
@@ -47,7 +48,7 @@ class Nearest:
 
     def find(self, X: Floats, n_jobs: int | None = None) -> Ints:
         """The nearest of the rows to each."""
-        return self._search.set_params(n_jobs=n_jobs).kneighbors(X, return_distance=False)[:, 0]
+        return self._search.set_params(n_jobs=count_threads(n_jobs)).kneighbors(X, return_distance=False)[:, 0]
 
     @cached_property
     def _search(self) -> NearestNeighbors:
