@@ -2,6 +2,9 @@ import importlib
 import inspect
 import pickle
 import sys
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from itertools import islice
 
 import numpy as np
@@ -160,10 +163,101 @@ def test_row_that_cannot_be_learned_says_so_and_changes_nothing(blobs):
     for x in dicts(blobs[0][:100]):
         adapter.learn_one(x)
     before = adapter.model_.tree_
-    for value, message in ((float("nan"), "NaN"), ("word", "could not convert")):
+    for value, message in ((float("nan"), "NaN"), ("word", "feature 'a' is 'word', of type str")):
         with pytest.raises(ValueError, match=message):
             adapter.learn_one({"a": value, "b": 1.0, "c": 1.0})
     assert adapter.model_.tree_ == before
+
+
+BAD_VALUES = {
+    "string": "3.5",
+    "none": None,
+    "complex": 1j,
+    "datetime": datetime(2024, 1, 1),
+    "date": date(2024, 1, 1),
+    "numpy datetime": np.datetime64("2024-01-01", "ns"),
+    "timedelta": timedelta(days=1),
+    "numpy timedelta": np.timedelta64(1, "D"),
+    "list": [1.0],
+    "beyond floats": 10**400,
+    "nan": float("nan"),
+    "decimal nan": Decimal("NaN"),
+    "infinity": float("inf"),
+}
+GOOD_VALUES = [3, 3.0, True, np.int8(3), np.float32(3), np.bool_(True), Decimal("3.5"), Fraction(7, 2), 2**60]
+
+
+IN_POLARS = ("string", "none", "datetime", "date", "timedelta", "list", "nan", "infinity")
+"""Others it does not take itself."""
+
+
+@pytest.mark.parametrize(
+    ("name", "library"), [*((name, "pandas") for name in BAD_VALUES), *((name, "polars") for name in IN_POLARS)]
+)
+def test_value_that_is_no_number_is_refused_in_rows_and_in_frames_and_changes_nothing(name, library, blobs):
+    value = BAD_VALUES[name]
+    frame = pytest.importorskip(library).DataFrame({"a": [value, value], "b": [1.0, 2.0]})
+    adapter = RiverClusterer(clone(MODELS[1]))
+    for learn in (lambda: adapter.learn_one({"a": value, "b": 1.0}), lambda: adapter.learn_many(frame)):
+        with pytest.raises(ValueError, match="NaN|infinity|feature 'a' is"):
+            learn()
+        assert adapter.features_ == []
+        assert adapter.predict_one({"x": 1.0}) == 0
+    for x in dicts(blobs[0]):
+        adapter.learn_one(x)
+    assert adapter.features_ == ["a", "b", "c"]
+    assert adapter.model_.tree_ == clone(MODELS[1]).partial_fit(blobs[0]).tree_
+
+
+@pytest.mark.parametrize("value", GOOD_VALUES, ids=lambda value: f"{type(value).__name__}-{value}")
+def test_real_numbers_of_any_type_are_the_same_in_rows_and_in_frames(value):
+    pd = pytest.importorskip("pandas")
+    one, many = RiverClusterer(Sides()), RiverClusterer(Sides())
+    one.learn_one({"a": value, "b": 1})
+    many.learn_many(pd.DataFrame({"a": [value], "b": [1]}))
+    assert one.model_.rows_ == many.model_.rows_ == [[float(value), 1.0]]
+
+
+def test_model_that_notes_something_of_a_refused_first_row_is_begun_anew():
+    class Hasty(Sides):
+        def partial_fit(self, X):
+            self.seen_ = X.shape[1]
+            if (X < 0).any():
+                raise ValueError("negative")
+            return super().partial_fit(X)
+
+    adapter = RiverClusterer(Hasty())
+    with pytest.raises(ValueError, match="negative"):
+        adapter.learn_one({"wrong": -1.0})
+    assert not hasattr(adapter.model_, "seen_")
+    adapter.learn_one({"a": 1.0, "b": 2.0})
+    assert (adapter.features_, adapter.model_.rows_) == (["a", "b"], [[1.0, 2.0]])
+
+
+def test_series_is_a_row_whose_index_has_the_names():
+    pd = pytest.importorskip("pandas")
+    adapter = RiverClusterer(Sides())
+    adapter.learn_one(pd.Series({"b": 2.0, "a": 1.0}))
+    adapter.learn_one(pd.Series([5.0, 9.0], index=["a", "late"]))
+    assert (adapter.features_, adapter.model_.rows_) == (["a", "b"], [[1.0, 2.0], [5.0, 0.0]])
+    assert adapter.predict_one(pd.Series({"a": -1.0})) == 7
+    with pytest.raises(ValueError, match="feature twice"):
+        adapter.learn_one(pd.Series([1.0, 2.0], index=["a", "a"]))
+
+
+@pytest.mark.parametrize("row", [[1.0, 2.0], np.array([1.0, 2.0]), (("a", 1.0),), "ab", None, 3.0])
+def test_what_is_no_row_is_refused_in_words(row):
+    adapter = RiverClusterer(Sides())
+    for call in (adapter.learn_one, adapter.predict_one):
+        with pytest.raises(TypeError, match="pass a dict of features, or a pandas Series"):
+            call(row)
+    assert adapter.features_ == []
+
+
+def test_frame_is_no_row():
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(TypeError, match="learn_many"):
+        RiverClusterer(Sides()).learn_one(pd.DataFrame({"a": [1.0]}))
 
 
 def test_clone_has_learned_nothing_and_the_given_model_neither(blobs):

@@ -4,16 +4,19 @@ Learning rows one at a time takes some fifty times longer than in frames of a hu
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import _is_fitted
 
 try:
     from river import base
     from river.base.typing import FeatureName
-    from river.utils.dataframe import into_frame, to_native_series
+    from river.utils.dataframe import into_frame, into_series, to_native_series
 except ImportError as error:
     raise ImportError("the adapter needs River: pip install 'ravine[river]'") from error
 
@@ -27,7 +30,11 @@ class RiverClusterer(base.Clusterer):
     """A model with `partial_fit` that learns and predicts as River's clusterers do.
 
     A model has a fixed number of columns. As in River's own clusterers a feature that a row does not have is 0 there.
-    A feature that is not among the columns is left out.
+    A feature that is not among the columns is left out, whatever its value.
+
+    A row is a mapping from names to values, or a Series, whose index holds the names. A value is a real number: an
+    integer, a float, a bool, a Decimal or a Fraction, or such a number of NumPy. Strings, dates, complex numbers, None
+    and NaN are refused, in rows as in frames. A row that is refused leaves the adapter as it was.
 
     Parameters
     ----------
@@ -67,6 +74,7 @@ class RiverClusterer(base.Clusterer):
         self.features = features
         self.model_ = clone(model)
         self.features_: list[FeatureName] = [] if features is None else list(features)
+        self._has_learned = False
 
     def learn_one(self, x: Mapping[FeatureName, Any]) -> None:
         """Learn a row.
@@ -76,8 +84,9 @@ class RiverClusterer(base.Clusterer):
         x : dict
             Value of each feature.
         """
-        self._name_columns(x)
-        self.model_.partial_fit(self._row(x))
+        row = _mapping(x)
+        features = self.features_ or _sorted(row)
+        self._learn(features, _row(row, features))
 
     def predict_one(self, x: Mapping[FeatureName, Any]) -> int:
         """Cluster of a row; 0 before anything was learned.
@@ -92,7 +101,7 @@ class RiverClusterer(base.Clusterer):
         cluster : int
             The cluster's number, which stays the same while the cluster lives if the model has `cluster_ids_`.
         """
-        return int(self._clusters(self._row(x))[0])
+        return int(self._clusters(_row(_mapping(x), self.features_))[0])
 
     def learn_many(self, X: Any) -> None:
         """Learn the rows of a frame, as one at a time.
@@ -104,8 +113,8 @@ class RiverClusterer(base.Clusterer):
         """
         frame = into_frame(X)
         if len(frame):
-            self._name_columns(frame.columns)
-            self.model_.partial_fit(self._rows(X))
+            features = self.features_ or _sorted(frame.columns)
+            self._learn(features, _rows(X, features))
 
     def predict_many(self, X: Any) -> Any:
         """Cluster of each row of a frame, as `predict_one` gives it.
@@ -134,24 +143,17 @@ class RiverClusterer(base.Clusterer):
         1    1
         dtype: int64
         """
-        return to_native_series(self._clusters(self._rows(X)), name=None, like=into_frame(X))
-
-    def _name_columns(self, features: Any) -> None:
-        if not self.features_:
-            # Sorted, as the order in which a row gives its features must not matter; by type first, to mix types.
-            self.features_ = sorted(features, key=lambda feature: (type(feature).__name__, feature))
-
-    def _row(self, x: Mapping[FeatureName, Any]) -> Floats:
-        return np.array([[x.get(feature, 0.0) for feature in self.features_]], dtype=np.float64)
-
-    def _rows(self, X: Any) -> Floats:
         frame = into_frame(X)
-        rows = np.zeros((len(frame), len(self.features_)))
-        present = set(frame.columns)
-        for j, feature in enumerate(self.features_):
-            if feature in present:
-                rows[:, j] = X[feature]
-        return rows
+        return to_native_series(self._clusters(_rows(X, self.features_)), name=None, like=frame)
+
+    def _learn(self, features: list[FeatureName], rows: Floats) -> None:
+        try:
+            self.model_.partial_fit(rows)
+        except Exception:
+            if not self._has_learned:  # whatever it has noted of rows that it refused
+                self.model_ = clone(self.model)
+            raise
+        self.features_, self._has_learned = features, True
 
     def _clusters(self, rows: Floats) -> Ints:
         if len(rows) == 0 or not _is_fitted(self.model_):
@@ -162,3 +164,58 @@ class RiverClusterer(base.Clusterer):
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"model": IncrementalMDH(algorithm="paper", max_depth=3)}
+
+
+def _sorted(features: Any) -> list[FeatureName]:
+    """Sorted, as the order in which a row gives its features must not matter; by type first, to mix types."""
+    return sorted(features, key=lambda feature: (type(feature).__name__, feature))
+
+
+def _mapping(x: Any) -> Mapping[FeatureName, Any]:
+    """A row as a mapping; a Series of pandas is one from its index to its values."""
+    if isinstance(x, Mapping):
+        return x
+    if getattr(x, "ndim", 0) == 1 and hasattr(x, "index") and hasattr(x, "to_dict"):
+        if not x.index.is_unique:
+            raise ValueError("a row has a feature twice: the index of a Series must be unique")
+        found: Mapping[FeatureName, Any] = x.to_dict()
+        return found
+    raise TypeError(
+        f"a row is a {type(x).__name__}: pass a dict of features, or a pandas Series whose index has their names; rows of "
+        "a frame are learned with learn_many"
+    )
+
+
+def _row(x: Mapping[FeatureName, Any], features: list[FeatureName]) -> Floats:
+    return np.array([[_number(x.get(feature, 0.0), feature) for feature in features]], dtype=np.float64)
+
+
+def _rows(X: Any, features: list[FeatureName]) -> Floats:
+    frame = into_frame(X)
+    rows, present = np.zeros((len(frame), len(features))), set(frame.columns)
+    for j, feature in enumerate(features):
+        if feature in present:
+            rows[:, j] = _numbers(into_series(X[feature]), feature)
+    return rows
+
+
+def _number(value: Any, feature: FeatureName) -> float:
+    """A value as a float, if it is a real number."""
+    # A span of time is an integer to NumPy.
+    if isinstance(value, Real | Decimal | np.bool_) and not isinstance(value, np.timedelta64):
+        try:
+            return float(value)
+        except (OverflowError, ValueError):  # an integer beyond all floats, a signalling NaN
+            pass
+    raise ValueError(
+        f"feature {feature!r} is {value!r}, of type {type(value).__name__}, which is no number that can be worked with: "
+        "encode it as a float, or leave it out"
+    )
+
+
+def _numbers(column: Any, feature: FeatureName) -> NDArray[Any]:
+    """The values of a column as floats, by the rules of `_number`."""
+    values = column.to_numpy()
+    if values.dtype.kind in "iufb":
+        return np.asarray(values)
+    return np.array([_number(value, feature) for value in column.to_list()])

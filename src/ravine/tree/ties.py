@@ -13,7 +13,7 @@ import numpy as np
 from ravine.matrix import LARGEST, Floats, Ints
 
 WINDOW, LEAST_WINDOW, WINDOW_CELLS = 512, 128, 1 << 20
-"""Rows that are looked at; in many columns no more than these numbers. Of fewer rows than the second nothing is said."""
+"""Rows that are looked at, at least the second, in many columns no more than so many numbers; of fewer nothing is said."""
 
 MANY_COPIES = 12
 """Copies of a row, on average over the rows, from which on they are taken for clusters."""
@@ -142,7 +142,7 @@ def _columns_of_copies(rows: Floats) -> dict[int, str]:
 
 
 def _columns_that_stand_out(rows: Floats) -> dict[int, str]:
-    """Columns in which one value is far more frequent than the others, where they have a large share of the variance."""
+    """Columns in which one value is far more frequent than the others, if they have much of the variance."""
     few = _few_values(rows)
     if not len(few):
         return {}
