@@ -181,8 +181,8 @@ def _mapping(x: Any) -> Mapping[FeatureName, Any]:
         found: Mapping[FeatureName, Any] = x.to_dict()
         return found
     raise TypeError(
-        f"a row is a {type(x).__name__}: pass a dict of features, or a pandas Series whose index has their names; rows of "
-        "a frame are learned with learn_many"
+        f"a row is a {type(x).__name__}: pass a dict of features, or a pandas Series whose index has their names; "
+        "learn_many and predict_many take frames"
     )
 
 
@@ -207,9 +207,10 @@ def _number(value: Any, feature: FeatureName) -> float:
             return float(value)
         except (OverflowError, ValueError):  # an integer beyond all floats, a signalling NaN
             pass
+    kind = type(value).__name__
+    shown = f"{value!r:.40}, a {kind}" if isinstance(value, str) else f"a {kind}"
     raise ValueError(
-        f"feature {feature!r} is {value!r}, of type {type(value).__name__}, which is no number that can be worked with: "
-        "encode it as a float, or leave it out"
+        f"feature {feature!r} is {shown}, and no real number that a float can hold: turn it into one, or leave it out"
     )
 
 

@@ -108,9 +108,9 @@ def test_batches_of_the_stream_have_no_say(model, sizes, overhaul):
 
 
 @given(
-    n_rows=st.integers(0, 60),
+    n_rows=st.integers(1, 60),
     segment=st.integers(1, 12),
-    gap=st.integers(0, 12),
+    gap=st.integers(1, 12),
     sizes=st.lists(st.integers(1, 25), min_size=1, max_size=4),
 )
 def test_every_row_is_learned_once_in_order_and_scored_rows_are_predicted_before(n_rows, segment, gap, sizes):
@@ -247,6 +247,20 @@ def test_empty_batches_are_passed_over():
         ((numbered(50), np.zeros(49)), {}, r"y has shape \(49,\) for 50 rows"),
         ((numbered(50), np.zeros((50, 2))), {}, r"y has shape \(50, 2\) for 50 rows"),
         ((numbered(50), np.full(50, np.nan)), {}, "y contains NaN"),
+        ((numbered(50), ["a"] * 30 + [None] * 20), {}, "y contains None at row 30 of its batch: leave out rows"),
+        ((numbered(50), [None] * 50), {}, "y contains None at row 0"),
+        ((numbered(50), np.array(["a"] * 49 + [np.nan], dtype=object)), {}, "y contains nan at row 49"),
+        ((numbered(50), np.array(["a"] * 49 + [1], dtype=object)), {}, "classes of different types"),
+        (([(numbered(9), [1] * 9), (numbered(9), [1] * 8)],), {}, r"y has shape \(8,\) for 9 rows"),
+        (([(numbered(9), None), (np.zeros((9, 2)), None)],), {}, "batch 1 of the stream, from 0, has 2 columns"),
+        (([([[1.0], [1.0, 2.0]], None)],), {}, "rows of batch 0 of the stream, from 0, differ in length"),
+        (([(np.zeros(9), None)],), {}, r"rows of batch 0 of the stream, from 0, have shape \(9,\)"),
+        ((np.zeros(50),), {}, r"have shape \(50,\)"),
+        ((numbered(0),), {}, "the stream has no rows"),
+        (([],), {}, "the stream has no rows"),
+        (([(numbered(0), None)],), {}, "the stream has no rows"),
+        ((iter([]),), {}, "the stream has no rows"),
+        ((numbered(50),), {"segment": True}, "must be numbers of rows"),
         ((numbered(50).tolist(),), {}, "not a tuple of rows and classes"),
         (([numbered(50)],), {}, "not a tuple of rows and classes"),
         (([(numbered(50), None)], np.zeros(50)), {}, "y goes with a matrix"),
@@ -260,6 +274,47 @@ def test_empty_batches_are_passed_over():
 def test_input_that_cannot_be_evaluated_is_refused(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         evaluate(Counter(), *arguments, **options)
+
+
+@pytest.mark.parametrize("X", [None, 3.0])
+def test_what_is_no_stream_is_refused(X):
+    with pytest.raises(TypeError, match="pass a matrix, or an iterable of pairs"):
+        evaluate(Counter(), X)
+
+
+def test_missing_class_of_pandas_is_refused():
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="y contains"):
+        evaluate(Counter(), numbered(3), pd.Series(["a", pd.NA, "b"], dtype=object))
+
+
+def test_class_in_place_of_a_model_is_refused():
+    with pytest.raises(TypeError, match=r"pass a model, HSDC\(\)"):
+        evaluate(HSDC, numbered(50))
+
+
+class Plain:
+    """Learns, and shows nothing of it."""
+
+    def partial_fit(self, X):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+def test_model_that_never_looks_fitted_is_refused_in_words():
+    with pytest.raises(ValueError, match="Plain has learned 200 rows and does not look fitted"):
+        evaluate(Plain(), numbered(500))
+
+
+def test_prediction_of_the_wrong_length_is_refused():
+    class Short(Counter):
+        def predict(self, X):
+            return super().predict(X)[1:]
+
+    with pytest.raises(ValueError, match=r"Short.predict gave an array of shape \(99,\) for 100 rows"):
+        evaluate(Short(), numbered(500))
 
 
 def test_model_that_cannot_learn_from_a_stream_is_refused():

@@ -148,6 +148,10 @@ def evaluate(
     >>> round(found.mean()["purity"], 2)
     1.0
     """
+    if isinstance(model, type):
+        raise TypeError(f"model is the class {model.__name__}: pass a model, {model.__name__}()")
+    if isinstance(segment, bool) or isinstance(every, bool):
+        raise ValueError(f"segment={segment!r} and every={every!r} must be numbers of rows")
     if every < segment:
         raise ValueError(f"every={every} is less than segment={segment}: segments must not overlap")
     unknown = [name for name in metrics if name not in SCORES]
@@ -165,7 +169,12 @@ def evaluate(
             continue
         held.append((rows, classes))
         if _is_fitted(model):
-            labels.append(model.predict(rows))
+            labels.append(_predicted(model, rows))
+        elif learner.has_learned:
+            raise ValueError(
+                f"the {type(model).__name__} has learned {start - phase} rows and does not look fitted, so no segment can "
+                "be scored: it needs an attribute that ends in an underscore, or __sklearn_is_fitted__"
+            )
         if phase + _num_samples(rows) == segment:
             if labels:
                 records.append(_record(start - phase, model, held, np.concatenate(labels), metrics, past))
@@ -173,6 +182,8 @@ def evaluate(
             learner.learn(held)
             held, labels = [], []
     learner.learn(held)
+    if not learner.has_learned:
+        raise ValueError("the stream has no rows: X is empty, or a generator that was read before")
     for record, stretch in zip(records, learner.stretches[1:], strict=True):
         record |= {"seconds": stretch.seconds, "rows_per_second": stretch.n_rows / stretch.seconds}
     return Evaluation(records, _events(model, past))
@@ -192,6 +203,7 @@ class _Learner:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.stretches = [_Stretch()]
+        self.has_learned = False
 
     def learn(self, batches: list[Batch]) -> None:
         for rows, _ in batches:
@@ -199,17 +211,33 @@ class _Learner:
             self.model.partial_fit(rows)
             self.stretches[-1].seconds += perf_counter() - began
             self.stretches[-1].n_rows += _num_samples(rows)
+            self.has_learned = True
+
+
+def _predicted(model: Any, rows: Any) -> Labels:
+    labels = np.asarray(model.predict(rows))
+    if labels.shape != (_num_samples(rows),):
+        raise ValueError(
+            f"{type(model).__name__}.predict gave an array of shape {labels.shape} for {_num_samples(rows)} rows: "
+            "it must give one cluster for each"
+        )
+    return labels
 
 
 def _batches(X: Any, y: Any) -> Iterator[Batch]:
     """The batches of the stream, checked; rows at hand are one batch."""
     if not hasattr(X, "shape") and y is not None:
         raise ValueError("y goes with a matrix: in a stream of batches each is a pair of rows and their classes")
-    labelled = None
-    for batch in [(X, y)] if hasattr(X, "shape") else _pairs(X):
-        rows, classes = batch
+    if not hasattr(X, "shape") and not isinstance(X, Iterable):
+        raise TypeError(f"X is a {type(X).__name__}: pass a matrix, or an iterable of pairs of rows and classes")
+    labelled, width = None, None
+    for number, (rows, classes) in enumerate([(X, y)] if hasattr(X, "shape") else _pairs(X)):
         if _num_samples(rows) == 0:
             continue
+        now = _width(rows, number)
+        if width not in (None, now):
+            raise ValueError(f"batch {number} of the stream, from 0, has {now} columns, those before it {width}")
+        width = now
         if labelled not in (None, classes is not None):
             raise ValueError("some batches have classes and some have none: give all of them, or None for all")
         labelled = classes is not None
@@ -226,11 +254,46 @@ def _pairs(stream: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         yield pair
 
 
+def _width(rows: Any, number: int) -> int:
+    """Columns of the rows of a batch."""
+    try:
+        shape = rows.shape if hasattr(rows, "shape") else np.shape(rows)
+    except ValueError as error:  # lists of different lengths
+        raise ValueError(f"the rows of batch {number} of the stream, from 0, differ in length") from error
+    if len(shape) != 2:
+        raise ValueError(
+            f"the rows of batch {number} of the stream, from 0, have shape {tuple(shape)}: pass a matrix with a line "
+            "for each row"
+        )
+    return int(shape[1])
+
+
 def _check_classes(classes: Any, n_rows: int) -> Labels:
-    checked: Labels = check_array(classes, dtype=None, ensure_2d=False, input_name="y")
+    as_given = np.asarray(classes)
+    finite = as_given.dtype != object  # what is missing among objects has its own words below
+    checked: Labels = check_array(as_given, dtype=None, ensure_2d=False, input_name="y", ensure_all_finite=finite)
     if checked.shape != (n_rows,):
         raise ValueError(f"y has shape {checked.shape} for {n_rows} rows: pass one class for each row, in row order")
+    if checked.dtype == object:
+        missing = next((i for i, name in enumerate(checked) if _is_missing(name)), None)
+        if missing is not None:
+            raise ValueError(
+                f"y contains {checked[missing]} at row {missing} of its batch: leave out rows without a class, or give "
+                "them one of their own"
+            )
+        try:
+            np.unique(checked)
+        except TypeError as error:
+            raise ValueError("y has classes of different types, which have no order: pass strings") from error
     return checked
+
+
+def _is_missing(name: Any) -> bool:
+    """Whether a class is None, NaN or NA."""
+    try:
+        return name is None or bool(name != name)  # NaN alone differs from itself
+    except TypeError:  # nobody knows whether NA differs from NA
+        return True
 
 
 def _pieces(batches: Iterable[Batch], segment: int, every: int) -> Iterator[tuple[int, Batch]]:

@@ -13,7 +13,7 @@ import numpy as np
 from ravine.matrix import LARGEST, Floats, Ints
 
 WINDOW, LEAST_WINDOW, WINDOW_CELLS = 512, 128, 1 << 20
-"""Rows that are looked at, at least the second, in many columns no more than so many numbers; of fewer nothing is said."""
+"""Rows that are looked at: the first number, or as many as have the third, but the second at least."""
 
 MANY_COPIES = 12
 """Copies of a row, on average over the rows, from which on they are taken for clusters."""
