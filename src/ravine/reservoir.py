@@ -145,9 +145,34 @@ def has_copies(X: Matrix, seed: int, n_jobs: int | None = None) -> bool:
 
 
 def merge_copies(X: Matrix, weights: Floats, seed: int) -> tuple[Matrix, Floats]:
-    """The distinct rows, in an order that depends on what they contain alone, and the weight of all copies of each."""
+    """The distinct rows, in a random order that depends on what they contain alone, and the weight of all their copies.
+
+    Dense rows come in the same order in any unit.
+    """
     _, first, which = np.unique(fingerprint(X, seed), return_index=True, return_inverse=True)
-    return X[first], np.asarray(np.bincount(which, weights), dtype=np.float64)
+    rows, total = X[first], np.asarray(np.bincount(which, weights), dtype=np.float64)
+    if sparse.issparse(X):
+        return rows, total
+    order = _rank(rows, total)[np.random.default_rng(seed).permutation(len(rows))]
+    return rows[order], total[order]
+
+
+def rank_keys(X: Matrix, weights: Floats, seed: int) -> Floats:
+    """Keys of rows that are all kept: in any unit the same for dense rows, whatever their order."""
+    if sparse.issparse(X):
+        return content_sample(X, weights, X.shape[0], seed)[1]
+    keys = np.empty(X.shape[0])
+    keys[_rank(X, weights)] = arrival_keys(0, X.shape[0], seed)
+    return keys
+
+
+def _rank(rows: Floats, weights: Floats) -> Ints:
+    """Order of the rows by their first number, of equal ones by their second, and so on, the weight last."""
+    order = np.argsort(rows[:, 0], kind="stable")
+    leading = rows[order, 0]
+    if (leading[1:] != leading[:-1]).all():
+        return order
+    return np.lexsort((weights, *rows.T[::-1]))
 
 
 def keys_of(random: NDArray[np.uint64]) -> Floats:

@@ -10,7 +10,7 @@ from ravine import kernels
 from ravine.blocks import BLOCK_CELLS
 from ravine.matrix import LARGEST, SMALLEST, Floats, Matrix, column_moments
 from ravine.parts import PartedNode
-from ravine.reservoir import Reservoir, arrival_keys, content_sample, keys_of, merge_copies
+from ravine.reservoir import Reservoir, arrival_keys, content_sample, keys_of, merge_copies, rank_keys
 from ravine.tree.online import OnlineTree, saved_array
 
 MAX_PASSES, FEW_UPDATES = 20, 50_000
@@ -123,11 +123,15 @@ class SampledStream:
         assert self.reservoir is not None
         if (weights == 0).any():
             X, weights = X[weights > 0], weights[weights > 0]
-        chosen, keys = content_sample(X, weights, self.reservoir.size, self.seed, n_jobs)
-        self.reservoir.add(keys, X[chosen], weights[chosen])
+        is_all = X.shape[0] <= self.reservoir.size
+        if is_all:
+            self.reservoir.add(rank_keys(X, weights, self.seed), X, weights)
+        else:
+            chosen, keys = content_sample(X, weights, self.reservoir.size, self.seed, n_jobs)
+            self.reservoir.add(keys, X[chosen], weights[chosen])
         distinct, total = merge_copies(*self.sample(), self.seed)
         # Where the sample is all there is, a row of weight 2 gives the same numbers, to the last bit, as two rows.
-        self._measure(*((X, weights) if len(chosen) < X.shape[0] else (distinct, total)), n_jobs)
+        self._measure(*((distinct, total) if is_all else (X, weights)), n_jobs)
         self.n_rows = X.shape[0]
         self._learn_sample(distinct, total, n_passes, n_jobs)
 

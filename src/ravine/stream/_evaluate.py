@@ -172,8 +172,8 @@ def evaluate(
             labels.append(_predicted(model, rows))
         elif learner.has_learned:
             raise ValueError(
-                f"the {type(model).__name__} has learned {start - phase} rows and does not look fitted, so no segment can "
-                "be scored: it needs an attribute that ends in an underscore, or __sklearn_is_fitted__"
+                f"the {type(model).__name__} has learned {start - phase} rows and does not look fitted, so no segment "
+                "can be scored: it needs an attribute that ends in an underscore, or __sklearn_is_fitted__"
             )
         if phase + _num_samples(rows) == segment:
             if labels:
