@@ -201,8 +201,8 @@ def _rows(X: Any, features: list[FeatureName]) -> Floats:
 
 def _number(value: Any, feature: FeatureName) -> float:
     """A value as a float, if it is a real number."""
-    # A span of time is an integer to NumPy.
-    if isinstance(value, Real | Decimal | np.bool_) and not isinstance(value, np.timedelta64):
+    is_time = isinstance(value, np.timedelta64)  # which is an integer to NumPy
+    if not is_time and isinstance(value, Real | Decimal | np.bool_):
         try:
             return float(value)
         except (OverflowError, ValueError):  # an integer beyond all floats, a signalling NaN

@@ -204,6 +204,19 @@ def test_restored_tree_goes_on_as_if_never_interrupted(learned, rng):
     assert_same_state(one.state(), two.state())
 
 
+def test_state_of_an_older_version_goes_on_as_it_was_learned(learned, rng):
+    state = learned.state()
+    for name in stream.NEW_FIELDS:
+        del state[name]
+    state["leaf"] = state["leaf"][:, : kernels.stream.UNIT]
+    old = StreamTree(3, learned.settings)
+    old.restore(state)
+    assert_array_equal(old.leaf[: len(state["leaf"]), kernels.stream.UNIT], 1.0)
+    old.learn(five_blobs(rng, 500)[0])
+    assert old.n_rows == learned.n_rows + 500
+    assert not old.ties.look(np.ones((600, 3)), 600, True)
+
+
 def changed(array, index, value):
     array = array.copy()
     array[index] = value
@@ -253,13 +266,24 @@ def damaged(learned):
         ("splits", None),
         ("falls", [1]),
         ("falls", [{}]),
+        ("largest", None),
+        ("largest", -1.0),
+        ("largest", 1e200),
+        ("first_rows", None),
+        ("first_rows", np.zeros((513, 3))),
+        ("first_rows", np.full((1, 3), np.nan)),
+        ("first_rows", np.zeros((1, 2))),
+        ("ties_due", None),
+        ("ties_due", -2),
+        ("ties_due", 700),
+        ("leaf", changed(state["leaf"], (leaf, kernels.stream.UNIT), -1.0)),
     ]
 
 
-@pytest.mark.parametrize("i", range(38))
+@pytest.mark.parametrize("i", range(49))
 def test_damaged_state_is_refused(learned, i):
     cases = damaged(learned)
-    assert len(cases) == 38
+    assert len(cases) == 49
     name, value = cases[i]
     with pytest.raises(ValueError, match="field '"):
         restored(learned, **{name: value})

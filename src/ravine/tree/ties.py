@@ -120,12 +120,6 @@ class TieWatch:
         self.rows, self.due = rows, due
 
 
-def _counts(column: Floats) -> tuple[Floats, Ints]:
-    """Distinct values of a column, and how often each occurs."""
-    values, counts = np.unique(column, return_counts=True)
-    return values, counts
-
-
 def _few_values(rows: Floats) -> Ints:
     """Columns with copies and more than two values: two are a kind of row, not a rounded number."""
     n_distinct = 1 + (np.diff(np.sort(rows, axis=0), axis=0) != 0).sum(axis=0)
@@ -134,11 +128,7 @@ def _few_values(rows: Floats) -> Ints:
 
 def _columns_of_copies(rows: Floats) -> dict[int, str]:
     """Columns in which all rows that are copies agree, which are all that vary."""
-    found = {}
-    for j in _few_values(rows):
-        values, _ = _counts(rows[:, j])
-        found[int(j)] = f"{len(values)} distinct values in {len(rows)} rows, {np.diff(values).min():.3g} apart"
-    return found
+    return {int(j): _said(*np.unique(rows[:, j], return_counts=True)) for j in _few_values(rows)}
 
 
 def _columns_that_stand_out(rows: Floats) -> dict[int, str]:
@@ -146,13 +136,25 @@ def _columns_that_stand_out(rows: Floats) -> dict[int, str]:
     few = _few_values(rows)
     if not len(few):
         return {}
-    size = np.abs(rows).max()
-    variance = (rows / size).var(axis=0)
+    variance = (rows / np.abs(rows).max()).var(axis=0)
     share, found = variance / variance.sum(), {}
     for j in few:
-        values, counts = _counts(rows[:, j])
-        second, top = np.partition(counts, -2)[-2:]
-        alone = top >= OFTEN * len(rows) and top >= OUTSTANDING * second
-        if alone or (top >= VERY_OFTEN * len(rows) and share[j] >= LEADING):
-            found[int(j)] = f"{values[counts.argmax()]:.3g} in {top / len(rows):.0%} of {len(rows)} rows"
+        values, counts = np.unique(rows[:, j], return_counts=True)
+        leads = share[j] >= LEADING and counts.max() >= VERY_OFTEN * len(rows)
+        if leads or _is_alone(counts):
+            found[int(j)] = _said(values, counts)
     return found if share[list(found)].sum() >= LEAST_SHARE else {}
+
+
+def _is_alone(counts: Ints) -> bool:
+    """Whether one of the values occurs often, and far more often than any other."""
+    second, top = np.partition(counts, -2)[-2:]
+    return bool(top >= OFTEN * counts.sum() and top >= OUTSTANDING * second)
+
+
+def _said(values: Floats, counts: Ints) -> str:
+    """What repeats in a column, in words."""
+    n_rows = counts.sum()
+    if _is_alone(counts):
+        return f"{values[counts.argmax()] + 0.0:.3g} in {counts.max() / n_rows:.0%} of {n_rows} rows"
+    return f"{len(values)} distinct values in {n_rows} rows, {np.diff(values).min():.3g} apart"
