@@ -273,9 +273,9 @@ def damaged(learned):
         ("first_rows", np.zeros((513, 3))),
         ("first_rows", np.full((1, 3), np.nan)),
         ("first_rows", np.zeros((1, 2))),
-        ("ties_due", None),
-        ("ties_due", -2),
-        ("ties_due", 700),
+        ("repeats_due", None),
+        ("repeats_due", -2),
+        ("repeats_due", 700),
         ("leaf", changed(state["leaf"], (leaf, kernels.stream.UNIT), -1.0)),
     ]
 

@@ -98,7 +98,7 @@ class StreamClusterer(TreeClusterer, ABC):
         refuse_magnitude(largest)
         if first:
             self._stream = self._new_stream(rows.shape[1])
-        self._warn_of_ties(rows, is_all)
+        self._warn_of_repeats(rows, is_all)
         with uninterrupted():
             self._stream.largest = largest
             self._stream.learn(rows, self.on_event)
@@ -125,8 +125,8 @@ class StreamClusterer(TreeClusterer, ABC):
             refuse_magnitude(largest)
         return rows
 
-    def _warn_of_ties(self, rows: Matrix, is_all: bool) -> None:
-        found = self._stream.ties.look(rows, self._stream.n_rows + len(rows), is_all)
+    def _warn_of_repeats(self, rows: Matrix, is_all: bool) -> None:
+        found = self._stream.repeats.look(rows, self._stream.n_rows + len(rows), is_all)
         if not found:
             return
         names = getattr(self, "feature_names_in_", None)

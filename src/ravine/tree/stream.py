@@ -20,7 +20,7 @@ from ravine.cuts.intervals import find_valley
 from ravine.matrix import LARGEST, Floats, Ints, Matrix
 from ravine.tree import _check
 from ravine.tree._tree import HyperplaneTree
-from ravine.tree.ties import DONE, TieWatch
+from ravine.tree.repeats import DONE, RepeatWatch
 
 OnEvent = Callable[[dict[str, Any]], None]
 
@@ -46,7 +46,7 @@ NUMBERS = ("mean", "direction", "second", "leaf", "cut", "about", "sample")
 """What is counted; and arrays of the nodes: numbers of other nodes, other whole numbers, and the rest."""
 
 FIELDS = (*TOTALS, "splits", "falls", *LINKS, *COUNTS, *NUMBERS)
-NEW_FIELDS = ("largest", "first_rows", "ties_due")
+NEW_FIELDS = ("largest", "first_rows", "repeats_due")
 """Of a saved stream, and those that older files do not have."""
 
 MOST = {"mean": LARGEST, "direction": 1e153, "second": 1e153, "sample": 1e153, "about": 1e300}
@@ -117,7 +117,7 @@ class StreamTree:
         self.n_rows = 0
         self.n_ids = 0
         self.largest = 0.0  # absolute value of the rows so far
-        self.ties = TieWatch(n_features)
+        self.repeats = RepeatWatch(n_features)
         self.splits: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
         self.falls: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
         self.n_splits = self.n_falls = 0
@@ -307,7 +307,7 @@ class StreamTree:
         arrays = {name: getattr(self, name)[order] for name in (*COUNTS, *NUMBERS)}
         totals = {name: getattr(self, name) for name in TOTALS}
         events = {"splits": list(self.splits), "falls": list(self.falls)}
-        return {**totals, **events, **links, **arrays, "largest": self.largest, **self.ties.state()}
+        return {**totals, **events, **links, **arrays, "largest": self.largest, **self.repeats.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take back what `state` gave, before any row was learned; ValueError names the field that is wrong."""
@@ -359,10 +359,10 @@ class StreamTree:
         self.largest = state.get("largest", 1.0)
         if type(self.largest) is not float or not 0 <= self.largest <= LARGEST:
             raise ValueError("field 'largest' is not the largest absolute value of rows")
-        if "ties_due" in state:
-            self.ties.restore(state)
+        if "repeats_due" in state:
+            self.repeats.restore(state)
         else:
-            self.ties.due = DONE
+            self.repeats.due = DONE
 
     def _check_sample(self, node: int) -> None:
         n = self.n_intervals[node]

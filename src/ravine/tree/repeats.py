@@ -34,7 +34,7 @@ COLLECTING, DONE = -1, 0
 """Values of `due` while the window is open, and when all is said."""
 
 
-class TieWatch:
+class RepeatWatch:
     """The first rows of a stream, until it is known whether copies do harm.
 
     Parameters
@@ -104,19 +104,19 @@ class TieWatch:
 
     def state(self) -> dict[str, Any]:
         """All that there is to remember."""
-        return {"first_rows": self.rows, "ties_due": self.due}
+        return {"first_rows": self.rows, "repeats_due": self.due}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take back what `state` gave; ValueError names the field that is wrong."""
-        rows, due, n_features = state.get("first_rows"), state.get("ties_due"), self.rows.shape[1]
+        rows, due, n_features = state.get("first_rows"), state.get("repeats_due"), self.rows.shape[1]
         if not isinstance(rows, np.ndarray) or rows.dtype != np.float64 or rows.shape[1:] != (n_features,):
             raise ValueError("field 'first_rows' has no rows of the stream")
         if len(rows) > self.window or not (np.abs(rows) <= LARGEST).all():
             raise ValueError("field 'first_rows' has too many rows, or an entry that is far too large")
         if type(due) is not int or not COLLECTING <= due < 1 << 62:
-            raise ValueError("field 'ties_due' is not a number of rows")
+            raise ValueError("field 'repeats_due' is not a number of rows")
         if due > DONE and len(rows) < self.window:
-            raise ValueError("field 'ties_due' waits for rows that 'first_rows' does not have")
+            raise ValueError("field 'repeats_due' waits for rows that 'first_rows' does not have")
         self.rows, self.due = rows, due
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 import ravine
 from ravine import HSDC, SPDC
-from ravine.tree.ties import COLLECTING, DONE, WINDOW, TieWatch
+from ravine.tree.repeats import COLLECTING, DONE, WINDOW, RepeatWatch
 
 
 def four_blobs(n_rows, n_columns, seed=0):
@@ -31,7 +31,7 @@ def warned(learn):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         learn()
-    assert all(issubclass(warning.category, RuntimeWarning) for warning in caught)
+    assert all(issubclass(warning.category, UserWarning) for warning in caught)
     return [str(warning.message) for warning in caught]
 
 
@@ -81,7 +81,7 @@ def test_other_streams_are_not_warned_of(name):
 @pytest.mark.parametrize("step", [0.5, 0.7, 1.0])
 def test_warning_foretells_too_many_clusters_and_its_remedy_helps(step):
     X = rounded(four_blobs(20_000, 2), step)
-    with pytest.warns(RuntimeWarning, match="values repeat"):
+    with pytest.warns(UserWarning, match="values repeat"):
         assert HSDC().fit(X).n_clusters_ > 30
     noise = np.random.default_rng(0).uniform(-step / 2, step / 2, X.shape)
     assert HSDC().fit(X + noise).n_clusters_ < 10
@@ -90,13 +90,13 @@ def test_warning_foretells_too_many_clusters_and_its_remedy_helps(step):
 def test_warning_names_the_columns_and_what_is_in_them():
     X = pd.DataFrame(four_blobs(3000, 3), columns=["width", "height", "depth"])
     X["height"] = with_zeros(X["height"], 0.3)
-    with pytest.warns(RuntimeWarning, match=r"in column 'height' \(0 in \d\d% of 512 rows\): HSDC") as caught:
+    with pytest.warns(UserWarning, match=r"in column 'height' \(0 in \d\d% of 512 rows\): HSDC") as caught:
         HSDC().fit(X)
     assert caught[0].filename == __file__
-    with pytest.warns(RuntimeWarning, match=r"columns 0 \(\d+ distinct values in 512 rows, 0.7 apart\), 1 \("):
+    with pytest.warns(UserWarning, match=r"columns 0 \(\d+ distinct values in 512 rows, 0.7 apart\), 1 \("):
         HSDC().partial_fit(rounded(four_blobs(3000, 2), 0.7))
     many = np.tile(rounded(four_blobs(3000, 2), 1.0), (1, 4))
-    with pytest.warns(RuntimeWarning, match=r"columns 0 .* 4 \([^)]*\), and 3 more: "):
+    with pytest.warns(UserWarning, match=r"columns 0 .* 4 \([^)]*\), and 3 more: "):
         HSDC().fit(many)
 
 
@@ -115,27 +115,27 @@ def test_batches_have_no_say_in_the_warning(name, sizes):
     assert message == expected
     due = row_of_the_warning(X)
     assert start < due <= stop
-    assert (model._stream.ties.due, len(model._stream.ties.rows)) == (DONE, 0)
+    assert (model._stream.repeats.due, len(model._stream.repeats.rows)) == (DONE, 0)
 
 
 def row_of_the_warning(X):
     """Number of rows with which the watch speaks, one row at a time."""
-    watch = TieWatch(X.shape[1])
+    watch = RepeatWatch(X.shape[1])
     return next(n for n in range(1, len(X) + 1) if watch.look(X[n - 1 : n], n, False))
 
 
 def test_memory_of_the_watch_is_bounded():
-    watch = TieWatch(3)
+    watch = RepeatWatch(3)
     X = rounded(four_blobs(5000, 3), 0.35)  # so few copies that the warning comes late
     for start in range(0, 5000, 100):
         watch.look(X[start : start + 100], start + 100, False)
         assert len(watch.rows) <= WINDOW
     assert watch.due > 5000
-    assert TieWatch(100_000).window == 128
+    assert RepeatWatch(100_000).window == 128
 
 
 def test_window_begins_where_rows_begin_to_differ():
-    watch = TieWatch(2)
+    watch = RepeatWatch(2)
     assert not watch.look(np.zeros((2000, 2)), 2000, False)
     assert (len(watch.rows), watch.due) == (1, COLLECTING)
     assert watch.look(rounded(four_blobs(600, 2), 1.0), 2600, False)
@@ -148,7 +148,7 @@ def test_saved_stream_warns_as_if_never_interrupted(at, tmp_path):
     model = HSDC().partial_fit(X[:at])
     ravine.save(model, tmp_path / "model", resume=True)
     loaded = ravine.load(tmp_path / "model")
-    assert_array_equal(loaded._stream.ties.rows, model._stream.ties.rows)
+    assert_array_equal(loaded._stream.repeats.rows, model._stream.repeats.rows)
     assert len(warned(lambda: loaded.partial_fit(X[at:]))) == 1
     ravine.save(loaded, tmp_path / "model", resume=True)
     again = ravine.load(tmp_path / "model")
