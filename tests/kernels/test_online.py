@@ -102,6 +102,30 @@ def test_a_stream_that_forgets_everything_stays_finite(is_sparse, rng):
     assert np.isfinite(tree.scalars).all()
 
 
+@pytest.mark.parametrize("warm_up", [0.0, 100.0])
+def test_wide_sparse_rows_give_the_cuts_of_the_same_dense_ones(warm_up):
+    X = sparse.random_array((700, 2000), density=0.01, format="csr", rng=np.random.default_rng(0))
+    settings = Settings(1 / 6, 0.25, 1.0, 5.0, warm_up)
+    ours, dense = OnlineTree(2, 2000, settings, is_sparse=True), OnlineTree(2, 2000, settings)
+    ours.learn(X, np.ones(700))
+    dense.learn(X.toarray(), np.ones(700))
+    assert all(np.isfinite(array).all() for array in ours.state().values())
+    for node in range(1, 8):
+        for one, other in zip(ours.normal_and_mean(node), dense.normal_and_mean(node), strict=True):
+            assert_allclose(one, other, atol=1e-6)
+    assert_allclose(ours.scalars[:, :5], dense.scalars[:, :5], atol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-140, 1e-100, 1e100, 1e140])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_cuts_in_any_unit_are_finite(is_sparse, unit, rng):
+    X, weights = cloud(rng)
+    tree = OnlineTree(2, 4, Settings(warm_up=50), is_sparse)
+    tree.learn((sparse.csr_array(X) if is_sparse else X) * unit, weights)
+    assert all(np.isfinite(array).all() for array in tree.state().values())
+    assert_allclose([np.linalg.norm(tree.normal_and_mean(node)[0]) for node in (1, 2, 3)], 1)
+
+
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_rows_that_are_all_equal_leave_finite_numbers(is_sparse):
     tree = OnlineTree(3, 2, Settings(warm_up=5), is_sparse)

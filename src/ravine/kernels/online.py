@@ -34,6 +34,10 @@ EQUAL = 1e-13
 LEAST_FADE = 1e-3
 """The sum of sparse rows is made anew when the past has faded to this: `base` and `total` would cancel each other."""
 
+LEAST_SCALE = 1e-30
+"""The normal of sparse rows is made anew when its scale has come to this, or to its inverse: long steps, which wide rows
+take, multiply it by small factors until it is no number any more."""
+
 COUNT, SUM_SQ, SPREAD, OFFSET, N_ROWS, LENGTH, SCALE, SHARE, FADE, ALONG, SQUARE = range(11)
 """Columns of `scalars`.
 
@@ -57,8 +61,10 @@ def _along(x, mean, v):
 
 @kernel
 def _make_unit(v):
-    """Make v a unit vector."""
+    """Make v a unit vector; any direction does where rounding has left nothing of it."""
     length = np.sqrt(dot(v, v))
+    if not length > 0.0:
+        v[:], length = 1.0, np.sqrt(v.shape[0])
     for j in range(v.shape[0]):
         v[j] /= length
 
@@ -239,10 +245,10 @@ def _move(scalars, rate, along, square, n_columns, settings):
         if length == 0.0:
             scalars[LENGTH] = np.sqrt(square)
             return 0.0, 0.0, False
-        push = rate * along
-        scalars[LENGTH] = np.sqrt(length * length + 2.0 * length * push * along + push * push * square)
-        step, shorten = -push / length, length / scalars[LENGTH]
-        return step, shorten, (along - step * square) * shorten < 0.0
+        step = -rate * along / length
+        growth = np.sqrt(1.0 - 2.0 * step * along + step * square * step)  # no square of a square: it may overflow
+        scalars[LENGTH] = length * growth
+        return step, 1.0 / growth, (along - step * square) / growth < 0.0
     h = deviation * scalars[COUNT] ** -exponent
     b = scalars[OFFSET]
     pull = 0.0
@@ -256,7 +262,7 @@ def _move(scalars, rate, along, square, n_columns, settings):
     b = min(max(b - rate * (push - pull), -bound), bound)
     scalars[OFFSET] = b
     step = np.sqrt(n_columns) * rate * pull
-    square_length = 1.0 - 2.0 * step * along + step * step * square
+    square_length = 1.0 - 2.0 * step * along + step * square * step
     if square_length < 1e-24:  # the step would end at zero: no direction is left
         step, square_length = 0.0, 1.0
     shorten = 1.0 / np.sqrt(square_length)
@@ -356,7 +362,8 @@ def _update_csr(indptr, indices, data, w, rows, is_cut, base, total, scalars, se
             total[j] += add * x
             if is_cut:
                 base[j] -= (keep + take) * x
-        if scalars[N_ROWS] % REFRESH == 0.0 or scalars[FADE] < LEAST_FADE:
+        is_far = not LEAST_SCALE <= scalars[SCALE] <= 1.0 / LEAST_SCALE
+        if scalars[N_ROWS] % REFRESH == 0.0 or scalars[FADE] < LEAST_FADE or is_far:
             _settle(is_cut, base, total, scalars)
 
 
