@@ -93,8 +93,7 @@ def fitted(model, X, online=False):
         y[len(y) // 2 :] = -1
     try:
         return (model.partial_fit if online else model.fit)(X, y)
-    except ValueError as error:
-        assert str(error)
+    except ValueError:
         return None
 
 

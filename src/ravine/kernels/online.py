@@ -35,8 +35,8 @@ LEAST_FADE = 1e-3
 """The sum of sparse rows is made anew when the past has faded to this: `base` and `total` would cancel each other."""
 
 LEAST_SCALE = 1e-30
-"""The normal of sparse rows is made anew when its scale has come to this, or to its inverse: long steps, which wide rows
-take, multiply it by small factors until it is no number any more."""
+"""The normal of sparse rows is made anew when its scale has come to this, or to its inverse: the long steps that wide
+rows take multiply it by small factors, until it would be zero."""
 
 COUNT, SUM_SQ, SPREAD, OFFSET, N_ROWS, LENGTH, SCALE, SHARE, FADE, ALONG, SQUARE = range(11)
 """Columns of `scalars`.

@@ -4,6 +4,7 @@ The boundary between two classes is a cut. With more classes every pair has one,
 n rows k(k - 1) / 2 searches, and as many passes to predict.
 """
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -41,6 +42,10 @@ SLOPES = (1e-3, 1e3)
 
 CUT_NUMBERS = ("offset", "value", "relative_depth")
 """Of a cut, which a file keeps beside its normal."""
+
+MOST_LETTERS, LONG_NAME = 1 << 22, 256
+"""Letters of all classes of a file, and letters of a name from which on the classes of its rows have no more either:
+NumPy gives each the memory of the longest."""
 
 
 class CutClassifier(ClassifierMixin, RowEstimator, ABC):
@@ -291,7 +296,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         )
         count_threads(self.n_jobs)  # refuses what is no number of threads
         self.classes_ = _saved_classes(classes)
-        n_pairs = len(self._pairs())
+        n_pairs = math.comb(len(self.classes_), 2)
         normals = saved_floats(normal, "normal", (n_pairs, self.n_features_in_))
         if not np.allclose(np.linalg.norm(normals, axis=1), 1.0):
             raise ValueError("field 'normal' has a row that is no unit vector")
@@ -299,7 +304,10 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         self.cuts_ = [Cut(*parts) for parts in zip(normals, *(column.tolist() for column in columns), strict=True)]
         self.slopes_ = saved_floats(slopes, "slopes", (n_pairs,), least=0.0)
         if found is not None:
-            self.transduction_ = self.classes_[saved_ints(found, "transduction", None, 0, len(self.classes_) - 1)]
+            place = saved_ints(found, "transduction", None, 0, len(self.classes_) - 1)
+            if self.classes_.itemsize > 4 * LONG_NAME and self.classes_.itemsize * len(place) > 4 * MOST_LETTERS:
+                raise ValueError("field 'classes' has names that are far too long for so many rows")
+            self.transduction_ = self.classes_[place]
 
     @property
     def _n_features_learned(self) -> int:
@@ -317,6 +325,8 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
 def _saved_classes(classes: Any) -> NDArray[Any]:
     """Classes from a file: an array of numbers, or a list of strings."""
     if isinstance(classes, list) and all(isinstance(name, str) for name in classes):
+        if len(classes) * max(map(len, classes), default=0) > MOST_LETTERS:
+            raise ValueError("field 'classes' has names that are far too long")
         classes = np.array(classes, dtype=str)
     is_list = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
     if not is_list or not (classes[:-1] < classes[1:]).all():

@@ -115,6 +115,9 @@ class HyperplaneTree:
         surface = arrays.pop("surface")
         arrays = _check.checked(arrays)
         arrays["surface"] = _check.checked_surfaces(surface, arrays["left"] >= 0)
+        self._set(arrays)
+
+    def _set(self, arrays: dict[str, NDArray[Any]]) -> None:
         for name, array in arrays.items():
             array.setflags(write=False)
             object.__setattr__(self, name, array)
@@ -936,9 +939,10 @@ class HyperplaneTree:
         unknown = [str(name) for name in record if name not in (*names, "format_version", "surfaces")]
         if missing or unknown:
             raise ValueError(f"fields missing: {missing or 'none'}; fields unknown: {unknown or 'none'}")
-        straight = cls(**{name: record[name] for name in names})
-        surface = _surfaces.unpacked(record.get("surfaces"), straight.n_nodes, straight.n_features)
-        return cls(**{**asdict_shallow(straight), "surface": surface})
+        tree = cls(**{name: record[name] for name in names})
+        surface = _surfaces.unpacked(record.get("surfaces"), tree.n_nodes, tree.n_features)
+        tree._set({"surface": _check.checked_surfaces(surface, ~tree.is_leaf)})  # not anew: wide trees take much memory
+        return tree
 
 
 def asdict_shallow(tree: HyperplaneTree) -> dict[str, Any]:

@@ -96,16 +96,19 @@ class OnlineTree:
         return tree
 
     def _check_lengths(self) -> None:
-        """ValueError if a normal or a mean is so long that its square overflows."""
-        normal, mean, online = self._normal, self._mean, kernels.online
-        if self.is_sparse:
-            scale, share, fade, count = self.scalars[:, [online.SCALE, online.SHARE, online.FADE, online.COUNT]].T
-            is_cut = slice(len(normal))
-            normal = scale[is_cut, np.newaxis] * (normal + share[is_cut, np.newaxis] * mean[is_cut])
-            mean = mean * np.where(count > 0, fade / np.where(count > 0, count, 1.0), 1.0)[:, np.newaxis]
-        for name, array in (("normal", normal), ("mean", mean)):
-            if not (np.abs(array) <= LARGEST).all():
-                raise ValueError(f"field {name!r} has an entry that is far too large")
+        """ValueError if a normal or a mean is so long that its square overflows; some nodes at a time."""
+        online, step = kernels.online, max(CHUNK_CELLS // self.n_features, 1)
+        for start in range(0, len(self._mean), step):
+            here = slice(start, start + step)
+            normal, mean, scalars = self._normal[here], self._mean[here], self.scalars[here]
+            if self.is_sparse:
+                scale, share, fade, count = scalars[:, [online.SCALE, online.SHARE, online.FADE, online.COUNT]].T
+                is_cut = slice(len(normal))
+                normal = scale[is_cut, np.newaxis] * (normal + share[is_cut, np.newaxis] * mean[is_cut])
+                mean = mean * np.where(count > 0, fade / np.where(count > 0, count, 1.0), 1.0)[:, np.newaxis]
+            for name, array in (("normal", normal), ("mean", mean)):
+                if not (np.abs(array) <= LARGEST).all():
+                    raise ValueError(f"field {name!r} has an entry that is far too large")
 
     def state(self) -> dict[str, Any]:
         """All that there is to remember, not copied."""

@@ -27,8 +27,8 @@ OnEvent = Callable[[dict[str, Any]], None]
 MOST_EVENTS = 1000
 """Events of a kind that are remembered, the last ones: a stream may go on for ever."""
 
-ROOM = 64
-"""Nodes for which there is room at first; it doubles."""
+ROOM, ROOM_CELLS = 64, 1 << 20
+"""Nodes for which there is room at first, fewer where a vector for each has more numbers than that; it doubles."""
 
 PATIENCE = 1.1
 """A leaf that could not be cut is tested again when its weight has grown by this factor."""
@@ -164,9 +164,10 @@ class StreamTree:
 
     # Nodes
 
-    def _make_room(self, n_nodes: int) -> None:
+    def _make_room(self, n_nodes: int, size: int | None = None) -> None:
+        """Room for `size` nodes, by default twice the `n_nodes` that there are; fewer at first where rows are wide."""
         stream, d = kernels.stream, self.n_features
-        size = max(ROOM, 2 * n_nodes)
+        size = size or max(2 * n_nodes, min(ROOM, max(ROOM_CELLS // d, 1)))
         shapes: dict[str, tuple[tuple[int, ...], Any]] = {
             "left": ((size,), np.int64),
             "right": ((size,), np.int64),
@@ -315,8 +316,8 @@ class StreamTree:
         n_nodes = len(left) if isinstance(left, np.ndarray) and left.ndim == 1 else 0
         if not n_nodes % 2:
             raise ValueError("field 'left' does not give the nodes of a tree")
-        while len(self.left) < n_nodes:
-            self._make_room(len(self.left))
+        if len(self.left) < n_nodes:
+            self._make_room(len(self.left), n_nodes)
         for name in (*LINKS, *COUNTS, *NUMBERS):
             room = getattr(self, name)
             shape = (n_nodes, *room.shape[1:])
