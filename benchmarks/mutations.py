@@ -4,8 +4,8 @@
 
 Every estimator is saved, and its file changed in many ways: bits, lengths, members, numbers. A changed file is refused
 by a ValueError, or gives the model that was saved; with good checksums it may give another model, which must predict.
-The process that loads has no more address space than twice the file and 64 MB beside what it had. Large files show the same bound where it matters. Writes mutations_outcomes.csv, mutations_memory.csv, mutations.md and
-mutations.json.
+The process that loads has no more address space than twice the file and 64 MB beside what it had. Large files show the
+same bound where it matters. Writes mutations_outcomes.csv, mutations_memory.csv, mutations.md and mutations.json.
 """
 
 from __future__ import annotations
@@ -360,8 +360,11 @@ def outcome(found: Any, place: Path, saved: Any, may_differ: bool) -> str:
     if isinstance(found, Exception):
         is_told = isinstance(found, ValueError) and str(found).startswith(str(place))
         return "refused" if is_told else f"{type(found).__name__}: {str(found)[:200]}"
-    if type(found) is type(saved) and same(found._state(True), saved._state(True)):
-        return "equal"
+    try:
+        if type(found) is type(saved) and same(found._state(True), saved._state(True)):
+            return "equal"
+    except Exception as error:
+        return f"its state: {type(error).__name__}: {str(error)[:200]}"
     return _predicted(found) if may_differ else "another model"
 
 
@@ -388,6 +391,8 @@ def _predicted(model: Any) -> str:
         labels = model.predict(X if names is None else pd.DataFrame(X, columns=names))
     except ValueError as error:
         return "another model that predicts" if hasattr(model, "_stream") else f"predict: {str(error)[:200]}"
+    except Exception as error:
+        return f"predict: {type(error).__name__}: {str(error)[:200]}"
     is_whole = labels.shape == (9,) and (hasattr(model, "classes_") or (labels < model.n_clusters_).all())
     return "another model that predicts" if is_whole else "predict: labels that are none"
 

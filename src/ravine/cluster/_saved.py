@@ -1,5 +1,6 @@
 """Checks on what an estimator takes back from a file: whatever it holds, ValueError names the field that is wrong."""
 
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ def saved_fields(state: Any, *names: str) -> list[Any]:
     """The fields of a saved state, which must be these and no others."""
     if not isinstance(state, dict) or state.keys() != set(names):
         found = sorted(state) if isinstance(state, dict) else type(state).__name__
-        raise ValueError(f"the state needs the fields {sorted(names)}; it has {found}")
+        raise ValueError(f"the state needs the fields {sorted(names)}; it has {reprlib.repr(found)}")
     return [state[name] for name in names]
 
 
@@ -30,8 +31,8 @@ def saved_ints(array: Any, name: str, length: int | None, least: int, largest: i
     """A list of integers from `least` to `largest`, of any length or of this one."""
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or array.ndim != 1:
         raise ValueError(f"field {name!r} is not a list of integers")
-    if length is not None and len(array) != length:
-        raise ValueError(f"field {name!r} has {len(array)} entries, not {length}")
+    if (length is not None and len(array) != length) or not len(array):
+        raise ValueError(f"field {name!r} has {len(array)} entries, not {length or 'one at least'}")
     if not ((array >= least) & (array <= largest)).all():
         raise ValueError(f"field {name!r} has an entry outside {least} to {largest}")
     return array.astype(np.int64)

@@ -212,6 +212,9 @@ class StreamClusterer(TreeClusterer, ABC):
         if stream is not None:
             older = isinstance(stream, dict) and not stream.keys() & set(NEW_FIELDS)
             saved_fields(stream, *FIELDS, *(() if older else NEW_FIELDS))
+            sample = stream["sample"]
+            if not isinstance(sample, np.ndarray) or not sample.size or sample.shape[-1] != self.n_intervals + 1:
+                raise ValueError("field 'sample' has not as many intervals as the parameter says")
             self._stream = self._new_stream(self.n_features_in_)
             self._stream.restore(stream)
 

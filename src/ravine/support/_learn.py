@@ -64,17 +64,16 @@ class Learner:
         self._counts = np.zeros(2, dtype=np.int64)
         self._vectors, self._sums = np.empty((0, n_features)), np.zeros(0)
         self._similarity = np.empty((0, 0))
-        self._make_room(1)
 
     def learn(self, X: Floats, order: Ints, weights: Floats) -> None:
         """One step for each row, in order."""
         size = self.C * weights
         while len(order):
+            if not len(self._similarity) and self.n_vectors == len(self._vectors):
+                self._make_room(2 * self.n_vectors)
             n_steps = len(order) if len(self._similarity) else len(self._vectors) - self.n_vectors
             self._step(X, order[:n_steps], size)
             order = order[n_steps:]
-            if len(order):
-                self._make_room(2 * self.n_vectors)
 
     def _make_room(self, n_vectors: int) -> None:
         """For so many vectors, or `ROOM`; once there is room for one more than the budget, it can be kept to."""
@@ -115,10 +114,9 @@ class Learner:
         return {"n_steps": self.n_steps, "vectors": self._vectors[:n], "sums": self._sums[:n]}
 
     def resume(self, n_steps: int, vectors: Floats, sums: Floats) -> Self:
-        """Go on from what `state` gave."""
+        """Go on from what `state` gave; there is no room for more before there are rows."""
         self._counts[:] = n_steps, len(vectors)
         self._vectors, self._sums = vectors, sums
-        self._make_room(2 * len(vectors))
         return self
 
 

@@ -28,7 +28,7 @@ MOST_EVENTS = 1000
 """Events of a kind that are remembered, the last ones: a stream may go on for ever."""
 
 ROOM, ROOM_CELLS = 64, 1 << 20
-"""Nodes for which there is room at first, fewer where a vector for each has more numbers than that; it doubles."""
+"""Nodes for which there is room at first, and numbers of each kind for all of them; it doubles."""
 
 PATIENCE = 1.1
 """A leaf that could not be cut is tested again when its weight has grown by this factor."""
@@ -167,7 +167,8 @@ class StreamTree:
     def _make_room(self, n_nodes: int, size: int | None = None) -> None:
         """Room for `size` nodes, by default twice the `n_nodes` that there are; fewer at first where rows are wide."""
         stream, d = kernels.stream, self.n_features
-        size = size or max(2 * n_nodes, min(ROOM, max(ROOM_CELLS // d, 1)))
+        widest = max(d, kernels.intervals.N_ROWS * (self.settings.n_intervals + 1))
+        size = size or max(2 * n_nodes, min(ROOM, max(ROOM_CELLS // widest, 1)))
         shapes: dict[str, tuple[tuple[int, ...], Any]] = {
             "left": ((size,), np.int64),
             "right": ((size,), np.int64),
