@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ravine.io import DataError, TextFormat
-from ravine.io._table import DELIMITERS, MISSING
+from ravine.io import DataError, TextFormat, check_first_line, split_first_line
+from ravine.io._table import DELIMITERS, LARGEST_WHOLE, MISSING
 from ravine.matrix import LARGEST
 from ravine.tree._text import counted, shortened
 
@@ -63,6 +64,11 @@ class Layout:
                     raise BadRow("no value")
                 if not abs(number) <= LARGEST:
                     raise BadRow(f"{number:g} is not finite, or too large to be squared")
+                if abs(number) > LARGEST_WHOLE and _is_rounded(values[place], number):
+                    raise BadRow(
+                        f"{shortened(str(values[place]).strip(), LETTERS)} is a whole number that would be rounded (if "
+                        f"it is an identifier, leave the column out with --drop {column})"
+                    )
             except BadRow as error:
                 raise BadRow(f"column {column!r}: {error}") from None
             out.append(number)
@@ -124,6 +130,14 @@ class Layout:
         return [record[field] for field in self.fields]
 
 
+def _is_rounded(value: Any, number: float) -> bool:
+    """Whether a value is a whole number, written as one, that is not the floating-point number made of it."""
+    try:
+        return not isinstance(value, float) and int(value) != number
+    except ValueError:
+        return False
+
+
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
@@ -138,6 +152,7 @@ def find_layout(line: bytes, text: TextFormat) -> tuple[Layout, bool]:
         first = line.decode(text.encoding)
     except UnicodeDecodeError:
         raise DataError(f"the text is not {text.encoding}: say which --encoding it has, for instance latin-1") from None
+    check_first_line(first)
     if first.lstrip().startswith("{"):
         try:
             record = json.loads(first, object_pairs_hook=_without_repeats)
@@ -145,6 +160,7 @@ def find_layout(line: bytes, text: TextFormat) -> tuple[Layout, bool]:
             raise DataError(f"the first line is not a JSON object, {error}") from None
         return replace(layout, fields=tuple(record)), True
     delimiter = text.delimiter or max(DELIMITERS, key=first.count)
+    split_first_line(first, delimiter)  # says what is wrong with a quote
     try:
         fields = next(csv.reader([first.rstrip("\r\n")], delimiter=delimiter, strict=True))
     except csv.Error as error:
@@ -152,7 +168,7 @@ def find_layout(line: bytes, text: TextFormat) -> tuple[Layout, bool]:
     layout = replace(layout, is_json=False, delimiter=delimiter)
     has_header = not all(_is_number(layout, field) for field in fields) if text.header is None else text.header
     names = fields if has_header else [f"x{j}" for j in range(len(fields))]
-    twice = [name for name in names if names.count(name) > 1]
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DataError(f"the column name {twice[0]!r} stands twice: give each its own name")
     return replace(layout, fields=tuple(names)), not has_header

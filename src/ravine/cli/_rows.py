@@ -7,13 +7,14 @@ told of, and never mended.
 import codecs
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ravine.cli._layout import BadRow, Layout, find_layout, mostly_numbers
 from ravine.cli._lines import Lines, Mark, Stopped
-from ravine.io import DataError, TextFormat, UsageError
+from ravine.io import DataError, TextFormat, UsageError, check_is_table
 from ravine.io._table import listed
 from ravine.matrix import Floats
 
@@ -123,6 +124,7 @@ class Rows:
         if line is None:
             return
         line = line.removeprefix(codecs.BOM_UTF8)
+        check_is_table(Path(self._name), self._name, line)
         try:
             self.layout, is_row = find_layout(line, self._choice.text)
         except DataError as error:

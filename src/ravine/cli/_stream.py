@@ -22,8 +22,7 @@ from ravine.cli._checkpoint import Generation, clear, read_generation, write_gen
 from ravine.cli._lines import Lines, Sink, Stop, Stopped
 from ravine.cli._rows import Batch, Choice, Rows
 from ravine.cli._screen import Meter, Screen
-from ravine.io import TextFormat, UsageError
-from ravine.io._table import COMPRESSIONS
+from ravine.io import COMPRESSIONS, TextFormat, UsageError
 from ravine.tree._text import counted
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -116,11 +115,7 @@ def make_model(plan: Plan) -> Any:
 
 def _checked_text(data: str, text: TextFormat) -> TextFormat:
     """How the text is written, where that does not depend on its first line."""
-    try:
-        has_lines = "a\n".encode(text.encoding).endswith(b"a\n")
-    except LookupError:
-        raise UsageError(f"there is no encoding {text.encoding!r}; latin-1 and cp1252 are some") from None
-    if not has_lines:
+    if not "a\n".encode(text.encoding).endswith(b"a\n"):
         raise UsageError(f"--encoding {text.encoding}: a stream is read by lines, which this encoding hides: use utf-8")
     if Path(data).suffix in COMPRESSIONS:
         raise UsageError(f"{data}: a stream is read as plain text: unpack it and pipe it in")

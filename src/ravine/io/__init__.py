@@ -2,10 +2,12 @@
 
 from ravine.io._columns import Block, Columns, MissingRule, choose_columns, measure_columns, read_blocks
 from ravine.io._errors import DataError, UsageError
+from ravine.io._kinds import COMPRESSIONS, check_first_line, check_is_table, split_first_line
 from ravine.io._labels import LabelWriter, label_kind
 from ravine.io._table import Table, TextFormat, find_files, open_tables
 
 __all__ = [
+    "COMPRESSIONS",
     "Block",
     "Columns",
     "DataError",
@@ -14,10 +16,13 @@ __all__ = [
     "Table",
     "TextFormat",
     "UsageError",
+    "check_first_line",
+    "check_is_table",
     "choose_columns",
     "find_files",
     "label_kind",
     "measure_columns",
     "open_tables",
     "read_blocks",
+    "split_first_line",
 ]

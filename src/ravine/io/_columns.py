@@ -61,8 +61,9 @@ class Columns:
         """The numbers of a batch that has the columns used; NaN where a value lacks."""
         X = np.empty((batch.num_rows, len(self.names)), dtype=self.dtype)
         j = 0
+        by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
         for column in self.used:
-            values = batch.column(column)
+            values = by_name[column]
             words = self.categories.get(column)
             if words is None:
                 X[:, j] = _numbers(values, column)
@@ -130,20 +131,22 @@ def choose_columns(
     What is left out is said through `warn`. Words are not known yet, `measure_columns` finds them.
     """
     table = tables[0]
-    schema = table.schema
+    schema, names = table.schema, table.schema.names
+    known = set(names)
     for name in (*only, *drop, *(() if label is None else (label,))):
-        if name not in schema.names:
-            raise UsageError(f"{table.name}: there is no column {name!r}; there are {listed(schema.names)}")
-    wanted = [f for f in schema if (not only or f.name in only) and f.name not in drop and f.name != label]
-    numbers = [f.name for f in wanted if _is_numeric(f.type)]
-    words = [f.name for f in wanted if encode and _is_text(f.type)]
+        if name not in known:
+            raise UsageError(f"{table.name}: there is no column {name!r}; there are {listed(names)}")
+    left = (known if not only else set(only)).difference(drop, [] if label is None else [label])
+    wanted = [f for f in schema if f.name in left]
+    numbers = {f.name for f in wanted if _is_numeric(f.type)}
+    words = dict.fromkeys(f.name for f in wanted if encode and _is_text(f.type))
     left_out = [f.name for f in wanted if f.name not in numbers and f.name not in words]
     if left_out:
         remedy = "" if encode else "; --encode turns words into columns of zeros and ones"
         warn(f"left out, not numbers: {listed(left_out)}{remedy}")
     if not numbers and not words:
         raise DataError(
-            f"{table.name}: no column of numbers among {listed(schema.names)}: are --delimiter and --decimal right?"
+            f"{table.name}: no column of numbers among {listed(names)}: are --delimiter and --decimal right?"
         )
     single = not words and all(_fits_single(f.type) for f in wanted if f.name in numbers)
     used = tuple(f.name for f in wanted if f.name in numbers or f.name in words)
@@ -170,7 +173,8 @@ def measure_columns(tables: Sequence[Table], columns: Columns, on_rows: Callable
                         f"{table.name}: column {column!r} has more than {MOST_CATEGORIES} different words: "
                         f"leave it out with --drop {column}"
                     )
-            X = np.column_stack([np.empty((batch.num_rows, 0)), *(_numbers(batch.column(c), c) for c in numbers)])
+            by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
+            X = np.column_stack([np.empty((batch.num_rows, 0)), *(_numbers(by_name[c], c) for c in numbers)])
             known = np.isfinite(X)
             count += known.sum(axis=0)
             total += np.where(known, X, 0.0).sum(axis=0)
@@ -250,8 +254,9 @@ def _labels(values: Any, kept: Any) -> list[Any]:
 
 
 def _numbers(values: Any, column: str) -> Floats:
+    is_whole = pa.types.is_integer(values.type)  # the table has refused those that would be rounded
     try:
-        return np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+        return np.asarray(values.cast(pa.float64(), safe=not is_whole).to_numpy(zero_copy_only=False), dtype=np.float64)
     except pa.ArrowException:
         raise DataError(f"column {column!r} has values of type {values.type}, numbers are needed") from None
 

@@ -5,7 +5,6 @@ fraction further down is no surprise.
 """
 
 import codecs
-import csv
 import glob
 import io
 import os
@@ -14,50 +13,43 @@ import shutil
 import sys
 import tempfile
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 
 from ravine.io._errors import DataError, UsageError
+from ravine.io._json import ShallowLines
+from ravine.io._kinds import (
+    COMPRESSIONS,
+    LONGEST_HEADER,
+    SUFFIXES,
+    check_first_line,
+    kind_of,
+    split_first_line,
+    suffix_of,
+)
 
 BATCH_ROWS, BATCH_CELLS = 1 << 16, 1 << 21
 """Rows of a batch, and numbers in it where the columns are many."""
 
-DELIMITERS = (",", "\t", ";", "|")
+HEAD_BYTES = 1 << 16
+"""Bytes that are read at a time in search of the end of the first line."""
 
-SUFFIXES = {
-    ".csv": "csv",
-    ".txt": "csv",
-    ".data": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".npy": "npy",
-}
-COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4")
-MAGIC = {
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "arrow",
-    b"\x93NUMPY": "npy",
-    b"{": "json",
-}
+BLOCK_LINES, LARGEST_BLOCK = 64, 1 << 26
+"""Lines that pyarrow is to read at a time, at least, and most bytes of them."""
+
+DELIMITERS = (",", "\t", ";", "|")
 
 MISSING = ["", "?", "NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None"]
 """What stands for no value in a text file."""
@@ -68,8 +60,12 @@ REMEDIES = {
     "conversion error": "mend that value, or leave the column out with --drop",
     "changed from": "each line must be one JSON object, with values of one kind in each field",
     "Invalid value": "each line must be one JSON object",
+    "straddling": "a line is longer than what is read at a time: is this a table with one row in each line?",
 }
 """What to do about complaints of pyarrow."""
+
+LARGEST_WHOLE = 1 << 53
+"""Whole numbers up to this are floating-point numbers too; of those beyond, only some."""
 
 OnBytes = Callable[[int], None]
 
@@ -93,6 +89,21 @@ class TextFormat:
     header: bool | None = None
     encoding: str = "utf-8"
 
+    def __post_init__(self) -> None:
+        known = "utf-8, utf-16, latin-1 and cp1252 are some"
+        try:
+            "a".encode(self.encoding)
+        except LookupError as error:
+            is_known = "not a text encoding" in str(error)
+            what = (
+                f"--encoding {self.encoding} does not say how letters are stored"
+                if is_known
+                else (f"there is no encoding {self.encoding!r}")
+            )
+            raise UsageError(f"{what}; {known}") from None
+        except ValueError:
+            raise UsageError(f"--encoding {self.encoding!r} cannot be used; {known}") from None
+
 
 class Table(ABC):
     """One file with rows and named columns.
@@ -113,7 +124,7 @@ class Table(ABC):
         """Names and types of the columns."""
         with self._complaining():
             schema = self._read_schema()
-        twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+        twice = sorted(name for name, count in Counter(schema.names).items() if count > 1)
         if twice:
             raise DataError(f"{self.name}: the column name {twice[0]!r} stands twice: give each its own name")
         return schema
@@ -125,14 +136,43 @@ class Table(ABC):
 
     def batches(self, columns: Sequence[str], on_bytes: OnBytes | None = None) -> Iterator[pa.RecordBatch]:
         """These columns, some rows at a time; `on_bytes` is told how far in the file one has come."""
-        lacking = [name for name in columns if name not in self.schema.names]
+        names = self.schema.names
+        known = set(names)
+        lacking = [name for name in columns if name not in known]
         if lacking:
-            raise DataError(f"{self.name}: there is no column {lacking[0]!r}; there are {listed(self.schema.names)}")
+            raise DataError(f"{self.name}: there is no column {lacking[0]!r}; there are {listed(names)}")
         rows = max(min(BATCH_ROWS, BATCH_CELLS // max(len(columns), 1)), 1)
         with self._complaining():
             for batch in self._read(list(columns), on_bytes):
+                self._check_whole_numbers(batch)
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows)
+
+    @cached_property
+    def _whole(self) -> set[str]:
+        """Columns of whole numbers that may be too large for a floating-point number to keep."""
+        return {f.name for f in self.schema if pa.types.is_int64(f.type) or pa.types.is_uint64(f.type)}
+
+    def _check_whole_numbers(self, batch: pa.RecordBatch) -> None:
+        """DataError if a whole number would be rounded: it may well be an identifier."""
+        for column, values in zip(batch.schema.names, batch.columns, strict=True):
+            if column not in self._whole or not len(values):
+                continue
+            ends = pc.min_max(values).as_py()
+            if ends["min"] is None or max(-ends["min"], ends["max"]) <= LARGEST_WHOLE:
+                continue
+            largest = int(ends["max"] if ends["max"] > LARGEST_WHOLE else ends["min"])
+            if pa.types.is_integer(values.type):
+                back = values.cast(pa.float64(), safe=False).cast(pa.decimal128(38, 0))
+                rounded = values.filter(pc.not_equal(back, values.cast(pa.decimal128(38, 0))))
+                if not len(rounded):
+                    continue
+                largest = rounded[0].as_py()
+            raise DataError(
+                f"{self.name}: column {column!r} has whole numbers beyond 2^53, like {largest}, which would be "
+                f"rounded: if they are identifiers, leave them out with --drop {column}; if they are measured, store "
+                "them as floating-point numbers or in a larger unit"
+            )
 
     @abstractmethod
     def _read_schema(self) -> pa.Schema: ...
@@ -180,6 +220,41 @@ class _Text(Table):
             compression = {".gz": "gzip"}.get(suffix, suffix[1:]) if suffix in COMPRESSIONS else None
             yield pa.CompressedInputStream(stream, compression) if compression else stream
 
+    _on_bad_letters: ClassVar[str] = "strict"
+
+    @property
+    def _encoding(self) -> str:
+        return "utf-8-sig" if self.text.encoding.lower() in ("utf-8", "utf8") else self.text.encoding
+
+    @cached_property
+    def _first_line(self) -> str:
+        """The first line that is not empty."""
+        decoder = codecs.getincrementaldecoder(self._encoding)(self._on_bad_letters)
+        text = ""
+        with self._opened() as stream:
+            while "\n" not in text.lstrip() and len(text) <= LONGEST_HEADER:
+                part = stream.read(HEAD_BYTES)
+                text += decoder.decode(part, final=not part)
+                if not part:
+                    break
+        if not text.strip():
+            raise DataError(f"{self.name}: the file is empty")
+        line = next(line for line in io.StringIO(text) if line.strip())
+        self._named(check_first_line, line)
+        return line
+
+    def _named(self, call: Callable[..., Any], *args: Any) -> Any:
+        """What the call gives; where it complains, the file is named."""
+        try:
+            return call(*args)
+        except DataError as error:
+            raise DataError(f"{self.name}: {error}") from None
+
+    @cached_property
+    def _block_size(self) -> int:
+        """Bytes that are read at a time: of many columns some lines must fit, or pyarrow takes long."""
+        return min(max(1 << 20, BLOCK_LINES * len(self._first_line)), LARGEST_BLOCK)
+
     @cached_property
     def _types(self) -> dict[str, pa.DataType]:
         """Numbers are read as float64; a column without any value in the first block is taken to be of numbers."""
@@ -198,18 +273,9 @@ class _Csv(_Text):
     @cached_property
     def _start(self) -> tuple[str, bool, list[str]]:
         """Delimiter, whether there is a header, and the fields of the first line."""
-        with self._opened() as stream:
-            head = stream.read(1 << 16)
-        if not head.strip():
-            raise DataError(f"{self.name}: the file is empty")
-        encoding = "utf-8-sig" if self.text.encoding.lower() in ("utf-8", "utf8") else self.text.encoding
-        try:
-            lines = io.StringIO(codecs.getincrementaldecoder(encoding)().decode(head))
-        except LookupError:
-            raise UsageError(f"there is no encoding {self.text.encoding!r}; latin-1 and cp1252 are some") from None
-        line = next(line for line in lines if line.strip())
+        line = self._first_line
         delimiter = self.text.delimiter or max(DELIMITERS, key=line.count)
-        fields = next(csv.reader([line.rstrip("\r\n")], delimiter=delimiter))
+        fields = self._named(split_first_line, line, delimiter)
         header = not all(map(self._is_number, fields)) if self.text.header is None else self.text.header
         return delimiter, header, fields
 
@@ -225,7 +291,9 @@ class _Csv(_Text):
         names = None if header else [f"x{j}" for j in range(len(fields))]
         types = None if columns is None else {name: self._types[name] for name in columns}
         return {
-            "read_options": pa.csv.ReadOptions(use_threads=False, column_names=names, encoding=self.text.encoding),
+            "read_options": pa.csv.ReadOptions(
+                use_threads=False, column_names=names, encoding=self.text.encoding, block_size=self._block_size
+            ),
             "parse_options": pa.csv.ParseOptions(delimiter=delimiter),
             "convert_options": pa.csv.ConvertOptions(
                 column_types=types,
@@ -246,15 +314,27 @@ class _Csv(_Text):
 
 
 class _JsonLines(_Text):
+    _encoding = "utf-8-sig"  # whatever the user says: JSON knows no other
+    _on_bad_letters = "replace"
+
+    @contextmanager
+    def _opened(self, on_bytes: OnBytes | None = None) -> Iterator[Any]:
+        with super()._opened(on_bytes) as stream:
+            yield pa.PythonFile(ShallowLines(stream, self.name), mode="r")
+
+    @property
+    def _read_options(self) -> Any:
+        return pa.json.ReadOptions(block_size=self._block_size)
+
     def _read_schema(self) -> pa.Schema:
         with self._opened() as stream:
-            return pa.json.open_json(stream).schema
+            return pa.json.open_json(stream, read_options=self._read_options).schema
 
     def _read(self, columns: list[str], on_bytes: OnBytes | None) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([(name, self._types[name]) for name in columns])
         options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
         with self._opened(on_bytes) as stream:
-            for batch in pa.json.open_json(stream, parse_options=options):
+            for batch in pa.json.open_json(stream, read_options=self._read_options, parse_options=options):
                 yield batch.select(columns)
 
 
@@ -372,7 +452,7 @@ def find_files(place: str) -> list[Path]:
     """The file, the files of a folder, or those that a pattern stands for, in the order of their names."""
     path = Path(place)
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if _suffix(file) in SUFFIXES and not _is_hidden(file, path))
+        files = sorted(file for file in path.rglob("*") if suffix_of(file) in SUFFIXES and not _is_hidden(file, path))
         if not files:
             raise UsageError(f"{place}: the folder has no file of a known kind ({', '.join(SUFFIXES)})")
         return files
@@ -385,8 +465,8 @@ def find_files(place: str) -> list[Path]:
 
 
 def _open_table(path: Path, text: TextFormat, name: str | None = None) -> Table:
-    kind = SUFFIXES.get(_suffix(path)) or _sniff(path)
-    if _suffix(path) in (".tsv", ".tab") and text.delimiter is None:
+    kind = kind_of(path, str(path) if name is None else name)
+    if suffix_of(path) in (".tsv", ".tab") and text.delimiter is None:
         text = TextFormat("\t", text.decimal, text.header, text.encoding)
     if kind == "csv":
         return _Csv(path, text, name)
@@ -397,19 +477,8 @@ def _open_table(path: Path, text: TextFormat, name: str | None = None) -> Table:
     return _Arrow(path, name) if kind == "arrow" else _Npy(path, name)
 
 
-def _suffix(path: Path) -> str:
-    name = path.with_suffix("") if path.suffix in COMPRESSIONS else path
-    return name.suffix.lower()
-
-
 def _is_hidden(file: Path, folder: Path) -> bool:
     return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-
-
-def _sniff(path: Path) -> str:
-    with open(path, "rb") as file:
-        head = file.read(512)
-    return next((kind for magic, kind in MAGIC.items() if head.lstrip(b" \r\n\t").startswith(magic)), "csv")
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

@@ -1,0 +1,81 @@
+"""What is no table, or none that can be read, is told in one line by every command that reads one."""
+
+import zipfile
+
+import numpy as np
+import pytest
+from tests.commands import ravine_in_this_process
+
+from ravine import PDDP, save
+
+ROWS = "".join(f"{i % 2 * 9 + i / 50},{i % 7}\n" for i in range(50))
+BAD = {
+    "lines that end with CR": (
+        ("t.csv", ("a,b\n" + ROWS).replace("\n", "\r")),
+        "end with CR alone, as on old Macs",
+    ),
+    "an open quote": (("t.csv", 'a,"b\n' + ROWS), "the first line has a quote that is not closed: close it"),
+    "a header of 3 MB": (("t.csv", "a" * 3_000_000 + ",b\n" + ROWS), "the first line has more than 1,048,576 letters"),
+    "large whole numbers": (("t.csv", f"a,b\n{2**60 + 1},2\n" + "5,1\n" * 50), "would be rounded"),
+    "nested values": (("t.jsonl", '{"a":1,"b":' + "[" * 10**5 + "]" * 10**5 + "}\n"), "t.jsonl: "),
+    "the ending of a workbook": (
+        ("t.xlsx", "a,b\n" + ROWS),
+        "this is an Excel workbook, not a table",
+    ),
+}
+COMMANDS = {
+    "cluster": ["cluster", "DATA"],
+    "cluster in passes": ["cluster", "DATA", "--method", "pddp", "--in-passes"],
+    "predict": ["predict", "MODEL", "DATA", "--out", "OUT"],
+    "report": ["report", "MODEL", "DATA", "--out", "OUT"],
+    "compare": ["compare", "DATA", "--methods", "pddp"],
+    "stream": ["stream", "DATA", "--out", "OUT"],
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "model.ravine"
+    save(PDDP(n_clusters=2, split="mean").fit(np.random.default_rng(0).normal(size=(50, 2))), path)
+    return path
+
+
+def told(command, data, out, model, capsys, *options):
+    words = {"DATA": data, "MODEL": model, "OUT": out}
+    code = ravine_in_this_process(*(words.get(word, word) for word in COMMANDS[command]), *options)
+    return code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("what", BAD)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_bad_tables_are_told_in_a_line(command, what, model, tmp_path, capsys):
+    (name, content), message = BAD[what]
+    (tmp_path / name).write_text(content, newline="")
+    code, said = told(command, tmp_path / name, tmp_path / "out.csv", model, capsys)
+    assert (code, said.count("\n")) == (1, 1)
+    assert said.startswith("error: ")
+    assert message in said
+    assert str(tmp_path / name) in said
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_workbook_is_known_whatever_its_name(command, model, tmp_path, capsys):
+    with zipfile.ZipFile(tmp_path / "t.csv", "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+    code, said = told(command, tmp_path / "t.csv", tmp_path / "out.csv", model, capsys)
+    assert (code, said.count("\n")) == (1, 1)
+    assert "t.csv: this is an Excel workbook, not a table that ravine reads: save the sheet as CSV" in said
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_codecs_that_store_no_text_are_bad_usage(command, model, tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("a,b\n" + ROWS)
+    code, said = told(command, tmp_path / "t.csv", tmp_path / "out.csv", model, capsys, "--encoding", "rot13")
+    assert (code, said.count("\n")) == (2, 1)
+    assert "--encoding rot13 does not say how letters are stored; utf-8, utf-16, latin-1 and cp1252 are some" in said
+
+
+@pytest.mark.parametrize("number", [2**53, 2**60, -(2**53)])
+def test_a_stream_takes_large_numbers_that_are_exact(number, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n" + f"{number},1\n" * 30)
+    assert ravine_in_this_process("stream", tmp_path / "t.csv", "--out", tmp_path / "out", "--quiet") == 0
