@@ -80,6 +80,7 @@ PAGES = [
     Page("stream_speed", "peers.stream_speed", "streams"),
     Page("drift", "peers.drift", "streams"),
     Page("parts", "peers.parts", "dask"),
+    Page("mutations", "mutations", "files"),
 ]
 
 
