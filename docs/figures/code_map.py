@@ -32,6 +32,7 @@ WHAT = {
     "metrics": "scores",
     "datasets": "generators",
     "files": "whole files or none",
+    "names": "names as people see them",
 }
 
 

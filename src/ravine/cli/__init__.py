@@ -4,6 +4,8 @@ import signal
 import sys
 from types import FrameType
 
+from ravine.names import shown
+
 INTERRUPTED = 130
 
 
@@ -31,5 +33,5 @@ def main() -> None:
 
             message, code = explain(error)
         if message:
-            print(message, file=sys.stderr)
+            print(shown(message), file=sys.stderr)
     sys.exit(code)

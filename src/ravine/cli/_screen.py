@@ -1,6 +1,7 @@
 """What the user sees: results on standard output, the rest on standard error, progress on a terminal only."""
 
 import json
+import re
 import sys
 import threading
 import warnings
@@ -12,6 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
+
+from ravine.names import shown
 
 PATIENCE = 2.0
 """Seconds before a bar is shown."""
@@ -40,8 +43,9 @@ class Screen:
         self._err = Console(stderr=True, highlight=False)
 
     def say(self, text: str) -> None:
-        """A line of the result."""
+        """A line of the result, or several."""
         if not (self.quiet or self.as_json):
+            text = "\n".join(map(shown, text.split("\n")))
             self._out.print(text, markup=False, soft_wrap=True)
 
     def table(self, head: list[str], rows: list[list[str]], numbers: int) -> None:
@@ -52,18 +56,21 @@ class Screen:
         for j, name in enumerate(head):
             table.add_column(name, justify="right" if j < numbers else "left", overflow="fold")
         for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
+            table.add_row(*(Text(shown(cell)) for cell in row))
         self._out.print(table)
 
     def result(self, record: dict[str, Any]) -> None:
         """The whole result, for machines."""
         if self.as_json:
-            print(json.dumps(record, allow_nan=False, ensure_ascii=False), file=self._out.file)
+            text = json.dumps(record, allow_nan=False, ensure_ascii=False)
+            # Half a pair of surrogates, as a path may have it, cannot be written but as an escape.
+            text = re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
+            print(text, file=self._out.file)
 
     def warn(self, text: str) -> None:
         """Something that the user should know but that is no error."""
         if not self.quiet:
-            self._err.print(f"warning: {text}", markup=False, soft_wrap=True)
+            self._err.print(f"warning: {shown(text)}", markup=False, soft_wrap=True)
 
     @contextmanager
     def warnings_in_a_line(self) -> Iterator[None]:

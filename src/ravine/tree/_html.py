@@ -12,7 +12,7 @@ import numpy as np
 
 from ravine.matrix import Floats
 from ravine.tree import _map
-from ravine.tree._text import largest, names_of, sets_apart, shares_of_cut, shortened, size
+from ravine.tree._text import largest, sets_apart, shares_of_cut, shortened, shown_names, size
 
 if TYPE_CHECKING:
     from ravine.tree._tree import HyperplaneTree
@@ -34,7 +34,7 @@ LONGEST_NAME = 40
 
 def draw(tree: "HyperplaneTree", feature_names: Sequence[str] | None) -> str:
     """HTML of `HyperplaneTree.to_html`."""
-    names = names_of(tree, feature_names)
+    names = shown_names(tree, feature_names)
     title = f"HyperplaneTree: {size(tree)}"
     if tree.n_clusters > MOST_CLUSTERS:
         title += f" · shown are the first {MOST_CLUSTERS} clusters, cut_to({MOST_CLUSTERS})"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ravine.matrix import Floats
+from ravine.names import shown
 
 if TYPE_CHECKING:
     from ravine.tree._tree import HyperplaneTree
@@ -34,7 +35,7 @@ def describe(tree: "HyperplaneTree", feature_names: Sequence[str] | None, n_feat
 
 def draw(tree: "HyperplaneTree", feature_names: Sequence[str] | None, n_features: int) -> str:
     """Lines of `HyperplaneTree.to_text`."""
-    names = names_of(tree, feature_names)
+    names = shown_names(tree, feature_names)
     lines = [f"HyperplaneTree: {size(tree)}"]
     stack = [(0, "", "")]
     while stack:
@@ -79,13 +80,21 @@ def shortened(text: str, n_letters: int) -> str:
 
 
 def names_of(tree: "HyperplaneTree", feature_names: Sequence[str] | None) -> list[str]:
-    """Names of the columns; x0, x1, … where none are given."""
-    names = (
-        [f"x{j}" for j in range(tree.n_features)] if feature_names is None else [str(name) for name in feature_names]
-    )
-    if len(names) != tree.n_features:
-        raise ValueError(f"feature_names has {len(names)} entries, the tree has {tree.n_features} features")
+    """Names of the columns of a tree; x0, x1, … where none are given."""
+    return named(tree.n_features, feature_names, "tree has")
+
+
+def named(n_features: int, feature_names: Sequence[str] | None, whose: str) -> list[str]:
+    """Names of so many columns; x0, x1, … where none are given."""
+    names = [f"x{j}" for j in range(n_features)] if feature_names is None else [str(name) for name in feature_names]
+    if len(names) != n_features:
+        raise ValueError(f"feature_names has {len(names)} entries, the {whose} {n_features} features")
     return names
+
+
+def shown_names(tree: "HyperplaneTree", feature_names: Sequence[str] | None) -> list[str]:
+    """The names as people see them."""
+    return [shown(name) for name in names_of(tree, feature_names)]
 
 
 def shares_of_cut(tree: "HyperplaneTree", cut: int) -> Floats:
