@@ -1,5 +1,6 @@
 import builtins
 import importlib
+import os
 from dataclasses import replace
 
 import matplotlib
@@ -14,14 +15,14 @@ from tests.strategies import random_tree
 matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.contour import ContourSet
 
 import ravine
 from ravine import PDDP, IncrementalMDH, SpectralPursuit, SumOfNorms, SupportVectorClustering, plot
 from ravine.cuts import Cut
 from ravine.datasets import make_blobs
-from ravine.plot import _clusterpath, _node, _support
+from ravine.plot import _clusterpath, _node, _sequence, _support
 from ravine.support import Nearest
 from ravine.tree.prune import sum_sq_path
 
@@ -262,29 +263,83 @@ def test_elbow_shows_where_the_elbow_was_sought(fitted):
     assert ax.lines[1].get_xdata() == [model.n_clusters_]
 
 
+def polygons(ax):
+    return [collection for collection in ax.collections if isinstance(collection, PolyCollection)]
+
+
+def boxes(collection):
+    """Left, right, bottom and top of each block."""
+    return np.array([[*path.get_extents().intervalx, *path.get_extents().intervaly] for path in collection.get_paths()])
+
+
+def blocks_by_column(ax):
+    """Of each number of clusters, bottoms, tops and colours of the blocks, from below."""
+    (blocks,) = polygons(ax)
+    columns = {}
+    for (left, right, bottom, top), colour in zip(boxes(blocks), blocks.get_facecolor(), strict=True):
+        parts = columns.setdefault(round((left + right) / 2), ([], [], []))
+        for part, value in zip(parts, (bottom, top, to_hex(colour)), strict=True):
+            part.append(value)
+    return columns
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_blocks_of_the_path_are_the_shares_of_cut_to(seed):
     tree = random_tree(6, 3, seed)
-    ax = plot.path(tree)
-    for k, column in enumerate(ax.containers, start=1):
+    columns = blocks_by_column(plot.path(tree))
+    assert list(columns) == list(range(1, tree.n_clusters + 1))
+    for k, (bottoms, tops, _) in columns.items():
         coarser = tree.cut_to(k)
-        heights = [bar.get_height() for bar in column]
-        assert_allclose(heights, coarser.count[coarser.leaves] / tree.count[0])
-        assert sum(heights) == pytest.approx(1)
-        assert_allclose([bar.get_y() for bar in column], np.cumsum(heights) - heights, atol=1e-12)
-    assert len(ax.containers) == tree.n_clusters
+        heights = coarser.count[coarser.leaves] / tree.count[0]
+        assert_allclose(np.subtract(tops, bottoms), heights, atol=1e-12)
+        assert_allclose(tops, np.cumsum(heights), atol=1e-12)
+    plt.close("all")
+
+
+def test_new_blocks_of_the_path_are_coloured(fitted):
+    _, model = fitted
+    columns = blocks_by_column(plot.path(model))
+    tree = model.tree_
+    new = [[tree.label[tree.left[cut]], tree.label[tree.right[cut]]] for cut in tree.cuts]
+    for k, (_, _, colours) in columns.items():
+        assert sum(colour == _sequence.LEFT for colour in colours) == (k > 1)
+        assert sum(colour == _sequence.RIGHT for colour in colours) == (k > 1)
+        assert len(colours) == k
+    last = columns[3][2]
+    assert [i for i, colour in enumerate(last) if colour != _sequence.PALE] in new
+
+
+def test_blocks_of_many_clusters_run_on_from_column_to_column(monkeypatch):
+    tree = random_tree(12, 3, seed=2)
+    few = blocks_by_column(plot.path(tree))
+    monkeypatch.setattr(_sequence, "MOST_COLUMNS", 12)
+    ax = plot.path(tree)
+    stretches, new = (boxes(collection) for collection in polygons(ax))
+    assert len(stretches) == len(new) == tree.n_nodes
+    for k, (bottoms, tops, _) in few.items():
+        here = sorted(box[2:] for box in stretches.tolist() if box[0] < k < box[1])
+        assert_allclose(here, sorted(map(list, zip(bottoms, tops, strict=True))), atol=1e-12)
+    assert_array_equal(new[:, 1] - new[:, 0], 1)
+    plt.close("all")
+
+
+def test_path_of_a_thousand_clusters_is_a_few_thousand_blocks():
+    ax = plot.path(random_tree(999, 3, seed=0))
+    ax.figure.savefig(os.devnull, format="png")
+    assert sum(len(collection.get_paths()) for collection in ax.collections) == 2 * 1999 + 999
     plt.close("all")
 
 
 def test_dashed_line_of_the_path_is_where_the_next_column_has_a_new_edge(fitted):
     _, model = fitted
     ax = plot.path(model)
-    assert len(ax.lines) == 2
-    for k, line in enumerate(ax.lines):
-        edges = [bar.get_y() for bar in ax.containers[k]]
-        new = [bar.get_y() for bar in ax.containers[k + 1] if not np.isclose(bar.get_y(), edges).any()]
-        assert_allclose(line.get_ydata(), np.repeat(new, 2))
-        assert line.get_xdata().mean() == pytest.approx(k + 1)
+    columns = blocks_by_column(ax)
+    lines = sorted(lines_of(ax).get_segments(), key=lambda line: line[0, 0])
+    assert len(lines) == 2
+    for k, line in enumerate(lines, start=1):
+        new = [edge for edge in columns[k + 1][0] if not np.isclose(edge, columns[k][0]).any()]
+        assert_allclose(line[:, 1], np.repeat(new, 2))
+        assert line[:, 0].mean() == pytest.approx(k)
 
 
 def test_last_blocks_of_the_path_are_labelled_where_there_is_room(fitted):
@@ -548,7 +603,7 @@ def test_path_that_ends_early_is_said_to(convex):
 
 @pytest.mark.parametrize("picture", [plot.clusterpath, plot.fusions])
 def test_model_without_a_path_says_how_to_get_one(convex, picture):
-    with pytest.raises(AttributeError, match="set path=True and fit again"):
+    with pytest.raises(ValueError, match="draws the path over λ, and this model has one λ: fit with path=True"):
         picture(SumOfNorms(1.0).fit(convex[0]))
     with pytest.raises(NotFittedError):
         picture(SumOfNorms())
@@ -823,7 +878,7 @@ def test_support_refuses_what_it_cannot_draw(enclosed):
     X, model = enclosed
     with pytest.raises(NotFittedError):
         plot.support(SupportVectorClustering())
-    with pytest.raises(ValueError, match="PDDP has no region to draw, which SupportVectorClustering has"):
+    with pytest.raises(TypeError, match=r"draws a SupportVectorClustering, and this is of type PDDP: plot\.tree"):
         plot.support(PDDP().fit(X))
     with pytest.raises(ValueError, match="X has 3 features, but SupportVectorClustering is expecting 2"):
         plot.support(model, np.ones((4, 3)))

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from tests.callbacks import TaskCallback
 
-from ravine import SumOfNorms, plot, report
+from ravine import SumOfNorms, plot
 from ravine.datasets import make_blobs, make_two_gaussians
 
 UNIFORM = {"weights": "uniform"}
@@ -265,7 +265,7 @@ def test_fewer_distinct_rows_than_clusters_are_told():
         SumOfNorms(n_clusters=3).fit(np.repeat([[0.0], [1.0]], 5, axis=0))
 
 
-def test_what_needs_a_tree_of_cuts_says_so(fitted, moons, tmp_path):
-    for needs_tree in (plot.tree, plot.elbow, lambda model: report.write(model, moons[0], tmp_path / "report.html")):
-        with pytest.raises(ValueError, match="SumOfNorms has no tree of cuts, which this needs"):
+def test_what_needs_a_tree_of_cuts_says_what_draws_the_model(fitted):
+    for needs_tree in (plot.tree, plot.elbow):
+        with pytest.raises(TypeError, match=r"draws a model with a tree of cuts.*plot\.clusterpath and plot\.fusions"):
             needs_tree(fitted)

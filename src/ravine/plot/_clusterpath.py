@@ -23,7 +23,9 @@ from ravine.plot._common import (
     PALE,
     RIGHT,
     columns_and_names,
+    fitted_as,
     new_axes,
+    written,
 )
 from ravine.tree import _map
 from ravine.tree._text import counted, shortened
@@ -87,7 +89,7 @@ def clusterpath(
         >>> model = SumOfNorms().fit(X)
         >>> ax = plot.clusterpath(model)
     """
-    path = model._whole_path()
+    path = _path_of(model, "clusterpath")
     columns, names = columns_and_names(model, features, feature_names)
     beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1), "borderaxespad": 0} if ax is None else {"loc": "best"}
     ax = new_axes(6.5, 4.5) if ax is None else ax
@@ -110,8 +112,8 @@ def clusterpath(
     ax.add_collection(LineCollection(list(ways), colors=INK(lateness), linewidths=widths, capstyle="round", zorder=3))
     _draw_clusters(ax, model, place[drawn], drawn, centres)
     ax.legend(frameon=False, fontsize=8, **beside)
-    ax.set_xlabel(shortened(names[0], LONGEST))
-    ax.set_ylabel(shortened(names[1], LONGEST))
+    ax.set_xlabel(written(shortened(names[0], LONGEST)))
+    ax.set_ylabel(written(shortened(names[1], LONGEST)))
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_title(_in_words(model, path, len(drawn)), fontsize=10)
     return ax
@@ -146,7 +148,7 @@ def fusions(model: SumOfNorms, *, ax: Axes | None = None) -> Axes:
         >>> model = SumOfNorms().fit(X)
         >>> ax = plot.fusions(model)
     """
-    path, mass = model._whole_path(), model._points.mass
+    path, mass = _path_of(model, "fusions"), model._points.mass
     ax = new_axes(6.5, 3.4) if ax is None else ax
     size = model._least_size()
     n_fusions = np.searchsorted(path.merge_lambdas, path.lambdas, side="right")
@@ -176,6 +178,13 @@ def fusions(model: SumOfNorms, *, ax: Axes | None = None) -> Axes:
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False, borderaxespad=0, fontsize=8)
     return ax
+
+
+def _path_of(model: Any, picture: str) -> FusionTree:
+    path = fitted_as(SumOfNorms, model, picture).path_
+    if path is None:
+        raise ValueError(f"plot.{picture} draws the path over λ, and this model has one λ: fit with path=True")
+    return path
 
 
 def _ways(path: FusionTree, lam: float, drawn: Ints) -> tuple[Ints, Ints, Floats]:

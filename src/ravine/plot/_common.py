@@ -1,16 +1,25 @@
-"""What the pictures share: colours, and the tree, the names and the rows out of what a user passes."""
+"""What the pictures share: colours, and the tree, the names and the rows out of what a user passes.
+
+Text is drawn through `written`, so that names are seen as they are.
+"""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
+from ravine.cluster import SumOfNorms, SupportVectorClustering
+from ravine.cluster._base import TreeClusterer
 from ravine.matrix import Matrix
-from ravine.tree import HyperplaneTree, tree_of
-from ravine.tree._text import counted, names_of, shortened
+from ravine.names import shown
+from ravine.tree import HyperplaneTree
+from ravine.tree._model import rows_to_show
+from ravine.tree._text import counted, named, shortened, shown_names
 
 LEFT, RIGHT, LINE, FAINT, PALE = "#4477aa", "#ee7733", "#222222", "#999999", "#dddddd"
 """Two hues that differ for the colour-blind too; a line, a marker or a word always says the same as they do."""
@@ -23,12 +32,55 @@ MOST_POINTS, MOST_NAMED, LONGEST = 2000, 12, 40
 """Rows that are drawn, clusters in a legend, and letters in the label of an axis, at most."""
 
 
-def tree_and_names(model: Any, feature_names: Sequence[str] | None) -> tuple[HyperplaneTree, list[str]]:
+Kind = TypeVar("Kind")
+
+
+def written(text: str) -> str:
+    """The text as matplotlib is to get it: a $ in it is drawn, and begins no formula."""
+    return text.replace("$", r"\$") if matplotlib.rcParams["text.parse_math"] else text
+
+
+def tree_and_names(model: Any, picture: str, feature_names: Sequence[str] | None) -> tuple[HyperplaneTree, list[str]]:
     """The tree of a fitted estimator, or the tree itself, and the names of its columns."""
-    tree = tree_of(model)
+    if isinstance(model, TreeClusterer):
+        check_is_fitted(model)
+    tree = model if isinstance(model, HyperplaneTree) else getattr(model, "tree_", None)
+    if not isinstance(tree, HyperplaneTree):
+        raise TypeError(refusal(model, picture, "a model with a tree of cuts, or the tree"))
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
-    return tree, names_of(tree, feature_names)
+    return tree, shown_names(tree, feature_names)
+
+
+def fitted_as(kind: type[Kind], model: Any, picture: str) -> Kind:
+    """The model, which must be of the kind that a picture draws, and fitted."""
+    if not isinstance(model, kind):
+        raise TypeError(refusal(model, picture, f"a {kind.__name__}"))
+    check_is_fitted(model)
+    return model
+
+
+def refusal(model: Any, picture: str, draws: str) -> str:
+    """What to say of a thing that a picture does not draw: what it draws, and what draws the thing."""
+    return f"plot.{picture} draws {draws}, and this is {_kind_of(model)}: {_remedy(model)}"
+
+
+def _kind_of(model: Any) -> str:
+    return "None" if model is None else f"of type {type(model).__name__}"
+
+
+def _remedy(model: Any) -> str:
+    if isinstance(model, TreeClusterer | HyperplaneTree):
+        return "plot.tree, panels, density, node, elbow and path draw its tree"
+    if isinstance(model, SumOfNorms):
+        return "plot.clusterpath and plot.fusions draw it"
+    if isinstance(model, SupportVectorClustering):
+        return "plot.support draws it"
+    if isinstance(model, BaseEstimator):
+        return "report.write shows its groups" if type(model).__module__.startswith("ravine.") else "fit one of ravine"
+    if hasattr(model, "records") and hasattr(model, "events"):
+        return "plot.stream draws it"
+    return "pass what fit gives, as plot.tree(PDDP().fit(X)) does"
 
 
 def columns_and_names(
@@ -36,11 +88,8 @@ def columns_and_names(
 ) -> tuple[list[int], list[str]]:
     """Numbers of the columns to draw, one or two, and their names."""
     n_columns = model.n_features_in_
-    if feature_names is None:
-        feature_names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(n_columns)])
-    names = [str(name) for name in feature_names]
-    if len(names) != n_columns:
-        raise ValueError(f"feature_names has {len(names)} entries, the rows have {n_columns} features")
+    given = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
+    names = named(n_columns, given, "rows have")
     if features is None:
         features = range(min(n_columns, 2))
     elif isinstance(features, str | int | np.integer):
@@ -48,7 +97,7 @@ def columns_and_names(
     if len(features) not in (1, 2):
         raise ValueError(f"features has {len(features)} entries: one or two columns can be drawn")
     columns = [_column(feature, names) for feature in features]
-    return columns, [names[j] for j in columns]
+    return columns, [shown(names[j]) for j in columns]
 
 
 def _column(feature: str | int, names: list[str]) -> int:
@@ -61,16 +110,17 @@ def _column(feature: str | int, names: list[str]) -> int:
     return int(feature)
 
 
-def as_rows(X: Any) -> Matrix:
+def as_rows(model: Any, tree: HyperplaneTree, X: Any) -> Matrix:
     """Rows as the kernels take them."""
-    return X.tocsr() if sparse.issparse(X) else np.ascontiguousarray(np.asarray(X, dtype=np.float64))
+    return rows_to_show(model, tree.n_features, X)
 
 
-def rows_of_cut(tree: HyperplaneTree, X: Any, node: int) -> Matrix:
+def rows_of_cut(model: Any, tree: HyperplaneTree, X: Any, node: int) -> Matrix:
     """The rows that reach a node, which must be cut."""
     if node not in tree.cuts:
-        raise ValueError(f"node {node} is not a cut; the cuts are {tree.cuts.tolist()}")
-    rows = as_rows(X)
+        what = f"the cuts are {shortened(str(tree.cuts.tolist()), 200)}" if len(tree.cuts) else "there are none"
+        raise ValueError(f"node {node} is not a cut; {what}")
+    rows = as_rows(model, tree, X)
     return rows[tree.decision_path(rows)[:, [node]].toarray()[:, 0]]
 
 

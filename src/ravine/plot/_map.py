@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ravine.matrix import Floats
-from ravine.plot._common import FAINT, LEFT, LINE, points, tree_and_names
+from ravine.plot._common import FAINT, LEFT, LINE, points, tree_and_names, written
 from ravine.tree import HyperplaneTree, _map
 from ravine.tree._text import counted
 
@@ -71,7 +71,7 @@ def tree(
         >>> model = NCutH(n_clusters=3).fit(X)
         >>> ax = plot.tree(model)
     """
-    tree, names = tree_and_names(model, feature_names)
+    tree, names = tree_and_names(model, "tree", feature_names)
     if n_clusters is not None:
         tree = tree.cut_to(n_clusters)
     ax = _axes_for(tree) if ax is None else ax
@@ -151,7 +151,7 @@ def _label(
             lines, gap, place = _map.cut_label(tree, node, names, n_letters), radius[node] + 2.5, "bottom"
             lines = lines if level >= TWO_LINES else lines[:1]
         ax.annotate(
-            "\n".join(lines),
+            written("\n".join(lines)),
             (x[node], y[node]),
             (0, gap),
             textcoords="offset points",

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ravine.cuts.density import normal_bandwidth, projected_density
 from ravine.cuts.principal import spread_across
 from ravine.matrix import Matrix, column_deviations, project
-from ravine.plot._common import LEFT, LINE, LONGEST, MOST_POINTS, RIGHT, new_axes, rows_of_cut, tree_and_names
+from ravine.plot._common import LEFT, LINE, LONGEST, MOST_POINTS, RIGHT, new_axes, rows_of_cut, tree_and_names, written
 from ravine.tree import HyperplaneTree, _map
 from ravine.tree._text import shares_of_cut, shares_of_spread
 
@@ -57,8 +57,8 @@ def density(
         >>> model = NCutH(n_clusters=3).fit(X)
         >>> ax = plot.density(model, X)
     """
-    tree, names = tree_and_names(model, feature_names)
-    here = rows_of_cut(tree, X, node)
+    tree, names = tree_and_names(model, "density", feature_names)
+    here = rows_of_cut(model, tree, X, node)
     ax = new_axes(5, 3) if ax is None else ax
     draw_density(ax, tree, node, here, names, fontsize=9)
     ax.set_xlabel("distance to the cut")
@@ -105,8 +105,8 @@ def node(
         >>> model = NCutH(n_clusters=3).fit(X)
         >>> ax = plot.node(model, X, node=2)
     """
-    tree, names = tree_and_names(model, feature_names)
-    here = rows_of_cut(tree, X, node)
+    tree, names = tree_and_names(model, "node", feature_names)
+    here = rows_of_cut(model, tree, X, node)
     ax = new_axes(5, 4) if ax is None else ax
     across = spread_across(here, tree.normal[node])
     distance = tree.cut(node).heights(here)
@@ -123,13 +123,13 @@ def node(
             distance[shown], height[shown], s=14, marker=marker, facecolor=colour, linewidth=0, alpha=0.6, label=label
         )
     ax.axvline(0, color=LINE, linestyle=DASHES, linewidth=1)
-    ax.set_xlabel(f"distance to the cut\n{_map.carriers(shares_of_cut(tree, node), names, LONGEST)}")
+    ax.set_xlabel(written(f"distance to the cut\n{_map.carriers(shares_of_cut(tree, node), names, LONGEST)}"))
     if across is None:
         ax.set_yticks([])
         ax.set_ylabel("the rows do not vary across the normal")
     else:
         shares = shares_of_spread(across, column_deviations(here))
-        ax.set_ylabel(f"most spread across the normal\n{_map.carriers(shares, names, LONGEST)}")
+        ax.set_ylabel(written(f"most spread across the normal\n{_map.carriers(shares, names, LONGEST)}"))
     sample = f", {len(drawn):,} of them drawn" if len(drawn) < len(distance) else ""
     ax.set_title(f"node {node}: {_map.rows_in_words(len(distance))}{sample}", fontsize=10)
     ax.legend(fontsize=8)
@@ -142,7 +142,7 @@ def draw_density(ax: Axes, tree: HyperplaneTree, node: int, rows: Matrix, names:
     title = (
         f"node {node}: {_map.rows_in_words(rows.shape[0])}{evidence}\n{_map.carriers(shares_of_cut(tree, node), names)}"
     )
-    ax.set_title(title, fontsize=fontsize, pad=fontsize - 5)
+    ax.set_title(written(title), fontsize=fontsize, pad=fontsize - 5)
     ax.set_yticks([])
     ax.tick_params(labelsize=fontsize - 1, length=2, pad=1)
     ax.spines[["top", "left", "right"]].set_visible(False)

@@ -61,8 +61,8 @@ def panels(
         >>> model = NCutH(n_clusters=3).fit(X)
         >>> figure = plot.panels(model, X)
     """
-    tree, names = tree_and_names(model, feature_names)
-    rows = as_rows(X)
+    tree, names = tree_and_names(model, "panels", feature_names)
+    rows = as_rows(model, tree, X)
     if n_clusters is not None:
         tree = tree.cut_to(n_clusters)
     passes = tree.decision_path(rows).tocsc()

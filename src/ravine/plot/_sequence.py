@@ -4,14 +4,20 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
-from ravine.matrix import Floats
+from ravine.matrix import Floats, Ints
 from ravine.plot._common import FAINT, LEFT, LINE, PALE, RIGHT, new_axes, points, tree_and_names
+from ravine.tree import HyperplaneTree
 from ravine.tree.prune import sum_sq_path
 
 BLOCK, FONT = 0.86, 7
 """Width of a block, and points of its label."""
+
+MOST_COLUMNS = 60
+"""Numbers of clusters that are drawn as columns; with more, a block is drawn once over all its columns."""
 
 DASHES = (0, (3, 2))
 
@@ -45,7 +51,7 @@ def elbow(model: Any, *, ax: Axes | None = None) -> Axes:
         >>> model = NCutH(n_clusters=5).fit(load_iris().data)
         >>> ax = plot.elbow(model)
     """
-    tree, _ = tree_and_names(model, None)
+    tree, _ = tree_and_names(model, "elbow", None)
     ax = new_axes(5, 3.2) if ax is None else ax
     sought = getattr(model, "elbow_path_", None)
     total = sum_sq_path(tree) if sought is None else sought
@@ -73,7 +79,8 @@ def path(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw every granularity of the tree: for each number of clusters, their shares of the rows as stacked blocks.
 
     Blocks stand in the order of the clusters, cluster 0 at the bottom. The two that a cut has just made are coloured,
-    and a dashed line runs where the next cut divides a block.
+    and a dashed line runs where the next cut divides a block. With more than 60 clusters the columns touch, and a block
+    that stays the same is one.
 
     Parameters
     ----------
@@ -98,30 +105,75 @@ def path(model: Any, *, ax: Axes | None = None) -> Axes:
         >>> model = NCutH(n_clusters=5).fit(load_iris().data)
         >>> ax = plot.path(model)
     """
-    tree, _ = tree_and_names(model, None)
+    tree, _ = tree_and_names(model, "path", None)
     n_clusters = tree.n_clusters
     if ax is None:
         ax = new_axes(min(max(2.5 + 0.4 * n_clusters, 4.0), 12.0), min(max(3.5, 1.5 + 0.14 * n_clusters), 7.0))
     share = tree.count / (tree.count[tree.leaves].sum() or 1.0)
-    cut_at = {int(tree.rank[cut]): int(cut) for cut in tree.cuts}
-    blocks, made = [0], (-1, -1)
-    for k in range(1, n_clusters + 1):
-        heights = share[blocks]
-        bottoms = np.cumsum(heights) - heights
-        colours = [PALE if b not in made else LEFT if b == made[0] else RIGHT for b in blocks]
-        ax.bar(k, heights, BLOCK, bottoms, color=colours, edgecolor=LINE, linewidth=0.6)
-        if k < n_clusters:
-            place = blocks.index(cut_at[k])
-            made = (int(tree.left[cut_at[k]]), int(tree.right[cut_at[k]]))
-            cut = bottoms[place] + share[made[0]]
-            ax.plot([k - BLOCK / 2, k + BLOCK / 2], [cut, cut], color=LINE, linestyle=DASHES, linewidth=1)
-            blocks[place : place + 1] = made
-    _label_blocks(ax, n_clusters, heights, bottoms)
+    bottom = _bottoms(tree, share)
+    first, last = _columns_of(tree)
+    draw = _draw_columns if n_clusters <= MOST_COLUMNS else _draw_stretches
+    draw(ax, tree, np.column_stack([first, last]), bottom, share)
+    _draw_next_cuts(ax, tree, bottom, share)
+    _label_blocks(ax, n_clusters, share[tree.leaves], bottom[tree.leaves])
     ax.set(xlabel="number of clusters", ylabel="share of the rows", xlim=(0.4, n_clusters + 0.6), ylim=(0, 1))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     ax.yaxis.set_major_formatter("{x:.0%}")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def _bottoms(tree: HyperplaneTree, share: Floats) -> Floats:
+    """Where the block of each node begins: above all leaves to the left of it, whatever the number of clusters."""
+    of_leaves = np.cumsum(share[tree.leaves]) - share[tree.leaves]
+    return np.asarray(of_leaves[np.cumsum(tree.is_leaf) - tree.is_leaf])
+
+
+def _columns_of(tree: HyperplaneTree) -> tuple[Ints, Ints]:
+    """The least and the largest number of clusters with which each node is one of them."""
+    first = np.where(tree.parent >= 0, tree.rank[tree.parent] + 1, 1)
+    return first, np.where(tree.is_leaf, tree.n_clusters, tree.rank)
+
+
+def _colours(tree: HyperplaneTree) -> NDArray[Any]:
+    """Of each node in the column in which it is new."""
+    is_left = np.zeros(tree.n_nodes, dtype=bool)
+    is_left[tree.left[tree.cuts]] = True
+    return np.where(tree.parent < 0, PALE, np.where(is_left, LEFT, RIGHT))
+
+
+def _draw_columns(ax: Axes, tree: HyperplaneTree, columns: Ints, bottom: Floats, share: Floats) -> None:
+    """A column of blocks for each number of clusters."""
+    node = np.repeat(np.arange(tree.n_nodes), columns[:, 1] - columns[:, 0] + 1)
+    column = np.concatenate([np.arange(first, last + 1) for first, last in columns])
+    is_new = column == columns[node, 0]
+    order = np.lexsort((node, column))  # nodes are in preorder, so from left to right
+    node, column, is_new = node[order], column[order], is_new[order]
+    colours = np.where(is_new, _colours(tree)[node], PALE)
+    _add_blocks(ax, column - BLOCK / 2, column + BLOCK / 2, bottom[node], share[node], colours, linewidth=0.6)
+
+
+def _draw_stretches(ax: Axes, tree: HyperplaneTree, columns: Ints, bottom: Floats, share: Floats) -> None:
+    """One block for each node, over all the numbers of clusters with which it is one of them; its new end coloured."""
+    first, last = columns.T
+    _add_blocks(ax, first - 0.5, last + 0.5, bottom, share, np.full(len(first), PALE), linewidth=0.15)
+    _add_blocks(ax, first - 0.5, first + 0.5, bottom, share, _colours(tree), linewidth=0)
+
+
+def _add_blocks(
+    ax: Axes, left: Floats, right: Floats, bottom: Floats, height: Floats, colours: NDArray[Any], linewidth: float
+) -> None:
+    top = bottom + height
+    corners = np.stack([[left, left, right, right], [bottom, top, top, bottom]]).transpose(2, 1, 0)
+    ax.add_collection(PolyCollection(list(corners), facecolor=colours, edgecolor=LINE, linewidth=linewidth))
+
+
+def _draw_next_cuts(ax: Axes, tree: HyperplaneTree, bottom: Floats, share: Floats) -> None:
+    """A dashed line in the last column of each block that is cut, where it is cut."""
+    at, height = tree.rank[tree.cuts], (bottom + share)[tree.left[tree.cuts]]
+    half = np.array([-BLOCK / 2, BLOCK / 2])
+    lines = np.stack([at[:, np.newaxis] + half, np.repeat(height[:, np.newaxis], 2, axis=1)], axis=2)
+    ax.add_collection(LineCollection(list(lines), colors=LINE, linestyles=[DASHES], linewidths=1))
 
 
 def _label_blocks(ax: Axes, k: int, heights: Floats, bottoms: Floats) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from ravine.plot._common import FAINT, LEFT, LINE, RIGHT, new_axes
+from ravine.names import shown
+from ravine.plot._common import FAINT, LEFT, LINE, RIGHT, new_axes, refusal, written
 from ravine.tree._text import counted
 
 NAMES = {
@@ -68,6 +69,8 @@ def stream(evaluation: Any, *, metrics: Sequence[str] | None = None, ax: Axes | 
         >>> X[2000:] += np.where(y[2000:, None] == 0, [4.5, 0], 0)
         >>> ax = plot.stream(evaluate(HSDC(), X, y))
     """
+    if not (hasattr(evaluation, "records") and hasattr(evaluation, "events")):
+        raise TypeError(refusal(evaluation, "stream", "what ravine.stream.evaluate(model, X, y) gives"))
     records = evaluation.records
     if not records:
         raise ValueError("no segment was scored: the stream is shorter than two segments and the rows between them")
@@ -102,4 +105,4 @@ def _mark_events(ax: Axes, events: Sequence[dict[str, Any]]) -> None:
 
 
 def _in_words(name: str) -> str:
-    return NAMES.get(name, name)
+    return NAMES.get(name) or written(shown(name))

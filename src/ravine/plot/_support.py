@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from ravine.cluster import SupportVectorClustering
 from ravine.matrix import Bools, Floats, Ints
@@ -20,8 +19,10 @@ from ravine.plot._common import (
     MOST_NAMED,
     MOST_POINTS,
     columns_and_names,
+    fitted_as,
     new_axes,
     points,
+    written,
 )
 from ravine.support import Surface
 from ravine.tree import _map
@@ -94,9 +95,7 @@ def support(
         >>> X, y = make_moons(300, noise=0.05, random_state=0)
         >>> ax = plot.support(SupportVectorClustering().fit(X))
     """
-    check_is_fitted(model)
-    if not isinstance(model, SupportVectorClustering):
-        raise ValueError(f"{type(model).__name__} has no region to draw, which SupportVectorClustering has")
+    fitted_as(SupportVectorClustering, model, "support")
     if model.n_features_in_ != 2:
         raise ValueError(
             f"the model has {counted(model.n_features_in_, 'column')}, and a region is drawn in two: fit it on two "
@@ -112,8 +111,8 @@ def support(
     is_new = ax is None
     ax = new_axes(6.5, 4.5) if ax is None else ax
     ax.set_title(_in_words(model, len(drawn), is_outlier), fontsize=10)
-    ax.set_xlabel(shortened(names[0], LONGEST))
-    ax.set_ylabel(shortened(names[1], LONGEST))
+    ax.set_xlabel(written(shortened(names[0], LONGEST)))
+    ax.set_ylabel(written(shortened(names[1], LONGEST)))
     ax.spines[["top", "right"]].set_visible(False)
     _draw_rows(ax, *shown, size=np.bincount(label[label >= 0], minlength=model.n_clusters_))
     _draw_marks(ax, model, int(is_outlier.sum()), vectors, equilibria)

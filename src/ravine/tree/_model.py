@@ -2,8 +2,12 @@
 
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_feature_names, _get_feature_names, check_array, check_is_fitted
 
+from ravine.matrix import LARGEST, Matrix
 from ravine.tree._tree import HyperplaneTree
 
 
@@ -32,6 +36,8 @@ def tree_of(model: Any) -> HyperplaneTree:
     """
     if isinstance(model, HyperplaneTree):
         return model
+    if not hasattr(model, "fit"):
+        raise TypeError(f"a fitted model or its tree is needed, and this is of type {type(model).__name__}")
     check_is_fitted(model)
     if not hasattr(model, "tree_"):
         raise ValueError(
@@ -39,3 +45,27 @@ def tree_of(model: Any) -> HyperplaneTree:
         )
     tree: HyperplaneTree = model.tree_
     return tree
+
+
+def rows_to_show(model: Any, n_features: int, X: Any) -> Matrix:
+    """Rows that a user gives beside a model or its tree, to be drawn or counted; ValueError says what is wrong.
+
+    There may be none. A frame must have the columns of the fit, in their order.
+    """
+    if isinstance(model, BaseEstimator) and hasattr(model, "feature_names_in_") and _get_feature_names(X) is not None:
+        _check_feature_names(model, X, reset=False)
+    rows = check_array(
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_min_samples=0,
+        ensure_min_features=0,
+        input_name="X",
+    )
+    if rows.shape[1] != n_features:
+        raise ValueError(f"X has {rows.shape[1]} columns, and the model was fitted on {n_features}")
+    stored = rows.data if sparse.issparse(rows) else rows
+    if stored.size and max(float(stored.max()), -float(stored.min())) > LARGEST:
+        raise ValueError(f"X has an entry beyond {LARGEST:g}, whose square would overflow: change the unit of X")
+    return rows
