@@ -48,7 +48,7 @@ def report(
     check_places(None, out)
     saved = read(model_path)
     with _open_data(saved, where, text, label, None, screen) as data:
-        rows = label_rows(tree_of(saved.model), data, None)
+        rows = label_rows(saved.model, data, None)
         preparation = (saved.notes or {}).get("preparation")
         said = preparation if isinstance(preparation, str) else None
         write(saved.model, rows, out, title=data.name, preparation=said, command=command)

@@ -15,7 +15,6 @@ from ravine.files import written_whole
 from ravine.io import LabelWriter, label_kind
 from ravine.metrics import contingency_scores
 from ravine.report import Gatherer, Rows, describe_clusters
-from ravine.tree import HyperplaneTree
 from ravine.tree._text import counted
 
 MOST_SHOWN = 40
@@ -49,9 +48,9 @@ def labels_file(out: str | None) -> Iterator[LabelWriter | None]:
             yield writer
 
 
-def label_rows(tree: HyperplaneTree, data: Data, out: str | None) -> Rows:
-    """Label all rows, write the labels where they are wanted, and gather what tables and pages show."""
-    gatherer, n_rows = Gatherer(tree), 0
+def label_rows(model: Any, data: Data, out: str | None) -> Rows:
+    """Label all rows by a model or a tree, write the labels where wanted, and gather what tables and pages show."""
+    gatherer, n_rows = Gatherer(model), 0
     with labels_file(out) as writer:
         for block in data.blocks("labelling", with_label=True):
             labels = gatherer.add(block.X, block.label, numbers=n_rows + np.flatnonzero(block.kept))

@@ -1,4 +1,4 @@
-"""A fitted tree explained to a person, in one HTML file that works without a network.
+"""A fitted model explained to a person, in one HTML file that works without a network.
 
 The counts in it are of all rows given; what is drawn comes from a random sample of them. The same model and rows give
 the same file, to the last byte.
@@ -34,7 +34,7 @@ def write(
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
-        A model with a tree, or the tree.
+        Any fitted model of ravine, or a tree. A model without a tree has a page of its clusters or classes.
     X : {array-like, sparse matrix} of shape (n_rows, n_features), or Rows
         Rows to show; those of `fit`, or any others with the same columns. Rows that do not fit in memory are given to a
         `Gatherer` batch by batch, and what it has gathered is given here.
@@ -101,7 +101,7 @@ def html(
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
-        A model with a tree, or the tree.
+        Any fitted model of ravine, or a tree. A model without a tree has a page of its clusters or classes.
     X : {array-like, sparse matrix} of shape (n_rows, n_features), or Rows
         Rows to show, as for `write`.
     labels : sequence of length n_rows, optional

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ravine.cluster import HSDC, SumOfNorms, SupportVectorClustering
+from ravine.cluster._base import TreeClusterer
+from ravine.cluster._streaming import StreamClusterer
 from ravine.matrix import Bools, Floats
 from ravine.report._text import all_rounded, p_text, rounded
 from ravine.tree import HyperplaneTree
@@ -18,7 +21,7 @@ from ravine.tree.prune import sum_sq_path
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What decided on the number of clusters: "evidence", "asked", "elbow", "antimode", or nobody knows.
+    """What decided on the number of clusters: "evidence", "asked", "elbow", "antimode", "stream", or nobody knows.
 
     `level` is that of the test at each node, None where there is none.
     """
@@ -29,8 +32,10 @@ class Choice:
     confirmed: Bools
 
 
-def choice_of(model: Any, tree: HyperplaneTree) -> Choice:
+def choice_of(model: Any, tree: HyperplaneTree | None) -> Choice:
     """How a model came to its number of clusters."""
+    if tree is None:
+        return Choice("unknown", _sentence_without_tree(model), None, np.zeros(0, dtype=bool))
     kind = _kind(model)
     confirmed = np.zeros(tree.n_nodes, dtype=bool)
     level = None
@@ -45,9 +50,13 @@ def _kind(model: Any) -> str:
     found: str | None = getattr(model, "selection_", None)
     if found is not None:
         return found
-    if model.n_clusters is not None:
+    if isinstance(model, StreamClusterer):
+        return "stream"
+    if getattr(model, "n_clusters", None) is not None:
         return "asked"
-    return "antimode" if getattr(model, "selection", None) == "antimode" else "evidence"
+    if getattr(model, "selection", None) == "antimode":
+        return "antimode"
+    return "evidence" if isinstance(model, TreeClusterer) and hasattr(model, "significance") else "unknown"
 
 
 def _levels(tree: HyperplaneTree, significance: float, shrink: float) -> tuple[Floats, Bools]:
@@ -70,8 +79,9 @@ def _sentence(kind: str, model: Any, tree: HyperplaneTree, confirmed: Bools) -> 
             f"The method decided: {which} confirmed by rows that had not chosen it, at the level {model.significance}."
         )
     if kind == "asked":
-        found = "" if model.n_clusters == tree.n_clusters else f", and the tree has {tree.n_clusters}"
-        return f"{counted(model.n_clusters, 'cluster')} {'was' if model.n_clusters == 1 else 'were'} asked for{found}."
+        return _asked(model, tree.n_clusters)
+    if kind == "stream":
+        return _sentence_of_stream(model)
     if kind == "elbow":
         why = (
             ": no cut was confirmed by held-out rows, and then the elbow decides"
@@ -83,12 +93,53 @@ def _sentence(kind: str, model: Any, tree: HyperplaneTree, confirmed: Bools) -> 
         )
     if kind == "antimode":
         return "The method decided: a leaf was cut while the density along its first principal component had a valley."
-    return "The tree alone does not say how its number of clusters was chosen."
+    if model is tree:
+        return "The tree alone does not say how its number of clusters was chosen."
+    return "The method decided."
+
+
+def _asked(model: Any, n_found: int) -> str:
+    found = "" if model.n_clusters == n_found else f", and {n_found} {'was' if n_found == 1 else 'were'} found"
+    return f"{counted(model.n_clusters, 'cluster')} {'was' if model.n_clusters == 1 else 'were'} asked for{found}."
+
+
+def _sentence_of_stream(model: Any) -> str:
+    if isinstance(model, HSDC):
+        return (
+            "The method decided row by row: a leaf was cut when its rows showed a second mode, at the level "
+            f"{model.significance} of the dip test, and a cut whose valley filled up was taken back."
+        )
+    return "The method decided row by row: a node is cut where the density along its direction has a valley."
+
+
+def _sentence_without_tree(model: Any) -> str:
+    if hasattr(model, "classes_"):
+        return "The classes are those of the labels that were given in the fit; the cuts between them decide on a row."
+    if isinstance(model, SumOfNorms) and model.lam is not None:
+        return f"λ = {model.lam_:.3g} was given, and rows whose centroids have met at it are a cluster."
+    if getattr(model, "n_clusters", None) is not None:
+        return _asked(model, model.n_clusters_)
+    if isinstance(model, SumOfNorms):
+        return (
+            f"The method decided: on the path over λ these clusters stay the same for longest, around λ = "
+            f"{model.lam_:.3g}. Their strength is {model.strength_:.3g}; where there are no clusters it is mostly "
+            "below 0.4."
+        )
+    if isinstance(model, SupportVectorClustering) and model.n_clusters_ > 1:
+        return (
+            "The method decided: these clusters stay the same most widely as the width of the kernel and the level "
+            f"change. Their strength is {model.strength_:.3g}."
+        )
+    return "The method decided."
 
 
 def evidence_text(tree: HyperplaneTree, node: int, choice: Choice) -> str:
     """What the valley test says of a node."""
     p = float(tree.p_value[node])
+    if choice.kind == "stream":
+        if p < 1:
+            return f"Rows that came after the cut: {p_text(p)} for a valley."
+        return "" if tree.is_leaf[node] else "Not tested on rows that came after the cut."
     if choice.kind != "evidence":
         if p < 1:
             return f"Held-out rows: {p_text(p)} for a valley."

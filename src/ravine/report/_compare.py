@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from ravine.files import written_whole
 from ravine.matrix import Ints
+from ravine.names import shown
 from ravine.report._page import ASSETS, read_text
 from ravine.tree import HyperplaneTree
 
@@ -124,7 +125,7 @@ def write_comparison(
     'compared.html'
     """
     parts = {
-        "title": html.escape(title),
+        "title": html.escape(shown(title)),
         "style": read_text(ASSETS, "page.css"),
         "rows": f"{len(found[0].labels):,}",
         "scores": _scores(found),
@@ -148,23 +149,23 @@ def _scores(found: Sequence[Compared]) -> str:
         cells = [f"{one.n_clusters}{noise}"]
         for name in names:
             score = one.scores[name]
-            shown = "–" if score is None else f"{score:.3f}"
-            cells.append(f"<b>{shown}</b>" if score is not None and score == best[name] else shown)
+            text = "–" if score is None else f"{score:.3f}"
+            cells.append(f"<b>{text}</b>" if score is not None and score == best[name] else text)
         cells.append(f"{one.seconds:.2f}")
         row = "".join(f'<td class="number">{cell}</td>' for cell in cells)
-        body.append(f'<tr><th scope="row">{html.escape(one.method)}</th>{row}</tr>')
+        body.append(f'<tr><th scope="row">{html.escape(shown(one.method))}</th>{row}</tr>')
     return _table("method", head, body)
 
 
 def _agreement(found: Sequence[Compared]) -> str:
     """The adjusted Rand index of each two clusterings."""
-    head = "".join(f'<th scope="col" class="number">{html.escape(one.method)}</th>' for one in found)
+    head = "".join(f'<th scope="col" class="number">{html.escape(shown(one.method))}</th>' for one in found)
     body = []
     for one in found:
         cells = "".join(
             f'<td class="number">{adjusted_rand_score(one.labels, other.labels):.2f}</td>' for other in found
         )
-        body.append(f'<tr><th scope="row">{html.escape(one.method)}</th>{cells}</tr>')
+        body.append(f'<tr><th scope="row">{html.escape(shown(one.method))}</th>{cells}</tr>')
     return _table("", head, body)
 
 
@@ -175,6 +176,6 @@ def _table(corner: str, head: str, body: list[str]) -> str:
 
 def _tree(one: Compared, feature_names: Sequence[str] | None) -> str:
     assert one.tree is not None
-    name = html.escape(one.method)
+    name = html.escape(shown(one.method))
     drawn = one.tree.to_html(feature_names)
     return f'<h3>{name}</h3><div class="scroll" role="region" tabindex="0" aria-label="Tree of {name}">{drawn}</div>'

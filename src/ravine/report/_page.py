@@ -22,7 +22,7 @@ ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 def render(summary: dict[str, Any]) -> str:
     """The page that shows a summary."""
     parts = {
-        "title": html.escape(_without_surrogates(summary["title"])),
+        "title": html.escape(summary["title"]),
         "style": read_text(ASSETS, "page.css"),
         "vendor": "\n".join(read_text(VENDOR, name) for name in ("d3.min.js", "plot.umd.min.js")),
         "licences": "\n\n".join(_licence(name) for name in ("d3", "plot")),
@@ -47,7 +47,3 @@ def read_text(folder: Any, name: str) -> str:
 def _licence(name: str) -> str:
     called = {"d3": "D3", "plot": "Observable Plot"}[name]
     return html.escape(f"{called}\n{read_text(VENDOR, f'{name}.LICENSE')}")
-
-
-def _without_surrogates(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_array
 
-from ravine.checks import checked_sparse
-from ravine.matrix import LARGEST, Floats, Ints
+from ravine.matrix import Floats, Ints
+from ravine.names import shown
+from ravine.report._groups import Groups
 from ravine.reservoir import Reservoir, arrival_keys
-from ravine.tree import HyperplaneTree, tree_of
 
 MAX_CELLS, FEWEST_KEPT = 1 << 25, 200
 """The sample has at most so many numbers, but of very wide data still so many rows."""
@@ -39,7 +38,7 @@ class Rows:
     number : ndarray of shape (n_kept,)
         What they are called, their places among all rows as a rule.
     cluster : ndarray of shape (n_kept,)
-        Their leaves, numbered from left to right.
+        Numbers of their clusters: the leaves from left to right where there is a tree.
     classes : ndarray of shape (n_kept,), or None
         Their classes, as positions in `class_names`; None where no labels were given.
     class_names : list of str, or None
@@ -47,9 +46,9 @@ class Rows:
     n_rows : int
         Number of rows seen.
     leaf_count : ndarray of shape (n_clusters,)
-        Rows in each leaf.
+        Rows in each cluster; of a model without a tree also those in no cluster, in the end, where there are any.
     contingency : ndarray of shape (n_clusters, n_classes), or None
-        Rows in each leaf and class.
+        Rows in each cluster and class.
 
     See Also
     --------
@@ -83,14 +82,14 @@ class Rows:
 
 
 class Gatherer:
-    """Counts the rows of each leaf and class, and keeps a random sample.
+    """Counts the rows of each cluster and class, and keeps a random sample.
 
     For a report of rows that do not fit in memory.
 
     Parameters
     ----------
-    tree : HyperplaneTree
-        The tree of the model that is to be explained.
+    model : fitted estimator or HyperplaneTree
+        What is to be explained: any fitted model of ravine, or a tree.
     n_rows_kept : int, default=20000
         Rows in the sample; fewer of wide data.
     seed : int, default=0
@@ -116,12 +115,12 @@ class Gatherer:
     >>> page = report.html(model, gatherer.rows())
     """
 
-    def __init__(self, tree: HyperplaneTree, n_rows_kept: int = 20_000, seed: int = 0) -> None:
-        self._tree = tree
+    def __init__(self, model: Any, n_rows_kept: int = 20_000, seed: int = 0) -> None:
+        self._groups = Groups.of(model)
         self._seed = seed
-        self._sample = Reservoir(min(n_rows_kept, max(MAX_CELLS // tree.n_features, FEWEST_KEPT)))
+        self._sample = Reservoir(min(n_rows_kept, max(MAX_CELLS // self._groups.n_features, FEWEST_KEPT)))
         self._n_rows = 0
-        self._leaf_count = np.zeros(tree.n_clusters, dtype=np.int64)
+        self._leaf_count = np.zeros(len(self._groups.values), dtype=np.int64)
         self._classes: _Classes | None = None
 
     def add(self, X: Any, labels: Any = None, numbers: Ints | None = None) -> Ints:
@@ -130,7 +129,7 @@ class Gatherer:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_rows, n_features)
-            Rows with the columns of the tree.
+            Rows with the columns of the model.
         labels : sequence of length n_rows, optional
             Numbers, strings or anything else that can be hashed; None and NaN are one class, "missing".
         numbers : ndarray of shape (n_rows,), optional
@@ -139,14 +138,10 @@ class Gatherer:
         Returns
         -------
         cluster : ndarray of shape (n_rows,)
-            Labels of the rows.
+            Numbers of the clusters of the rows.
         """
-        X = checked_sparse(X) if sparse.issparse(X) else X
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0, input_name="X")
-        stored = X.data if sparse.issparse(X) else X
-        if stored.size and max(float(stored.max()), -float(stored.min())) > LARGEST:
-            raise ValueError(f"X has an entry beyond {LARGEST:g}, whose square would overflow: change the unit of X")
-        leaf = self._tree.predict(X)
+        X = self._groups.rows(X)
+        leaf = self._groups.number(X)
         codes = self._codes(labels, leaf)
         keys = arrival_keys(self._n_rows, len(leaf), self._seed)
         if numbers is None:
@@ -166,13 +161,17 @@ class Gatherer:
         """
         number, X, cluster, codes = self._sample.sample() or (
             np.empty(0, dtype=np.int64),
-            np.empty((0, self._tree.n_features)),
+            np.empty((0, self._groups.n_features)),
             np.empty(0, dtype=np.int64),
             np.empty(0, dtype=np.int64),
         )
         X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
         classes, names, contingency = self._classes.in_order(codes) if self._classes else (None, None, None)
-        return Rows(X, number, cluster, classes, names, self._n_rows, self._leaf_count.copy(), contingency)
+        n_shown = len(self._leaf_count)
+        if self._groups.may_be_left_out and not self._leaf_count[-1]:
+            n_shown -= 1
+            contingency = None if contingency is None else contingency[:n_shown]
+        return Rows(X, number, cluster, classes, names, self._n_rows, self._leaf_count[:n_shown].copy(), contingency)
 
     def _codes(self, labels: Any, leaf: Ints) -> Ints:
         if labels is None:
@@ -191,8 +190,15 @@ def gathered(model: Any, X: Any, labels: Any = None) -> Rows:
     if isinstance(X, Rows):
         if labels is not None:
             raise ValueError("the labels of gathered rows are given to the Gatherer, batch by batch")
+        groups = Groups.of(model)
+        n_groups = len(groups.values) - (groups.may_be_left_out and len(X.leaf_count) < len(groups.values))
+        if X.X.shape[1] != groups.n_features or len(X.leaf_count) != n_groups:
+            raise ValueError(
+                f"the rows were gathered for a model of {X.X.shape[1]} columns and {len(X.leaf_count)} clusters, and "
+                f"this one has {groups.n_features} and {len(groups.values)}: gather them with Gatherer(model)"
+            )
         return X
-    gatherer = Gatherer(tree_of(model))
+    gatherer = Gatherer(model)
     gatherer.add(X, labels)
     return gatherer.rows()
 
@@ -227,7 +233,11 @@ class _Classes:
         order = sorted(range(len(values)), key=lambda i: _order(values[i]))
         place: NDArray[np.int64] = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
-        return place[codes], ["missing" if values[i] is None else str(values[i]) for i in order], self._table[:, order]
+        return (
+            place[codes],
+            ["missing" if values[i] is None else shown(values[i]) for i in order],
+            self._table[:, order],
+        )
 
 
 def _name(value: Any) -> Hashable:

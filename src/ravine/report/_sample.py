@@ -22,6 +22,14 @@ class LeafRanges:
         self.first: Ints = np.cumsum(tree.is_leaf) - tree.is_leaf
         self.end: Ints = self.first + n_below
 
+    @classmethod
+    def of_groups(cls, n_groups: int) -> "LeafRanges":
+        """Node 0 with all rows, and below it the groups, which are not cut."""
+        ranges = cls.__new__(cls)
+        ranges.first = np.concatenate([[0], np.arange(n_groups)])
+        ranges.end = np.concatenate([[n_groups], np.arange(1, n_groups + 1)])
+        return ranges
+
     def total(self, of_leaves: Ints) -> Ints:
         """Sums over the leaves below each node."""
         up_to = np.concatenate([np.zeros_like(of_leaves[:1]), np.cumsum(of_leaves, axis=0)])

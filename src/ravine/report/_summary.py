@@ -8,17 +8,21 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ravine import __version__
-from ravine.cluster import IncrementalMDH
 from ravine.matrix import Ints
+from ravine.names import shown
 from ravine.report import _choice, _clusters, _nodes
+from ravine.report._groups import Groups
 from ravine.report._rows import Rows, gathered
 from ravine.report._sample import LeafRanges, Sample
 from ravine.report._text import MAX_NAME, parameter_text, rounded
-from ravine.tree import HyperplaneTree, tree_of
-from ravine.tree._text import counted, names_of, shortened
+from ravine.tree import HyperplaneTree
+from ravine.tree._text import counted, named, shortened
 
 NO_SAY = ("n_jobs", "verbose")
 """Parameters that do not change a result."""
+
+OF_TREE = ("left", "right", "parent", "depth", "rank")
+"""What the page knows of a tree."""
 
 
 def summarize(
@@ -31,35 +35,37 @@ def summarize(
     command: str | None = None,
 ) -> dict[str, Any]:
     """Everything that the page shows of a fitted model and its rows."""
-    tree = tree_of(model)
-    names = _names(model, tree, feature_names)
-    ranges = LeafRanges(tree)
+    groups = Groups.of(model)
+    tree = groups.tree
+    names = _names(groups, feature_names)
+    ranges = _ranges(groups, rows)
     choice = _choice.choice_of(model, tree)
     with threadpool_limits(limits=1, user_api="blas"):  # many small products: threads would only wait for each other
         nodes = _describe_nodes(tree, rows, ranges, Sample(rows, ranges), choice, names)
     return {
-        "title": title or "Clustering report",
-        "finding": f"{counted(tree.n_clusters, 'cluster')} in {counted(rows.n_rows, 'row')} × "
-        f"{counted(tree.n_features, 'column')}",
+        "title": shown(title or "Clustering report"),
+        "finding": f"{groups.finding} in {counted(rows.n_rows, 'row')} × {counted(groups.n_features, 'column')}",
         "version": __version__,
         "method": _method(model),
-        "preparation": preparation,
+        "preparation": None if preparation is None else shown(preparation),
         "choice": {
             "kind": choice.kind,
             "sentence": choice.sentence,
-            "evidence": _choice.evidence_chart(tree, model, choice),
-            "sum_sq": _choice.sum_sq_chart(tree, model),
+            "evidence": None if tree is None else _choice.evidence_chart(tree, model, choice),
+            "sum_sq": None if tree is None else _choice.sum_sq_chart(tree, model),
         },
         "n_rows": rows.n_rows,
-        "n_fitted": rounded(float(tree.count[0]), 12),
+        "n_fitted": rounded(_n_fitted(model, rows) if tree is None else float(tree.count[0]), 12),
         "n_sample": len(rows.X),
         "names": names,
-        "tree": {name: getattr(tree, name).tolist() for name in ("left", "right", "parent", "depth", "rank")},
+        "tree": None if tree is None else {name: getattr(tree, name).tolist() for name in OF_TREE},
+        "noun": "class" if tree is None and hasattr(model, "classes_") else "cluster",
+        "groups": None if tree is not None else groups.names[: len(rows.leaf_count)],
         "nodes": nodes,
         "classes": _classes(tree, rows, ranges),
         "reproduce": {
             "by": "in Python" if command is None else "by this command",
-            "lines": _reproduce(model, rows, feature_names is not None) if command is None else [command],
+            "lines": _reproduce(model, rows, feature_names is not None) if command is None else [shown(command)],
         },
     }
 
@@ -70,7 +76,7 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
-        A model with a tree, or the tree.
+        Any fitted model of ravine, or a tree.
     X : {array-like, sparse matrix} of shape (n_rows, n_features), or Rows
         Rows to describe the clusters by, as for `write`.
     feature_names : sequence of str, optional
@@ -79,7 +85,8 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
     Returns
     -------
     records : list of dict
-        One for each cluster: `cluster`, `rows`, `share`, `sets_apart`, `typical_rows` and `spread`.
+        One for each cluster: `cluster`, `rows`, `share`, `sets_apart`, `typical_rows` and `spread`. For a classifier
+        `cluster` is the class; -1 stands for rows in no cluster, where there are any.
 
     Examples
     --------
@@ -93,20 +100,22 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
     1 62 sepal width (cm) low
     2 38 sepal length (cm) high, petal width (cm) high, petal length (cm) high
     """
-    tree, rows = tree_of(model), gathered(model, X)
-    names = _names(model, tree, feature_names)
-    sample = Sample(rows, LeafRanges(tree))
+    groups, rows = Groups.of(model), gathered(model, X)
+    names = _names(groups, feature_names)
+    ranges = _ranges(groups, rows)
+    sample = Sample(rows, ranges)
+    single = np.flatnonzero(ranges.end - ranges.first == 1)[-len(rows.leaf_count) :]
     return [
         {
-            "cluster": cluster,
+            "cluster": value,
             "rows": int(count),
             "share": count / max(rows.n_rows, 1),
             "sets_apart": about["words"],
             "typical_rows": about["typical"],
             "spread": about["spread"],
         }
-        for cluster, (leaf, count) in enumerate(zip(tree.leaves, rows.leaf_count.tolist(), strict=True))
-        for about in (_clusters.describe(sample, sample.of(leaf), names, names),)
+        for value, node, count in zip(groups.values, single.tolist(), rows.leaf_count.tolist(), strict=False)
+        for about in (_clusters.describe(sample, sample.of(node), names, names),)
     ]
 
 
@@ -117,24 +126,41 @@ def clusters_at(tree: HyperplaneTree, n_clusters: int) -> Ints:
     return np.flatnonzero(reached & ~is_cut)
 
 
-def _names(model: Any, tree: HyperplaneTree, feature_names: Sequence[str] | None) -> list[str]:
-    return names_of(tree, getattr(model, "feature_names_in_", None) if feature_names is None else feature_names)
+def _names(groups: Groups, feature_names: Sequence[str] | None) -> list[str]:
+    given = getattr(groups.model, "feature_names_in_", None) if feature_names is None else feature_names
+    return [shown(name) for name in named(groups.n_features, given, "rows have" if groups.tree is None else "tree has")]
+
+
+def _ranges(groups: Groups, rows: Rows) -> LeafRanges:
+    return LeafRanges.of_groups(len(rows.leaf_count)) if groups.tree is None else LeafRanges(groups.tree)
+
+
+def _n_fitted(model: Any, rows: Rows) -> float:
+    """Rows of the fit of a model without a tree; those given where it does not know."""
+    labels = getattr(model, "labels_", getattr(model, "transduction_", None))
+    return float(rows.n_rows if labels is None else len(labels))
 
 
 def _describe_nodes(
-    tree: HyperplaneTree, rows: Rows, ranges: LeafRanges, sample: Sample, choice: _choice.Choice, names: list[str]
+    tree: HyperplaneTree | None,
+    rows: Rows,
+    ranges: LeafRanges,
+    sample: Sample,
+    choice: _choice.Choice,
+    names: list[str],
 ) -> list[dict[str, Any]]:
     count = ranges.total(rows.leaf_count)
     short_names = [shortened(name, MAX_NAME) for name in names]
-    n_points = _nodes.points_each([len(sample.X[sample.of(node)]) for node in range(tree.n_nodes)])
+    n_nodes = len(ranges.first)
+    n_points = _nodes.points_each([len(sample.X[sample.of(node)]) for node in range(n_nodes)])
     nodes = []
-    for node in range(tree.n_nodes):
+    for node in range(n_nodes):
         about: dict[str, Any] = {
             "rows": int(count[node]),
-            "evidence": _choice.evidence_text(tree, node, choice),
+            "evidence": "" if tree is None else _choice.evidence_text(tree, node, choice),
             **_clusters.describe(sample, sample.of(node), names, short_names),
         }
-        if tree.is_leaf[node]:
+        if tree is None or tree.is_leaf[node]:
             about |= {"cut": False, **_nodes.leaf_picture(sample, node, n_points[node])}
         else:
             depth = rounded(float(tree.relative_depth[node]), 3)
@@ -143,21 +169,25 @@ def _describe_nodes(
     return nodes
 
 
-def _classes(tree: HyperplaneTree, rows: Rows, ranges: LeafRanges) -> dict[str, Any] | None:
+def _classes(tree: HyperplaneTree | None, rows: Rows, ranges: LeafRanges) -> dict[str, Any] | None:
     """Classes beside clusters: the counts of each node, and the scores of every number of clusters."""
     if rows.contingency is None or rows.class_names is None or not rows.n_rows:
         return None
     table = ranges.total(rows.contingency)
     shown, place = _clusters.shown_classes(rows.contingency, rows.class_names)
     commonest = table.argmax(axis=1)
+    if tree is None:
+        tables = [rows.contingency]
+    else:
+        tables = [table[clusters_at(tree, k)] for k in range(1, tree.n_clusters + 1)]
     return {
         "names": rows.class_names,
         "shown": shown,
         "shown_as": place.tolist(),
         "commonest": commonest.tolist(),
-        "commonest_rows": table[np.arange(tree.n_nodes), commonest].tolist(),
+        "commonest_rows": table[np.arange(len(table)), commonest].tolist(),
         "counts": _clusters.merged(table, place).tolist(),
-        "scores": _clusters.score_path([table[clusters_at(tree, k)] for k in range(1, tree.n_clusters + 1)]),
+        "scores": _clusters.score_path(tables),
     }
 
 
@@ -182,6 +212,8 @@ def _reproduce(model: Any, rows: Rows, named: bool) -> list[str]:
         return ["from ravine import report", write.replace("model", "tree")]
     call = f"{type(model).__name__}({', '.join(f'{name}={text}' for name, text in _changed_parameters(model))})"
     lines = [f"from ravine import {type(model).__name__}, report"]
-    if isinstance(model, IncrementalMDH) and not hasattr(model, "labels_"):
+    if hasattr(model, "classes_"):
+        return [*lines, f"model = {call}.fit(X, y)", write]
+    if hasattr(model, "partial_fit") and not hasattr(model, "labels_"):
         return [*lines, f"model = {call}", "for batch in batches:", "    model.partial_fit(batch)", write]
     return [*lines, f"model = {call}.fit(X)", write]

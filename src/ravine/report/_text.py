@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from ravine.names import shown
 from ravine.tree._text import shortened
 
 MAX_NAME = 60
@@ -35,10 +36,14 @@ def p_text(p: float) -> str:
 
 def parameter_text(value: Any) -> str:
     """A parameter as one would write it; an object whose text would change from run to run by its kind."""
-    if value is None or isinstance(value, bool | int | float | str):
-        text = repr(value)
+    if _is_plain(value) or (isinstance(value, tuple | list) and all(map(_is_plain, value))):
+        text = shown(repr(value))
     elif hasattr(value, "shape"):
         text = repr(value.item()) if value.shape == () else f"<array of shape {tuple(value.shape)}>"
     else:
         text = f"<{getattr(value, '__name__', type(value).__name__)}>"
     return shortened(text, MAX_NAME)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)

@@ -1,11 +1,14 @@
 // What every part of the page builds on: the data, the state, the geometry of the tree, and elements made of text only.
 const data = JSON.parse(document.getElementById("data").textContent);
-const { tree, nodes } = data;
-const nClusters = (nodes.length + 1) / 2;
-const state = { k: nClusters, node: 0, colour: "side", sort: { by: "number", down: false } };
+const { nodes, groups } = data;
+// A model without a tree has groups: node 0 is all rows, and the others are the groups, side by side.
+const isFlat = groups !== null;
+const tree = data.tree ?? { parent: nodes.map((_, node) => (node === 0 ? -1 : 0)) };
+const nClusters = isFlat ? groups.length : (nodes.length + 1) / 2;
+const state = { k: nClusters, node: isFlat ? 1 : 0, colour: "side", sort: { by: "number", down: false } };
 const byId = (id) => document.getElementById(id);
 
-const isCut = (node, k = state.k) => tree.rank[node] > 0 && tree.rank[node] < k;
+const isCut = (node, k = state.k) => isFlat ? node === 0 : tree.rank[node] > 0 && tree.rank[node] < k;
 const isShown = (node, k = state.k) => tree.parent[node] < 0 || isCut(tree.parent[node], k);
 const clustersAt = (k = state.k) => d3.range(nodes.length).filter((node) => isShown(node, k) && !isCut(node, k));
 
@@ -17,6 +20,8 @@ function clusterRange(node) {
   while (isCut(last)) last = tree.right[last];
   return [clusters.indexOf(first), clusters.indexOf(last)];
 }
+
+const groupName = (number) => (isFlat ? groups[number] : `cluster ${number}`);
 
 function clusterText(node) {
   const [first, last] = clusterRange(node);

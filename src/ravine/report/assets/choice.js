@@ -5,6 +5,10 @@ const choiceFigures = [];
 
 function drawChoice() {
   const { evidence, sum_sq: sumSq, sentence, kind } = data.choice;
+  if (isFlat) {
+    byId("choice-section").remove();  // the sentence at the top is all there is
+    return;
+  }
   byId("choice-lead").textContent = sentence;
   if (evidence !== null) {
     const tested = evidence.nodes.map((node, i) => ({ node, p: evidence.p[i], level: evidence.levels?.[i] ?? null, confirmed: evidence.confirmed[i] }));

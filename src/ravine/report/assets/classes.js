@@ -13,6 +13,8 @@ function drawClasses() {
     byId("classes-section").remove();
     return;
   }
+  if (data.noun === "class") byId("classes-lead").textContent = "Labels that were given beside the rows.";
+  if (isFlat) return;
   scoreFigure = chartFigure({
     title: "Scores of every number of clusters", level: "h3", attributes: { class: "full" },
     note: "NMI averages arithmetically, which makes it the V-measure: the harmonic mean of homogeneity and completeness.",
@@ -50,13 +52,13 @@ function stroke(i) {
 
 function drawClassesAt() {
   if (data.classes === null) return;
-  const fact = ({ key, name }, i) => el("div", {}, el("dt", {}, stroke(i), key === "nmi" ? "NMI = V-measure" : name), el("dd", {}, data.classes.scores[key][state.k - 1].toFixed(3)));
+  const fact = ({ key, name }, i) => el("div", {}, el("dt", {}, isFlat ? "" : stroke(i), key === "nmi" ? "NMI = V-measure" : name), el("dd", {}, data.classes.scores[key][isFlat ? 0 : state.k - 1].toFixed(3)));
   byId("scores").replaceChildren(...scoreNames.map(fact));
-  drawAgain(scoreFigure);
+  if (scoreFigure !== null) drawAgain(scoreFigure);
   const { shown, counts } = data.classes;
   const cell = (count, total) => el("td", { class: count === 0 ? "none" : null, style: { background: `color-mix(in srgb, var(--accent) ${Math.round((44 * count) / Math.max(total, 1))}%, transparent)` } }, whole(count));
   const row = (node, number) => el("tr", { class: node === state.node ? "selected" : null, "data-node": node },
-    el("th", { scope: "row" }, `cluster ${number}`), counts[node].map((count) => cell(count, nodes[node].rows)), el("td", { class: "none" }, whole(nodes[node].rows)));
+    named("th", groupName(number), { scope: "row" }), counts[node].map((count) => cell(count, nodes[node].rows)), el("td", { class: "none" }, whole(nodes[node].rows)));
   byId("contingency").replaceChildren(el("table", { class: `contingency${shown.length > 14 ? " broad" : ""}` },
     el("thead", {}, el("tr", {}, el("td"), shown.map((name) => named("th", name, { scope: "col" })), el("th", { scope: "col" }, "all"))),
     el("tbody", {}, clustersAt().map(row))));

@@ -4,7 +4,7 @@ function commonestClass(node) {
 }
 
 const columns = [
-  { key: "number", title: "cluster", of: (row) => row.number },
+  { key: "number", title: data.noun, of: (row) => row.number },
   { key: "rows", title: "rows", number: true, of: (row) => nodes[row.node].rows },
   { key: "share", title: "share", of: (row) => nodes[row.node].rows },
   { key: "words", title: "what sets it apart" },
@@ -35,7 +35,7 @@ function clusterRow({ node, number }, largest) {
   const cell = (attributes, ...children) => el("td", { role: "cell", ...attributes }, ...children);
   const part = about.rows / Math.max(largest, 1);
   const cells = [
-    cell({ class: "which" }, el("button", { type: "button", "aria-label": `cluster ${number}: show its node` }, String(number))),
+    cell({ class: "which" }, el("button", { type: "button", "aria-label": `${groupName(number)}: show its ${isFlat ? "rows" : "node"}` }, isFlat ? cropped(groups[number], 60) : String(number))),
     cell({ class: "number rows" }, whole(about.rows)),
     cell({ class: "share" }, el("div", { class: "share-bar" }, el("div", {}, el("i", { style: { width: `${100 * part}%` } })), el("span", {}, share(about.rows, data.n_rows)))),
     cell({ "data-label": "set apart by", title: about.in_full ?? null }, node === 0 ? "all rows" : about.words || emptyText(about)),

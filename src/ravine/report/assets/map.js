@@ -159,6 +159,7 @@ function focusNode(node) {
 }
 
 function showInMap(node) {
+  if (isFlat) return;
   const { x } = layOut(mapBox.clientWidth);
   const half = mapBox.clientWidth / 2;
   if (Math.abs(x[node] - mapBox.scrollLeft - half) > half - 40) mapBox.scrollLeft = x[node] - half;

@@ -11,18 +11,31 @@ function select(node, scroll = false) {
 function setClusters(k) {
   state.k = k;
   while (!isShown(state.node)) state.node = tree.parent[state.node];
-  const slider = byId("k");
-  slider.value = k;
-  slider.setAttribute("aria-valuetext", `${k} of ${counted(nClusters, "cluster")}`);
-  byId("k-value").textContent = k === nClusters ? counted(k, "cluster") : `${k} of ${nClusters}`;
-  byId("clusters-lead").textContent = `${k === 1 ? "One cluster: all rows." : `${k} clusters, each compared with all rows.`} Spread: how far its rows lie from their mean, where all rows have 1. Rows are numbered from 0.`;
-  drawMap(true);
+  if (!isFlat) setSlider(k);
+  const compared = isFlat ? "Each is compared with all rows. Choose one to see inside it." : k === 1 ? "One cluster: all rows." : `${k} clusters, each compared with all rows.`;
+  byId("clusters-lead").textContent = `${compared} Spread: how far its rows lie from their mean, where all rows have 1. Rows are numbered from 0.`;
+  if (!isFlat) drawMap(true);
   showInMap(state.node);
   drawPanel();
   for (const id of ["clusters", "contingency"]) byId(id)?.classList.toggle("many", k > 200);
   drawClusters();
   drawClassesAt();
   choiceFigures.forEach(drawAgain);
+}
+
+function setSlider(k) {
+  const slider = byId("k");
+  slider.value = k;
+  slider.setAttribute("aria-valuetext", `${k} of ${counted(nClusters, "cluster")}`);
+  byId("k-value").textContent = k === nClusters ? counted(k, "cluster") : `${k} of ${nClusters}`;
+}
+
+// Without a tree there is no map and no granularity to choose; what is inside a group stands below the groups.
+function leaveOutTree() {
+  byId("clusters-section").append(panel);
+  for (const id of ["granularity", "tree-section"]) byId(id).remove();
+  byId("skip").textContent = "Skip to the clusters";
+  if (data.noun === "class") byId("clusters-title").textContent = "Classes";
 }
 
 function isDark() {
@@ -42,6 +55,7 @@ function drawHeader() {
   else byId("method").append(el("b", {}, method.name), method.parameters.length === 0 ? " with its default parameters" : " with ", ...parameterTexts(method.parameters), ".");
   if (data.preparation !== null) byId("method").append(` ${data.preparation}`);
   byId("chosen").textContent = data.choice.sentence;
+  if (isFlat) return;
   const slider = byId("k");
   slider.max = nClusters;
   slider.disabled = nClusters === 1;
@@ -55,21 +69,25 @@ function drawFooter() {
       ? `Counts and scores are of all ${whole(data.n_rows)} rows. Pictures, words, typical rows and the rows nearest to a cut come from a random sample of ${whole(data.n_sample)} of them.`
       : `Everything here is of all ${counted(data.n_rows, "row")}.`,
   ];
-  if (data.n_fitted !== data.n_rows) texts.push(`The tree was fitted on ${figure(data.n_fitted)} rows, or on rows of this weight; depths, p values and sums of squares are theirs.`);
+  if (data.n_fitted !== data.n_rows) {
+    const fitted = `The ${isFlat ? "model" : "tree"} was fitted on ${figure(data.n_fitted)} rows`;
+    texts.push(isFlat ? `${fitted}.` : `${fitted}, or on rows of this weight; depths, p values and sums of squares are theirs.`);
+  }
   byId("sampled").textContent = texts.join(" ");
   byId("reproduce-by").textContent = `Make this report again ${data.reproduce.by}:`;
   byId("reproduce").textContent = data.reproduce.lines.join("\n");
 }
 
+if (isFlat) leaveOutTree();
 drawHeader();
 drawFooter();
-drawMapKey();
+if (!isFlat) drawMapKey();
 drawChoice();
 drawClasses();
 nameTheme();
 setClusters(nClusters);
 let wanted = null;
-byId("k").addEventListener("input", (event) => {
+byId("k")?.addEventListener("input", (event) => {
   if (wanted === null) requestAnimationFrame(() => { setClusters(wanted); wanted = null; });  // a drag asks more often than can be drawn
   wanted = Number(event.target.value);
 });

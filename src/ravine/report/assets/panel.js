@@ -4,12 +4,12 @@ const panel = byId("panel");
 function drawPanel() {
   const node = state.node;
   const about = nodes[node];
-  const title = isCut(node) || !isShown(node) ? `Node ${node}` : `Cluster ${clusterRange(node)[0]}`;
+  const title = isCut(node) || !isShown(node) ? `Node ${node}` : capitalised(groupName(clusterRange(node)[0]));
   panel.replaceChildren(
     el("h3", { id: "panel-title", "aria-live": "polite" }, title),
     el("p", { class: "muted", title: about.in_full ?? null }, panelSentence(node)),
     panelFacts(node),
-    el("p", { class: "evidence" }, about.evidence),
+    about.evidence ? el("p", { class: "evidence" }, about.evidence) : "",
     about.cut && !isCut(node)
       ? el("p", { class: "notice" }, `With ${counted(state.k, "cluster")} this node is one of them. From ${tree.rank[node] + 1} clusters on it is cut as shown here.`)
       : "",
@@ -17,6 +17,7 @@ function drawPanel() {
   );
 }
 
+const capitalised = (text) => cropped(`${text[0].toUpperCase()}${text.slice(1)}`, 60);
 const emptyText = (about) => (about.rows === 0 ? "None of the rows given lies here." : "None of its rows is in the sample that is drawn.");
 
 function panelSentence(node) {
@@ -102,7 +103,7 @@ function alongFigure(node) {
 function scatterFigure(node) {
   const { scatter, cut } = nodes[node];
   if (scatter === null) {
-    return el("figure", {}, el("h4", {}, "Two directions"), el("p", { class: "note" }, "The rows of this node vary in one direction at most: there is no second one to draw."));
+    return el("figure", {}, el("h4", {}, "Two directions"), el("p", { class: "note" }, "The rows vary in one direction at most: there is no second one to draw."));
   }
   const points = scatter.x.map((x, i) => ({ x, y: scatter.y[i], row: scatter.row[i], class: scatter.class?.[i] ?? null }));
   const byClass = data.classes !== null && state.colour === "class";

@@ -1,0 +1,92 @@
+"""What a model divides rows into: the leaves of its tree, or the clusters or classes of a model that has none."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ravine.matrix import Ints, Matrix
+from ravine.names import shown
+from ravine.tree import HyperplaneTree
+from ravine.tree._model import rows_to_show
+
+OUTLIERS = "outliers"
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups of a fitted model, in the order of their numbers.
+
+    Parameters
+    ----------
+    model : fitted estimator or HyperplaneTree
+    tree : HyperplaneTree or None
+        Its tree, where it has one; the groups are its leaves.
+    n_features : int
+        Columns of the rows.
+    values : list
+        What `predict` says of a row of each group; -1, for rows in no cluster, comes last.
+    names : list of str
+        What the groups are called.
+    finding : str
+        How many there are, in words.
+    """
+
+    model: Any
+    tree: HyperplaneTree | None
+    n_features: int
+    values: list[Any]
+    names: list[str]
+    finding: str
+
+    @classmethod
+    def of(cls, model: Any) -> "Groups":
+        """The groups of a model; TypeError for what is none, NotFittedError for one that is not fitted."""
+        tree = model if isinstance(model, HyperplaneTree) else None
+        if tree is None:
+            if not (hasattr(model, "fit") and hasattr(model, "predict")):
+                what = "None" if model is None else f"of type {type(model).__name__}"
+                raise TypeError(f"a report is of a fitted model of ravine or of its tree, and this is {what}")
+            check_is_fitted(model)
+            found = getattr(model, "tree_", None)
+            tree = found if isinstance(found, HyperplaneTree) else None
+        if tree is not None:
+            return cls(model, tree, tree.n_features, *_clusters(tree.n_clusters))
+        if hasattr(model, "classes_"):
+            classes = model.classes_.tolist()
+            names = [f"class {shown(value)}" for value in classes]
+            return cls(model, None, model.n_features_in_, classes, names, f"{len(classes):,} classes")
+        if not hasattr(model, "n_clusters_"):
+            raise TypeError(f"{type(model).__name__} does not say how many clusters it has: fit one of ravine's models")
+        values, names, finding = _clusters(int(model.n_clusters_))
+        return cls(model, None, model.n_features_in_, [*values, -1], [*names, OUTLIERS], finding)
+
+    def rows(self, X: Any) -> Matrix:
+        """Rows as they are kept; ValueError says what is wrong with them."""
+        return rows_to_show(self.model, self.n_features, X)
+
+    def number(self, rows: Matrix) -> Ints:
+        """Number of the group of each row."""
+        if self.tree is not None:
+            return self.tree.predict(rows)
+        if not rows.shape[0]:
+            return np.empty(0, dtype=np.int64)
+        with warnings.catch_warnings():
+            # The names of the columns were compared before the rows became an array.
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            predicted = self.model.predict(rows)
+        if hasattr(self.model, "classes_"):
+            return np.searchsorted(self.model.classes_, predicted)
+        return np.where(predicted < 0, len(self.values) - 1, predicted).astype(np.int64)
+
+    @property
+    def may_be_left_out(self) -> bool:
+        """Whether the last group is that of rows in no cluster, which is not shown where there are none."""
+        return self.names[-1] == OUTLIERS
+
+
+def _clusters(n_clusters: int) -> tuple[list[Any], list[str], str]:
+    finding = f"{n_clusters:,} cluster{'' if n_clusters == 1 else 's'}"
+    return list(range(n_clusters)), [f"cluster {k}" for k in range(n_clusters)], finding
