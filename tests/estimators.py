@@ -15,7 +15,8 @@ QUICK = {
 """Settings with which an estimator takes little time on a few rows; defaults for all others."""
 
 PUBLIC = [getattr(ravine, name) for name in ravine.__all__]
-ALL = [cls(**QUICK.get(cls.__name__, {})) for cls in PUBLIC if inspect.isclass(cls) and issubclass(cls, BaseEstimator)]
+CLASSES = [member for member in PUBLIC if inspect.isclass(member) and issubclass(member, BaseEstimator)]
+ALL = [member(**QUICK.get(member.__name__, {})) for member in CLASSES]
 WEIGHTED = [model for model in ALL if "sample_weight" in inspect.signature(model.fit).parameters]
 SPARSE = [model for model in ALL if model.__sklearn_tags__().input_tags.sparse]
 TREES = [model for model in ALL if hasattr(type(model), "transform")]

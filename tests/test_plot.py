@@ -880,7 +880,7 @@ def test_support_refuses_what_it_cannot_draw(enclosed):
         plot.support(SupportVectorClustering())
     with pytest.raises(TypeError, match=r"draws a SupportVectorClustering, and this is of type PDDP: plot\.tree"):
         plot.support(PDDP().fit(X))
-    with pytest.raises(ValueError, match="X has 3 features, but SupportVectorClustering is expecting 2"):
+    with pytest.raises(ValueError, match="X has 3 columns, and the model was fitted on 2"):
         plot.support(model, np.ones((4, 3)))
     with pytest.raises(ValueError, match="feature_names has 1 entries, the rows have 2 features"):
         plot.support(model, feature_names=["width"])

@@ -118,10 +118,26 @@ def as_rows(model: Any, tree: HyperplaneTree, X: Any) -> Matrix:
 def rows_of_cut(model: Any, tree: HyperplaneTree, X: Any, node: int) -> Matrix:
     """The rows that reach a node, which must be cut."""
     if node not in tree.cuts:
-        what = f"the cuts are {shortened(str(tree.cuts.tolist()), 200)}" if len(tree.cuts) else "there are none"
+        what = (
+            f"the cuts are {shortened(str(tree.cuts.tolist()), 200)}"
+            if len(tree.cuts)
+            else "the tree has one cluster and no cut"
+        )
         raise ValueError(f"node {node} is not a cut; {what}")
     rows = as_rows(model, tree, X)
     return rows[tree.decision_path(rows)[:, [node]].toarray()[:, 0]]
+
+
+def coarse_enough(tree: HyperplaneTree, n_clusters: int | None, most: int) -> HyperplaneTree:
+    """The tree down to `n_clusters`; ValueError where these are more than a picture has room for."""
+    if n_clusters is not None:
+        tree = tree.cut_to(n_clusters)
+    if tree.n_clusters > most:
+        raise ValueError(
+            f"{tree.n_clusters:,} clusters are too many for this picture: pass n_clusters={most} or fewer, and it has "
+            "those of the first cuts"
+        )
+    return tree
 
 
 def points(ax: Axes) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ravine.matrix import Floats
-from ravine.plot._common import FAINT, LEFT, LINE, points, tree_and_names, written
+from ravine.plot._common import FAINT, LEFT, LINE, coarse_enough, points, tree_and_names, written
 from ravine.tree import HyperplaneTree, _map
 from ravine.tree._text import counted
 
@@ -23,6 +23,9 @@ TWO_LINES = 42
 
 FONT, SMALL_FONT, LETTER, LYING = 8, 7, 0.58, 58
 """Points of the text, width of a letter in them, and of a column in which the label of a leaf need not stand."""
+
+MOST_CLUSTERS = 500
+"""A picture of more would be wider than a file of pixels can be."""
 
 AREA = 500
 """Square points of the root's circle."""
@@ -48,7 +51,7 @@ def tree(
     model : fitted estimator or HyperplaneTree
         A model with a tree, or the tree.
     n_clusters : int, optional
-        Draw only the first cuts, down to so many clusters. More than forty are hard to read.
+        Draw only the first cuts, down to so many clusters. More than forty are hard to read, and 500 the most.
     feature_names : sequence of str, optional
         Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
     ax : matplotlib Axes, optional
@@ -72,8 +75,7 @@ def tree(
         >>> ax = plot.tree(model)
     """
     tree, names = tree_and_names(model, "tree", feature_names)
-    if n_clusters is not None:
-        tree = tree.cut_to(n_clusters)
+    tree = coarse_enough(tree, n_clusters, MOST_CLUSTERS)
     ax = _axes_for(tree) if ax is None else ax
     column, level = _lay_out(ax, tree)
     x, y = _map.columns(tree), -tree.depth.astype(np.float64)

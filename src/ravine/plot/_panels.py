@@ -10,13 +10,16 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from ravine.matrix import Floats
-from ravine.plot._common import FAINT, as_rows, tree_and_names
+from ravine.plot._common import FAINT, as_rows, coarse_enough, tree_and_names
 from ravine.plot._node import draw_density
 from ravine.tree import HyperplaneTree, _map
 from ravine.tree._text import counted
 
 PANEL_WIDTH, PANEL_HEIGHT = 1.35, 1.55
 """Inches of one node."""
+
+MOST_CLUSTERS = 100
+"""A panel takes some hundredths of a second."""
 
 DrawLeaf = Callable[[Axes, int], None]
 
@@ -40,7 +43,7 @@ def panels(
     feature_names : sequence of str, optional
         Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
     n_clusters : int, optional
-        Draw only the first cuts, down to so many clusters. More than some twenty are hard to read.
+        Draw only the first cuts, down to so many clusters. More than some twenty are hard to read, and 100 the most.
     draw_leaf : callable ``(ax, node) -> None``, optional
         Draws what a cluster looks like into its panel, for instance its mean image.
 
@@ -63,8 +66,7 @@ def panels(
     """
     tree, names = tree_and_names(model, "panels", feature_names)
     rows = as_rows(model, tree, X)
-    if n_clusters is not None:
-        tree = tree.cut_to(n_clusters)
+    tree = coarse_enough(tree, n_clusters, MOST_CLUSTERS)
     passes = tree.decision_path(rows).tocsc()
     column = _map.columns(tree)
     n_columns, n_levels = tree.n_clusters, int(tree.depth.max()) + 1

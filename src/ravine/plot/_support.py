@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from ravine.cluster import SupportVectorClustering
 from ravine.matrix import Bools, Floats, Ints
@@ -26,6 +27,7 @@ from ravine.plot._common import (
 )
 from ravine.support import Surface
 from ravine.tree import _map
+from ravine.tree._model import rows_to_show
 from ravine.tree._text import counted, shortened
 
 GRID = 200
@@ -102,7 +104,7 @@ def support(
             "columns, or on a projection such as PCA(2).fit_transform(X)"
         )
     _, names = columns_and_names(model, None, feature_names)
-    rows = model._result.hills.rows if X is None else model._validate(X, reset=False, order="C")
+    rows = model._result.hills.rows if X is None else _rows(model, X)
     label, is_outlier = _labelled(model, rows)
     drawn = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_POINTS)).astype(np.int64))
     shown = rows[drawn], label[drawn], is_outlier[drawn]
@@ -123,6 +125,13 @@ def support(
     return ax
 
 
+def _rows(model: Any, X: ArrayLike) -> Floats:
+    """Rows to draw, as the model takes them."""
+    if sparse.issparse(X):
+        raise TypeError("X is sparse, and this picture takes dense rows: pass X.toarray()")
+    return np.asarray(rows_to_show(model, 2, X), dtype=np.float64)
+
+
 def _labelled(model: Any, rows: Floats) -> tuple[Ints, Bools]:
     """Cluster of each row as `predict` has it, and whether it is an outlier."""
     is_outlier = model._result.surface.heights(rows, model.n_jobs) < model.offset_
@@ -132,7 +141,8 @@ def _labelled(model: Any, rows: Floats) -> tuple[Ints, Bools]:
 
 def _in_words(model: Any, n_drawn: int, is_outlier: Bools) -> str:
     """A title: the clusters, γ, the outliers, and that there are more rows than are drawn."""
-    title = f"{counted(model.n_clusters_, 'cluster')}, γ = {model.gamma_:.3g}, {is_outlier.mean():.1%} outliers"
+    share = is_outlier.sum() / max(len(is_outlier), 1)
+    title = f"{counted(model.n_clusters_, 'cluster')}, γ = {model.gamma_:.3g}, {share:.1%} outliers"
     if len(is_outlier) > MOST_POINTS:
         title += f", {n_drawn:,} of {len(is_outlier):,} rows drawn"
     return title

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ravine.cluster._base import RowEstimator
 from ravine.matrix import Ints, Matrix
 from ravine.names import shown
 from ravine.tree import HyperplaneTree
@@ -46,20 +47,19 @@ class Groups:
         """The groups of a model; TypeError for what is none, NotFittedError for one that is not fitted."""
         tree = model if isinstance(model, HyperplaneTree) else None
         if tree is None:
-            if not (hasattr(model, "fit") and hasattr(model, "predict")):
-                what = "None" if model is None else f"of type {type(model).__name__}"
-                raise TypeError(f"a report is of a fitted model of ravine or of its tree, and this is {what}")
-            check_is_fitted(model)
+            if isinstance(model, RowEstimator):
+                check_is_fitted(model)
             found = getattr(model, "tree_", None)
             tree = found if isinstance(found, HyperplaneTree) else None
+            if tree is None and not isinstance(model, RowEstimator):
+                what = "None" if model is None else f"of type {type(model).__name__}"
+                raise TypeError(f"a report is of a fitted model of ravine or of its tree, and this is {what}")
         if tree is not None:
             return cls(model, tree, tree.n_features, *_clusters(tree.n_clusters))
         if hasattr(model, "classes_"):
             classes = model.classes_.tolist()
             names = [f"class {shown(value)}" for value in classes]
             return cls(model, None, model.n_features_in_, classes, names, f"{len(classes):,} classes")
-        if not hasattr(model, "n_clusters_"):
-            raise TypeError(f"{type(model).__name__} does not say how many clusters it has: fit one of ravine's models")
         values, names, finding = _clusters(int(model.n_clusters_))
         return cls(model, None, model.n_features_in_, [*values, -1], [*names, OUTLIERS], finding)
 

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _get_feature_names, check_array, check_is_fitted
 
 from ravine.matrix import LARGEST, Matrix
+from ravine.tree._text import counted
 from ravine.tree._tree import HyperplaneTree
 
 
@@ -52,6 +53,8 @@ def rows_to_show(model: Any, n_features: int, X: Any) -> Matrix:
 
     There may be none. A frame must have the columns of the fit, in their order.
     """
+    if X is None:
+        raise TypeError("X is None: pass the rows to show, those of fit or others with the same columns")
     if isinstance(model, BaseEstimator) and hasattr(model, "feature_names_in_") and _get_feature_names(X) is not None:
         _check_feature_names(model, X, reset=False)
     rows = check_array(
@@ -64,7 +67,7 @@ def rows_to_show(model: Any, n_features: int, X: Any) -> Matrix:
         input_name="X",
     )
     if rows.shape[1] != n_features:
-        raise ValueError(f"X has {rows.shape[1]} columns, and the model was fitted on {n_features}")
+        raise ValueError(f"X has {counted(rows.shape[1], 'column')}, and the model was fitted on {n_features}")
     stored = rows.data if sparse.issparse(rows) else rows
     if stored.size and max(float(stored.max()), -float(stored.min())) > LARGEST:
         raise ValueError(f"X has an entry beyond {LARGEST:g}, whose square would overflow: change the unit of X")
