@@ -8,12 +8,15 @@ from functools import cache
 import matplotlib
 import numpy as np
 import pandas as pd
+import polars
 import pytest
+from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 from tests.commands import ravine_in_this_process
 from tests.estimators import CLASSES
+from tests.strategies import random_tree
 
 matplotlib.use("Agg")
 
@@ -25,6 +28,7 @@ import ravine
 from ravine import plot, report
 from ravine.names import shown
 from ravine.persist import ESTIMATORS
+from ravine.plot import _map, _panels
 from ravine.stream import evaluate
 
 NAMES = sorted(member.__name__ for member in CLASSES)
@@ -274,3 +278,109 @@ def test_path_of_a_model_that_has_one_lambda_is_refused_in_words():
     for picture in (plot.clusterpath, plot.fusions):
         with pytest.raises(ValueError, match="this model has one λ: fit with path=True"):
             picture(model)
+
+
+# Rows that do not go with the model
+
+
+def named_frame(columns):
+    return pd.DataFrame(rows(), columns=columns)
+
+
+BAD_ROWS = {
+    "too wide": (lambda: np.column_stack([rows(), rows()]), "X has 4 columns, and the model was fitted on 2"),
+    "too narrow": (lambda: rows()[:, :1], "X has 1 column, and the model was fitted on 2"),
+    "NaN": (lambda: np.where(np.arange(300)[:, np.newaxis] == 3, np.nan, rows()), "Input X contains NaN"),
+    "infinite": (lambda: np.where(np.arange(300)[:, np.newaxis] == 3, np.inf, rows()), "Input X contains infinity"),
+    "too large": (lambda: rows() * 1e160, "beyond 1e\\+150, whose square would overflow: change the unit"),
+    "none": (lambda: None, "X is None: pass the rows to show"),
+    "one dimension": (lambda: rows()[:, 0], "Expected 2D array, got 1D array"),
+    "words": (lambda: np.full((300, 2), "a"), "could not convert string to float"),
+    "columns in another order": (lambda: named_frame(COLUMNS[::-1]), "same order as they were in fit"),
+    "other columns": (lambda: named_frame(["a", "b"]), "feature names should match those that were passed during fit"),
+    "columns of one name": (lambda: named_frame(["a", "a"]), "unique column names"),
+}
+GOOD_ROWS = {
+    "no rows": lambda: rows()[:0],
+    "one row": lambda: rows()[:1],
+    "equal rows": lambda: np.repeat(rows()[:1], 50, axis=0),
+    "large": lambda: rows() * 1e140,
+    "tiny": lambda: rows() * 1e-140,
+    "float32": lambda: rows().astype(np.float32),
+    "integers": lambda: rows().astype(np.int64),
+    "a list": lambda: rows().tolist(),
+    "numbers as names": lambda: named_frame([1, 2]),
+    "Polars": lambda: polars.DataFrame(rows(), schema=COLUMNS),
+}
+SHOWING = {
+    "report": (report.html, NAMES),
+    "clusters": (report.describe_clusters, NAMES),
+    **{picture: (getattr(plot, picture), ["PDDP"]) for picture in WITH_ROWS},
+    "support": (plot.support, ["SupportVectorClustering"]),
+}
+
+
+@pytest.mark.parametrize("showing", SHOWING)
+@pytest.mark.parametrize("bad", BAD_ROWS)
+def test_rows_that_do_not_go_with_the_model_are_refused_in_words(showing, bad):
+    make, message = BAD_ROWS[bad]
+    show, names = SHOWING[showing]
+    if showing == "support" and bad == "none":
+        return  # it draws the rows that the model keeps
+    for name in names:
+        with pytest.raises((ValueError, TypeError), match=message):
+            show(model_of(name, "named"), make())
+    assert not plt.get_fignums()
+
+
+@pytest.mark.parametrize("showing", SHOWING)
+@pytest.mark.parametrize("good", GOOD_ROWS)
+def test_rows_of_any_kind_and_number_are_shown(showing, good):
+    show, names = SHOWING[showing]
+    X = GOOD_ROWS[good]()
+    for name in names[:1] if len(names) == 1 else ("PDDP", "SumOfNorms", "SupportVectorClustering", "MDHClassifier"):
+        made = show(model_of(name, "named"), X)
+        if showing not in ("report", "clusters"):
+            (made if isinstance(made, Figure) else made.figure).savefig(os.devnull, format="png", dpi=20)
+        elif showing == "clusters":
+            assert sum(record["rows"] for record in made) == len(X)
+        else:
+            assert embedded(made)["n_rows"] == len(X)
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", ["PDDP", "MDHClassifier"])
+def test_sparse_rows_are_shown_where_the_model_takes_them(name):
+    records = [report.describe_clusters(model_of(name, "plain"), kind(rows())) for kind in (np.asarray, csr_array)]
+    assert records[0] == records[1]
+
+
+@pytest.mark.parametrize("name", ["SumOfNorms", "SupportVectorClustering"])
+def test_sparse_rows_are_refused_in_words_where_it_does_not(name):
+    with pytest.raises(TypeError, match="dense data is required"):
+        report.html(model_of(name, "plain"), csr_array(rows()))
+
+
+def test_gathered_rows_of_another_model_are_refused():
+    gatherer = report.Gatherer(model_of("PDDP", "one cluster"))
+    gatherer.add(rows())
+    with pytest.raises(ValueError, match=r"of 2 columns and 1 clusters, and this one has 2 and 3: gather them with"):
+        report.html(model_of("PDDP", "plain"), gatherer.rows())
+
+
+@pytest.mark.parametrize(
+    ("module", "picture"), [(_map, plot.tree), (_panels, lambda tree, **options: plot.panels(tree, [[0.0]], **options))]
+)
+def test_picture_without_room_for_all_clusters_says_so_and_draws_the_first(module, picture, monkeypatch):
+    monkeypatch.setattr(module, "MOST_CLUSTERS", 3)
+    tree = random_tree(3, 1, seed=0)
+    with pytest.raises(ValueError, match="4 clusters are too many for this picture: pass n_clusters=3 or fewer"):
+        picture(tree)
+    assert not plt.get_fignums()
+    assert picture(tree, n_clusters=3)
+    plt.close("all")
+
+
+def test_parameters_that_are_sequences_are_in_the_report_where_they_differ():
+    model = ravine.HSDC(run_lengths=(1e6, 100.0)).fit(rows())
+    assert embedded(report.html(model, rows()))["method"]["parameters"] == [["run_lengths", "(1000000.0, 100.0)"]]

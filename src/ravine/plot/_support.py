@@ -134,6 +134,8 @@ def _rows(model: Any, X: ArrayLike) -> Floats:
 
 def _labelled(model: Any, rows: Floats) -> tuple[Ints, Bools]:
     """Cluster of each row as `predict` has it, and whether it is an outlier."""
+    if not len(rows):
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
     is_outlier = model._result.surface.heights(rows, model.n_jobs) < model.offset_
     label = model._result.hills.predict(rows, model.n_jobs)
     return np.where(is_outlier & (model.outliers == "label"), -1, label), is_outlier
