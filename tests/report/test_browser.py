@@ -4,7 +4,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from tests.browser import launched, needs_browser
 
-from ravine import PDDP, report
+from ravine import HSDC, PDDP, MDHClassifier, SupportVectorClustering, report
 from ravine.datasets import make_blobs
 from ravine.report import Compared, write_comparison
 
@@ -220,4 +220,48 @@ def test_one_cluster_is_drawn(browser, tmp_path, n_rows):
     assert page.locator("#classes-section").count() == 0
     assert page.locator("#k").is_disabled()
     context.close()
+    assert troubles == []
+
+
+def without_tree(kind):
+    X, y = make_blobs(300, centers=[[0, 0, 0], [12, 0, 0], [0, 12, 0]], random_state=0)
+    names = np.array(["ant", HOSTILE[0], "two\nlines"], dtype=object)[y]
+    if kind == "classes":
+        return MDHClassifier().fit(X, np.where(np.arange(300) < 60, names, None)), X, names
+    options = {"n_clusters": 1} if kind == "one cluster" else {"outliers": "label"}
+    return SupportVectorClustering(**options).fit(X), X, names
+
+
+@pytest.mark.parametrize("kind", ["clusters", "classes", "one cluster"])
+def test_model_without_a_tree_has_a_page_of_its_groups(browser, tmp_path, kind):
+    model, X, labels = without_tree(kind)
+    written = report.write(model, X, tmp_path / "report.html", labels=labels, feature_names=["a", HOSTILE[0], "b\n"])
+    page, troubles = opened(browser, written, viewport={"width": 1280, "height": 900})
+    groups = page.locator(".clusters tbody tr")
+    expected = {"clusters": 4, "classes": 3, "one cluster": 1}[kind]
+    assert groups.count() == page.locator(".contingency tbody tr").count() == expected
+    for i in range(expected):
+        name = groups.nth(i).locator("button").inner_text()
+        groups.nth(i).click()
+        assert page.locator("#panel-title").inner_text().lower() == name.lower()
+        assert page.locator("tr.selected").count() == 2
+    assert page.locator("#map, #k, img").count() == 0
+    body = page.locator("body").inner_text()
+    assert f"{expected - (kind == 'clusters')} {'classes' if kind == 'classes' else 'cluster'}" in body
+    assert r"two\nlines" in body
+    faults = [fault["id"] for fault in Axe().run(page).response["violations"] if fault["impact"] != "minor"]
+    page.set_viewport_size({"width": 360, "height": 760})
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    page.context.close()
+    assert faults == []
+    assert troubles == []
+
+
+def test_stream_has_the_page_of_its_tree(browser, tmp_path):
+    X, _ = make_blobs(600, centers=[[0, 0], [20, 0], [0, 20]], random_state=0)
+    model = HSDC().fit(X)
+    page, troubles = opened(browser, report.write(model, X, tmp_path / "report.html"))
+    assert page.locator(".node.leaf").count() == model.n_clusters_ == 3
+    assert "row by row" in page.locator("#chosen").inner_text()
+    page.context.close()
     assert troubles == []
