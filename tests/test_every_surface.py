@@ -384,3 +384,80 @@ def test_picture_without_room_for_all_clusters_says_so_and_draws_the_first(modul
 def test_parameters_that_are_sequences_are_in_the_report_where_they_differ():
     model = ravine.HSDC(run_lengths=(1e6, 100.0)).fit(rows())
     assert embedded(report.html(model, rows()))["method"]["parameters"] == [["run_lengths", "(1000000.0, 100.0)"]]
+
+
+def malformed(**changes):
+    X = csr_array(rows())
+    for name, value in changes.items():
+        array = getattr(X, name).copy()
+        array[5] = value
+        setattr(X, name, array)
+    return X
+
+
+@pytest.mark.parametrize("changes", [{"indices": 10**6}, {"indices": -9}, {"indptr": 10**6}])
+def test_sparse_rows_whose_indices_point_elsewhere_are_refused(changes):
+    for show in (report.html, report.describe_clusters, plot.density, plot.node, plot.panels):
+        with pytest.raises(ValueError, match=r"indices|indptr"):
+            show(model_of("PDDP", "plain"), malformed(**changes))
+
+
+# Options
+
+NOWHERE = "no folder/compared.html"
+
+
+def tree_of_three():
+    return model_of("PDDP", "plain")
+
+
+WRONG_OPTIONS = {
+    "a node by its share": (lambda: plot.density(tree_of_three(), rows(), 0.0), "node=0.0 is not the number of a node"),
+    "a node by its name": (lambda: plot.node(tree_of_three(), rows(), "a"), "pass one of tree_.cuts"),
+    "two nodes": (lambda: plot.node(tree_of_three(), rows(), [0]), r"node=\[0\] is not the number of a node"),
+    "a node that is none": (
+        lambda: plot.node(tree_of_three(), rows(), -1),
+        r"node -1 is not a cut; the cuts are \[0, ",
+    ),
+    "half a cluster": (lambda: plot.tree(tree_of_three(), n_clusters=2.5), "cannot be interpreted as an integer"),
+    "no clusters": (lambda: plot.tree(tree_of_three(), n_clusters=0), "n_clusters=0 is not between 1 and the 3"),
+    "half a column": (
+        lambda: plot.clusterpath(model_of("SumOfNorms", "plain"), features=[0.5]),
+        "features has the entry",
+    ),
+    "a column by truth": (lambda: plot.clusterpath(model_of("SumOfNorms", "plain"), features=True), "entry True"),
+    "one label": (lambda: report.html(tree_of_three(), rows(), labels=5), "labels is of type int: pass a sequence"),
+    "lists as labels": (lambda: report.html(tree_of_three(), rows(), labels=[[1]] * 300), "cannot be hashed"),
+    "nothing compared": (lambda: report.write_comparison([], NOWHERE, title=""), "found is empty"),
+    "no rows compared": (lambda: compared([0] * 0), "compare clusterings of the same rows, of one at least"),
+    "other rows compared": (lambda: compared([0, 1], [0, 1, 1]), "'b' has 3 labels and 'a' has 2"),
+    "an unknown score": (
+        lambda: compared([0, 1], scores={"luck": 1.0}),
+        "scores has 'luck': the scores are silhouette",
+    ),
+}
+
+
+def compared(*labels, scores=None):
+    found = [report.Compared("ab"[i], np.array(one), None, 0.1, scores or {}) for i, one in enumerate(labels)]
+    return report.write_comparison(found, NOWHERE, title="")
+
+
+@pytest.mark.parametrize("wrong", WRONG_OPTIONS)
+def test_option_that_cannot_be_is_refused_in_words(wrong):
+    ask, message = WRONG_OPTIONS[wrong]
+    with pytest.raises((TypeError, ValueError), match=message):
+        ask()
+
+
+def test_scores_of_all_that_is_compared_are_the_same():
+    found = [
+        report.Compared(name, np.array([0, 1]), None, 0.1, scores) for name, scores in (("a", {"ari": 1.0}), ("b", {}))
+    ]
+    with pytest.raises(ValueError, match="'b' has other scores than 'a': give the same to all"):
+        report.write_comparison(found, NOWHERE, title="")
+
+
+def test_classes_may_be_numbers_of_any_size():
+    page = report.html(tree_of_three(), rows(), labels=[10**400, 1, float("inf")] * 100)
+    assert [name[:4] for name in embedded(page)["classes"]["names"]] == ["1", "1000", "inf"]

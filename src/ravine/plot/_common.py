@@ -4,6 +4,7 @@ Text is drawn through `written`, so that names are seen as they are.
 """
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any, TypeVar
 
 import matplotlib
@@ -100,11 +101,13 @@ def columns_and_names(
     return columns, [shown(names[j]) for j in columns]
 
 
-def _column(feature: str | int, names: list[str]) -> int:
+def _column(feature: Any, names: list[str]) -> int:
     if isinstance(feature, str):
         if feature not in names:
             raise ValueError(f"there is no feature {feature!r}: the features are {shortened(', '.join(names), 200)}")
         return names.index(feature)
+    if isinstance(feature, bool) or not isinstance(feature, int | np.integer):
+        raise TypeError(f"features has the entry {feature!r}: pass names of columns, or their numbers")
     if not 0 <= feature < len(names):
         raise ValueError(f"there is no feature {feature}: the rows have {counted(len(names), 'feature')}")
     return int(feature)
@@ -115,8 +118,10 @@ def as_rows(model: Any, tree: HyperplaneTree, X: Any) -> Matrix:
     return rows_to_show(model, tree.n_features, X)
 
 
-def rows_of_cut(model: Any, tree: HyperplaneTree, X: Any, node: int) -> Matrix:
+def rows_of_cut(model: Any, tree: HyperplaneTree, X: Any, node: Any) -> Matrix:
     """The rows that reach a node, which must be cut."""
+    if isinstance(node, bool) or not isinstance(node, int | np.integer):
+        raise TypeError(f"node={node!r} is not the number of a node: pass one of tree_.cuts")
     if node not in tree.cuts:
         what = (
             f"the cuts are {shortened(str(tree.cuts.tolist()), 200)}"
@@ -131,7 +136,7 @@ def rows_of_cut(model: Any, tree: HyperplaneTree, X: Any, node: int) -> Matrix:
 def coarse_enough(tree: HyperplaneTree, n_clusters: int | None, most: int) -> HyperplaneTree:
     """The tree down to `n_clusters`; ValueError where these are more than a picture has room for."""
     if n_clusters is not None:
-        tree = tree.cut_to(n_clusters)
+        tree = tree.cut_to(index(n_clusters))
     if tree.n_clusters > most:
         raise ValueError(
             f"{tree.n_clusters:,} clusters are too many for this picture: pass n_clusters={most} or fewer, and it has "

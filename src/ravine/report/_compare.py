@@ -124,6 +124,7 @@ def write_comparison(
     ...     report.write_comparison(found, folder + "/compared.html", title="Iris").name
     'compared.html'
     """
+    _check(found)
     parts = {
         "title": html.escape(shown(title)),
         "style": read_text(ASSETS, "page.css"),
@@ -137,6 +138,25 @@ def write_comparison(
     with written_whole(path) as place:
         place.write_bytes(page.encode("utf-8"))
     return Path(path)
+
+
+def _check(found: Sequence[Compared]) -> None:
+    if not found:
+        raise ValueError("found is empty: a comparison needs one clustering at least")
+    n_rows, scores = len(found[0].labels), list(found[0].scores)
+    unknown = [name for name in scores if name not in MEANINGS]
+    if unknown:
+        raise ValueError(f"scores has {unknown[0]!r}: the scores are {', '.join(MEANINGS)}")
+    for one in found:
+        if len(one.labels) != n_rows or not n_rows:
+            raise ValueError(
+                f"{one.method!r} has {len(one.labels)} labels and {found[0].method!r} has {n_rows}: compare "
+                "clusterings of the same rows, of one at least"
+            )
+        if set(one.scores) != set(scores):
+            raise ValueError(
+                f"{one.method!r} has other scores than {found[0].method!r}: give the same to all, None where not known"
+            )
 
 
 def _scores(found: Sequence[Compared]) -> str:

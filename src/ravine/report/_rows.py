@@ -4,7 +4,7 @@ All rows are seen once, in batches of any size, so they need not fit in memory. 
 on how the rows are broken into batches.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -212,11 +212,19 @@ class _Classes:
 
     def count(self, labels: Any, leaf: Ints) -> Ints:
         """Count some rows; codes of their classes, in the order in which classes were first met."""
-        values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+        values = labels.tolist() if hasattr(labels, "tolist") else labels
+        if not isinstance(values, Iterable):
+            raise TypeError(f"labels is of type {type(labels).__name__}: pass a sequence with one label for each row")
+        values = list(values)
         if len(values) != len(leaf):
             raise ValueError(f"labels has {len(values)} entries for {len(leaf)} rows: pass one label for each row")
         known = self._code
-        codes = np.array([known.setdefault(_name(value), len(known)) for value in values], dtype=np.int64)
+        try:
+            codes = np.array([known.setdefault(_name(value), len(known)) for value in values], dtype=np.int64)
+        except TypeError:
+            raise TypeError(
+                "labels has an entry that cannot be hashed, such as a list: pass one number or string for each row"
+            ) from None
         if len(known) > MAX_CLASSES:
             raise ValueError(
                 f"labels has more than {MAX_CLASSES:,} distinct values: it does not name classes, leave it out"
@@ -244,7 +252,7 @@ def _name(value: Any) -> Hashable:
     return None if isinstance(value, float) and value != value else value
 
 
-def _order(value: Any) -> tuple[int, float, str]:
+def _order(value: Any) -> tuple[int, Any, str]:
     if value is None:
         return 2, 0.0, ""
-    return (0, float(value), "") if isinstance(value, Real) else (1, 0.0, str(value))
+    return (0, value, "") if isinstance(value, Real) else (1, 0.0, str(value))

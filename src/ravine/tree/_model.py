@@ -57,6 +57,8 @@ def rows_to_show(model: Any, n_features: int, X: Any) -> Matrix:
         raise TypeError("X is None: pass the rows to show, those of fit or others with the same columns")
     if isinstance(model, BaseEstimator) and hasattr(model, "feature_names_in_") and _get_feature_names(X) is not None:
         _check_feature_names(model, X, reset=False)
+    if sparse.issparse(X) and hasattr(X, "check_format"):
+        X.check_format(full_check=True)  # the kernels go where the indices point
     rows = check_array(
         X,
         accept_sparse="csr",
