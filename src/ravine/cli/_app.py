@@ -178,7 +178,7 @@ def cluster(
         report_path=report,
         n_jobs=jobs,
         command=_command(),
-        screen=_screen(quiet, json, out),
+        screen=_screen(quiet, json, out, model, report),
     )
 
 
@@ -222,7 +222,7 @@ def cut(
     """Take another granularity from the same fit."""
     from ravine.cli._models import cut
 
-    cut(model, clusters, out, _screen(False, json))
+    cut(model, clusters, out, _screen(False, json, out))
 
 
 @app.command()
@@ -241,7 +241,7 @@ def report(
     """Write a page that explains a model, with the rows of a table."""
     from ravine.cli._models import report
 
-    report(model, data, _text(delimiter, decimal, header, encoding), out, label, _command(), _screen(quiet, json))
+    report(model, data, _text(delimiter, decimal, header, encoding), out, label, _command(), _screen(quiet, json, out))
 
 
 @app.command()
@@ -282,7 +282,7 @@ def compare(
         seed=seed,
         report_path=report,
         n_jobs=jobs,
-        screen=_screen(quiet, json),
+        screen=_screen(quiet, json, report),
     )
 
 
@@ -333,7 +333,7 @@ def stream(
         Path | None,
         typer.Option(
             help="Folder from which the command, given the same input, goes on after it was stopped or killed. What "
-            "it writes to files is then as if it had never been: each row once.",
+            "it writes to files is then as if it had never been: each row once. One process at a time uses it.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -341,7 +341,12 @@ def stream(
         int, typer.Option(min=1, help="Rows from one checkpoint to the next.", rich_help_panel=OUTPUT)
     ] = 10_000,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Wait for more at the end of the file, until SIGINT or SIGTERM.")
+        bool,
+        typer.Option(
+            "--follow",
+            help="Wait for more at the end of the file, until SIGINT or SIGTERM; by its name, as tail -F does, if it "
+            "is rotated, truncated or removed.",
+        ),
     ] = False,
     poll: Annotated[float, typer.Option(min=0.001, help="Seconds between two looks at a file that is followed.")] = 0.5,
     seed: Seed = 0,
@@ -405,7 +410,9 @@ def _text(delimiter: str | None, decimal: str, header: bool | None, encoding: st
     return TextFormat(delimiter, decimal, header, encoding)
 
 
-def _screen(quiet: bool, as_json: bool, out: str | None = None) -> Any:
+def _screen(quiet: bool, as_json: bool, *outputs: str | Path | None) -> Any:
+    """Words go to standard error where an output goes to standard output."""
     from ravine.cli._screen import Screen
+    from ravine.files import is_standard_output
 
-    return Screen(quiet, as_json, results_to_stderr=out == "-")
+    return Screen(quiet, as_json, any(out is not None and (out == "-" or is_standard_output(out)) for out in outputs))

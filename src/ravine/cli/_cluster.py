@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ravine.cli._data import Choice, Data, TooLargeError, open_data, stacked
-from ravine.cli._results import check_places, label_rows, show_clusters
+from ravine.cli._places import check_files
+from ravine.cli._results import kind_of_labels, label_rows, show_clusters
 from ravine.cli._screen import Meter, Screen
 from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH
 from ravine.io._table import listed
@@ -48,7 +49,8 @@ def cluster(
 ) -> None:
     """Learn, label, and write what was asked for."""
     start = time.perf_counter()
-    check_places(out, model_path, report_path)
+    kind_of_labels(out)
+    check_files("cluster", data=where, out=out, model=model_path, report=report_path)
     with open_data(where, choice, screen) as data:
         model = make_model(method, n_clusters, scale, seed, n_jobs)
         with screen.warnings_in_a_line():

@@ -12,7 +12,7 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from ravine.cli._cluster import METHODS, fit, make_model, scale_in_place
 from ravine.cli._data import Choice, open_data
-from ravine.cli._results import check_places
+from ravine.cli._places import check_files
 from ravine.cli._screen import Screen
 from ravine.io import UsageError
 from ravine.matrix import Floats, Ints
@@ -40,7 +40,7 @@ def compare(
 ) -> None:
     """Fit each method, score it, and show one table and one page."""
     _check_methods(methods, n_clusters)
-    check_places(None, report_path)
+    check_files("compare", data=where, report=report_path)
     with open_data(where, choice, screen) as data:
         X, classes = data.matrix("reading")
     scaled = X.copy() if scale else X

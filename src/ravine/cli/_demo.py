@@ -7,6 +7,7 @@ from sklearn.datasets import load_digits
 
 from ravine.cli._cluster import cluster
 from ravine.cli._data import Choice
+from ravine.cli._places import check_files
 from ravine.cli._screen import Screen
 from ravine.files import written_whole
 from ravine.io import TextFormat
@@ -17,11 +18,13 @@ def demo(folder: Path, screen: Screen) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     digits = load_digits()
     names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
-    data = folder / "digits.csv"
+    data, labels, model, report = (
+        folder / name for name in ("digits.csv", "labels.csv", "model.ravine", "report.html")
+    )
+    check_files("demo", data=data, out=labels, model=model, report=report)
     with written_whole(data) as place:
         table = np.column_stack([digits.data, digits.target])
         np.savetxt(place, table, fmt="%d", delimiter=",", header=",".join([*names, "digit"]), comments="")
-    labels, model, report = folder / "labels.csv", folder / "model.ravine", folder / "report.html"
     options = "--label digit --method ncuth --no-scale"
     command = f"ravine cluster {data} {options} --out {labels} --model {model} --report {report}"
     screen.say(f"$ {command}\n")

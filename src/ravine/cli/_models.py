@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ravine.cli._data import Data
-from ravine.cli._results import check_places, label_rows
+from ravine.cli._places import check_files
+from ravine.cli._results import kind_of_labels, label_rows
 from ravine.cli._screen import Screen
 from ravine.io import Columns, DataError, MissingRule, TextFormat, UsageError, choose_columns, open_tables
 from ravine.persist import Saved, read, save
@@ -26,7 +27,8 @@ def predict(
     screen: Screen,
 ) -> None:
     """Label the rows of some files."""
-    check_places(out)
+    kind_of_labels(out)
+    check_files("predict", model=model_path, data=where, out=out)
     saved = read(model_path)
     tree = _coarser(tree_of(saved.model), n_clusters)
     with _open_data(saved, where, text, None, missing, screen) as data:
@@ -45,7 +47,7 @@ def report(
     screen: Screen,
 ) -> None:
     """Write the page of a model with the rows of some files."""
-    check_places(None, out)
+    check_files("report", model=model_path, data=where, out=out)
     saved = read(model_path)
     with _open_data(saved, where, text, label, None, screen) as data:
         rows = label_rows(saved.model, data, None)
@@ -58,12 +60,12 @@ def report(
 
 def cut(model_path: Path, n_clusters: int, out: Path | None, screen: Screen) -> None:
     """Write or show a coarser model."""
+    check_files("cut", model=model_path, out=out)
     saved = read(model_path)
     tree = _coarser(tree_of(saved.model), n_clusters)
     if out is None:
         _show(tree, saved.model, screen)
         return
-    check_places(None, out)
     save(saved.model.cut_to(n_clusters), out, resume=False, notes=saved.notes)
     screen.result({"n_clusters": n_clusters, "files": {"model": str(out)}})
     screen.say(f"written: {out}, {n_clusters} of {saved.model.n_clusters_} clusters")

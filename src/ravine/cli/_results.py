@@ -1,7 +1,5 @@
 """What the commands find, written to files and told to the user."""
 
-import errno
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +9,9 @@ import numpy as np
 
 from ravine.cli._data import Data
 from ravine.cli._screen import Screen
-from ravine.files import written_whole
+from ravine.files import Place, written_whole
 from ravine.io import LabelWriter, label_kind
+from ravine.io._labels import KINDS
 from ravine.metrics import contingency_scores
 from ravine.report import Gatherer, Rows, describe_clusters
 from ravine.tree._text import counted
@@ -21,18 +20,11 @@ MOST_SHOWN = 40
 """Clusters in the table that is printed."""
 
 
-def check_places(out: str | None, *paths: Path | None) -> None:
-    """Find out before the work begins whether the files can be written."""
-    if out is not None:
-        label_kind(out)
-    for path in (None if out in (None, "-") else Path(str(out)), *paths):
-        if path is not None:
-            if path.is_dir():
-                raise IsADirectoryError(errno.EISDIR, "this is a folder", str(path))
-            try:
-                tempfile.TemporaryFile(dir=path.parent).close()
-            except OSError as error:
-                raise type(error)(error.errno, error.strerror, str(path.parent)) from None
+def kind_of_labels(out: str | None) -> str:
+    """How labels are written: by the name of the file, and as CSV into what has no such name, as a pipe."""
+    if out is None or (Path(out).suffix.lower() not in KINDS and not Place(out).is_plain):
+        return ".csv"
+    return label_kind(out)
 
 
 @contextmanager
@@ -44,7 +36,7 @@ def labels_file(out: str | None) -> Iterator[LabelWriter | None]:
         with LabelWriter(None, ".csv") as writer:
             yield writer
     else:
-        with written_whole(out) as place, LabelWriter(place, label_kind(out)) as writer:
+        with written_whole(out) as place, LabelWriter(place, kind_of_labels(out)) as writer:
             yield writer
 
 

@@ -1,0 +1,129 @@
+"""Which files a command reads and which it writes: it never writes over what it reads, nor one file twice.
+
+Files are compared by what they are, not by their names: links, other spellings and redirections do not hide them.
+"""
+
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ravine.files import Place, check_writable
+from ravine.io import UsageError
+from ravine.io._table import SUFFIXES, _is_hidden, _suffix, find_files
+
+
+@dataclass(frozen=True)
+class Files:
+    """The parameters of a command that name files, and how a user knows them.
+
+    Attributes
+    ----------
+    read, written, appended : dict from str to str
+    folders : dict from str to str
+        Folders in which the command has files of its own.
+    """
+
+    read: Mapping[str, str] = field(default_factory=dict)
+    written: Mapping[str, str] = field(default_factory=dict)
+    appended: Mapping[str, str] = field(default_factory=dict)
+    folders: Mapping[str, str] = field(default_factory=dict)
+
+
+DATA, MODEL = {"data": "DATA"}, {"model": "MODEL"}
+
+COMMANDS = {
+    "cluster": Files(read=DATA, written={"out": "--out", "model": "--model", "report": "--report"}),
+    "predict": Files(read=MODEL | DATA, written={"out": "--out"}),
+    "inspect": Files(read=MODEL),
+    "cut": Files(read=MODEL, written={"out": "--out"}),
+    "report": Files(read=MODEL | DATA, written={"out": "--out"}),
+    "compare": Files(read=DATA, written={"report": "--report"}),
+    "stream": Files(read=DATA, appended={"out": "--out", "events": "--events"}, folders={"checkpoint": "--checkpoint"}),
+    "demo": Files(
+        written={"data": "its data", "out": "its labels", "model": "its model", "report": "its page"},
+        folders={"folder": "--folder"},
+    ),
+}
+"""A test sees to it that every parameter that names a file is here."""
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A file that a user named."""
+
+    said: str
+    name: str
+    place: Place
+
+    def __str__(self) -> str:
+        return f"{self.said} {self.name}"
+
+
+def check_files(command: str, **given: Any) -> None:
+    """UsageError or OSError before any work if files cannot be written, or if doing so would destroy others.
+
+    Parameters
+    ----------
+    command : str
+    **given : path-like, list of them, or None
+        By the names of the parameters; - is standard input or standard output.
+    """
+    files = COMMANDS[command]
+    written = [
+        _Named(said, str(given[name]), Place(1 if given[name] == "-" else given[name]))
+        for name, said in {**files.written, **files.appended}.items()
+        if given.get(name) is not None
+    ]
+    for one in written:
+        if one.name != "-":
+            check_writable(one.name)
+    read = [one for name, said in files.read.items() for one in _inputs(said, given[name])] if written else []
+    for i, one in enumerate(written):
+        for other in read:
+            if other.place.is_same(one.place) and _gives_back(one.place):
+                what = "from standard input" if other.name == "-" else f"as {other}"
+                raise UsageError(f"{one} is the file that is read {what}: give the name of another file")
+        for other in written[:i]:
+            if other.place.is_same(one.place) and not _takes_both(one.place, other.place):
+                raise UsageError(f"{other} and {one} are one file: give each its own")
+        _check_outside(one, given.get("data"))
+
+
+def _inputs(said: str, given: Any) -> Iterator[_Named]:
+    """Every file that is read; a list can have folders and patterns."""
+    if isinstance(given, list | tuple):
+        for name in given:
+            yield from _inputs(said, "-") if name == "-" else (_named(said, path) for path in find_files(name))
+    else:
+        yield _named(said, given)
+
+
+def _named(said: str, name: Any) -> _Named:
+    return _Named(said, str(name), Place(0 if name == "-" else name))
+
+
+def _gives_back(place: Place) -> bool:
+    """Whether what is written there comes back to who reads there: in a file and a pipe, not in a terminal."""
+    return place.status is None or stat.S_ISREG(place.status.st_mode) or stat.S_ISFIFO(place.status.st_mode)
+
+
+def _takes_both(one: Place, other: Place) -> bool:
+    """Whether two outputs may go there: to a terminal, to /dev/null, or to what the shell has joined, as 2>&1 does."""
+    is_device = one.status is not None and stat.S_ISCHR(one.status.st_mode)
+    return is_device or (one.number is not None and other.number is not None and one.number != other.number)
+
+
+def _check_outside(one: _Named, data: Any) -> None:
+    """UsageError if a file would be read the next time, since it lies in a folder of data."""
+    for name in data if isinstance(data, list | tuple) else ():
+        if name != "-" and one.place.is_plain and is_data_in(one.place.path, Path(name)):
+            raise UsageError(f"{one} would be data the next time, in the folder {name}: give a place outside of it")
+
+
+def is_data_in(path: Path, folder: Path) -> bool:
+    """Whether a file, which may not be there yet, is among the data of a folder."""
+    inner = folder.resolve()
+    is_within = folder.is_dir() and path.is_relative_to(inner)
+    return is_within and _suffix(path) in SUFFIXES and not _is_hidden(path, inner)
