@@ -3,6 +3,7 @@ import json
 import os
 import resource
 import signal
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -19,9 +20,10 @@ from hypothesis import strategies as st
 
 import ravine
 from ravine.cli import _lines, _stream
+from ravine.cli._checkpoint import alone_with
 from ravine.cli._errors import explain
 from ravine.cli._layout import find_layout
-from ravine.cli._lines import Lines, Stop
+from ravine.cli._lines import Lines, Sink, Stop
 from ravine.cli._rows import Choice, Rows
 from ravine.cli._screen import Screen
 from ravine.cli._stream import Plan, stream
@@ -257,7 +259,15 @@ def test_places_that_cannot_be_used_are_told_in_a_line(file, tmp_path):
     assert "unpack it" in told(run, tmp_path / "t.csv.gz")[0]
     assert told(run, "-", poll=0.1)[1] == 2
     assert told(run, tmp_path, poll=0.1)[1] == 2
-    assert "not three different files" in told(run, file, out=file)[0]
+    assert f"--out {file} is the file that is read as DATA" in told(run, file, out=file)[0]
+    (tmp_path / "link").symlink_to("out")
+    assert "are one file" in told(run, file, out=tmp_path / "out", events=tmp_path / "link")[0]
+    for name in ("checkpoint.json", "checkpoint.lock", "model-7.ravine"):
+        for option in ("out", "events"):
+            message, code = told(run, file, checkpoint=tmp_path, **{option: tmp_path / name})
+            assert code == 2
+            assert f"--{option} {tmp_path / name} is a file of --checkpoint {tmp_path}" in message
+    assert "looks like a rotated" in told(run, file, poll=0.1, events=tmp_path / "t.csv.1")[0]
     assert "this is a file, give a folder" in told(run, file, checkpoint=file)[0]
     assert told(run, file, out=tmp_path / "none" / "out")[1] == 2
     assert told(run, file, out=Path("/dev/full")) == (
@@ -559,26 +569,51 @@ def test_a_signal_while_a_batch_is_learned_lets_it_be_finished(file, tmp_path, m
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-def _move_another_in_place(file):
-    (file.parent / "new").write_text("a,b,c\n")
-    (file.parent / "new").replace(file)
+def test_files_that_another_process_uses_are_refused_and_left_alone(file, text, tmp_path):
+    out, kept = tmp_path / "out", tmp_path / "kept"
+    run(file, out=out, checkpoint=kept)
+    append(file, text.splitlines(keepends=True)[1:])()
+    before = out.read_bytes()
+    with alone_with(kept):
+        message, code = told(run, file, out=tmp_path / "other", checkpoint=kept)
+        assert code == 1
+        assert message.startswith(f"error: {kept / 'checkpoint.lock'}: in use by process {os.getpid()} on ")
+        assert message.endswith(": wait until it ends, or give another --checkpoint")
+        assert not (tmp_path / "other").exists()
+    used = Sink(out)
+    for options in ({"out": out, "checkpoint": kept}, {"out": out}, {"out": tmp_path / "other", "events": out}):
+        message, code = told(run, file, **options)
+        assert (message, code) == (f"error: {out}: in use by another process: wait until it ends", 1)
+    used.close()
+    assert out.read_bytes() == before
+    assert len(run(file, out=out, checkpoint=kept)) == 900
+    assert not (kept / "checkpoint.lock").exists()
 
 
-LOST = {
-    "shorter": (lambda file: os.truncate(file, 100), "has become shorter while it was followed"),
-    "replaced": (_move_another_in_place, "was replaced by another file while it was followed"),
-    "removed": (lambda file: file.unlink(), "was removed while it was followed"),
-    "anew": (lambda file: file.write_text(2 * file.read_text().replace("1", "2")), "was written anew while it was"),
-}
+def test_where_there_are_no_locks_the_user_is_warned_and_the_stream_runs(file, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("ravine.files.lock_file", lambda descriptor: "none")
+    assert len(run(file, out=tmp_path / "out", checkpoint=tmp_path / "kept", quiet=False)) == 450
+    assert "kept: this file system has no locks: see that no other process uses the folder" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("what", LOST)
-def test_a_followed_file_that_is_not_the_same_any_more_ends_the_stream(file, tmp_path, what):
-    act, line = LOST[what]
-    with Follower(tmp_path / "out", (400, lambda: act(file))):
-        message, code = told(run, file, out=tmp_path / "out", poll=0.2)
-    assert code == 1
-    assert f"{file} {line}" in message
+def test_lines_go_into_a_pipe_and_to_standard_output_by_its_name(file, tmp_path, capfd):
+    run(file, out=tmp_path / "whole")
+    fifo, content = tmp_path / "fifo", []
+    os.mkfifo(fifo)
+    reading = threading.Thread(target=lambda: content.append(fifo.read_text()))
+    reading.start()
+    stream(str(file), Choice(TextFormat()), Plan("imdh", out=fifo, n_jobs=1), Screen(True))
+    reading.join(20)
+    assert content == [(tmp_path / "whole").read_text()]
+    stream(str(file), Choice(TextFormat()), Plan("imdh", out=Path("/dev/fd/1"), n_jobs=1), Screen(True))
+    assert capfd.readouterr().out == content[0]
+
+
+def test_a_pipe_that_nobody_reads_can_be_stopped(file, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    with Follower(tmp_path / "out", (0, ask(signal.SIGTERM))):
+        stream(str(file), Choice(TextFormat()), Plan("imdh", out=tmp_path / "fifo"), Screen(True))
+    assert stat.S_ISFIFO(os.stat(tmp_path / "fifo").st_mode)
 
 
 def test_the_model_of_a_checkpoint_predicts_the_columns_by_their_names(file, tmp_path):
@@ -627,6 +662,8 @@ def test_the_command_follows_a_file_is_killed_and_goes_on(text, tmp_path):
             end = time.monotonic() + 60
             while not (out.exists() and out.read_bytes().count(b"\n") >= n_lines) and time.monotonic() < end:
                 time.sleep(0.05)
+            message, _ = told(run, file, out=tmp_path / "other", checkpoint=tmp_path / "kept", every=100)
+            assert f"in use by process {process.pid} on" in message
             process.send_signal(number)
             _, err = process.communicate(timeout=60)
         assert process.returncode == (-signal.SIGKILL if number == signal.SIGKILL else 0)

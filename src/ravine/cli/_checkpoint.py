@@ -6,7 +6,9 @@ place and renamed, so that at every moment one generation is whole.
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +18,18 @@ import numpy as np
 
 from ravine.cli._layout import Layout
 from ravine.cli._lines import START, Mark, naming
-from ravine.files import written_whole
+from ravine.files import Place, locked, written_whole
 from ravine.io import Columns, DataError, UsageError
 from ravine.persist import load, save
 
 FORMAT, VERSION = "ravine stream", 1
 
 FILE = "checkpoint.json"
+
+LOCK = "checkpoint.lock"
+
+OWN = re.compile(rf"{re.escape(FILE)}|{re.escape(LOCK)}|model-\d+\.ravine|\..*\.part")
+"""Names of files that a checkpoint writes and removes in its folder."""
 
 REMEDY = "begin anew in another folder"
 
@@ -75,6 +82,23 @@ def _said(name: str, value: Any) -> str:
         case list():
             return f"--{name} {','.join(value)}"
     return f"--{name} {value}"
+
+
+@contextmanager
+def alone_with(folder: Path) -> Iterator[bool]:
+    """Use a checkpoint as the only process; False where the file system cannot keep others out.
+
+    LockedError says who uses it.
+    """
+    with locked(folder / LOCK, "wait until it ends, or give another --checkpoint") as is_held:
+        yield is_held
+
+
+def is_own(folder: Path, place: Place) -> bool:
+    """Whether a file is one that the checkpoint writes or removes."""
+    has_own_name = OWN.fullmatch(place.path.name) is not None and place.path.parent == folder.resolve()
+    own = [file for file in folder.iterdir() if OWN.fullmatch(file.name)] if folder.is_dir() else []
+    return has_own_name or any(place.is_same(Place(file)) for file in own)
 
 
 def write_generation(folder: Path, generation: Generation, model: Any) -> None:

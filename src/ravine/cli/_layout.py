@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ravine.io import DataError, TextFormat, check_first_line, split_first_line
-from ravine.io._table import DELIMITERS, LARGEST_WHOLE, MISSING
+from ravine.io._table import DELIMITERS, LARGEST_WHOLE, MISSING, listed
 from ravine.matrix import LARGEST
 from ravine.tree._text import counted, shortened
 
@@ -172,6 +172,40 @@ def find_layout(line: bytes, text: TextFormat) -> tuple[Layout, bool]:
     if twice:
         raise DataError(f"the column name {twice[0]!r} stands twice: give each its own name")
     return replace(layout, fields=tuple(names)), not has_header
+
+
+def is_header(line: bytes, layout: Layout, has_header: bool | None) -> bool:
+    """Whether the first line of a later file of a stream has the names of the columns, not a row.
+
+    Parameters
+    ----------
+    line : bytes
+    layout : Layout
+        Of the first file.
+    has_header : bool or None
+        What the user says; None: names are those of the first file, or anything without a number.
+
+    Raises
+    ------
+    DataError
+        They are not the names of the first file.
+    """
+    if layout.is_json or has_header is False:
+        return False
+    try:
+        fields = next(
+            csv.reader([line.decode(layout.encoding).rstrip("\r\n")], delimiter=layout.delimiter, strict=True)
+        )
+    except (UnicodeDecodeError, csv.Error):
+        return False  # a bad row
+    if tuple(fields) == layout.fields:
+        return True
+    if has_header or not any(_is_number(layout, field) for field in fields):
+        raise DataError(
+            f"the new file begins with the columns {listed(fields)}, and the stream with {listed(layout.fields)}: "
+            "give a stream one kind of file, or begin anew"
+        )
+    return False
 
 
 def _is_number(layout: Layout, value: Any) -> bool:

@@ -3,11 +3,10 @@
 Both know the place up to which they have come, and find it again in a later run.
 """
 
+import errno
 import json
 import os
 import signal
-import stat
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from types import FrameType
 from typing import Any, BinaryIO, TypeVar
 from zlib import crc32
 
+from ravine.files import LockedError, Place, lock_file
 from ravine.io import DataError
 
 TAIL = 1024
@@ -70,8 +70,10 @@ class Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Take SIGINT and SIGTERM for the wish to stop."""
-        before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        """Take SIGINT, SIGTERM and SIGHUP for the wish to stop; the last not where it is ignored, as under nohup."""
+        known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        heeded = [one for one in known if one == signal.SIGINT or signal.getsignal(one) != signal.SIG_IGN]
+        before = {number: signal.signal(number, self._ask) for number in heeded}
         try:
             yield
         finally:
@@ -104,17 +106,25 @@ class Lines:
     name : str
         What it is called in messages.
     stop : Stop
-    poll : float, optional
-        Seconds after which a file that has come to its end is looked at again; without it the end is the end.
+
+    Attributes
+    ----------
+    at_start : bool
+        Whether the line that was given out last is the first one of its file that is not empty.
     """
 
-    def __init__(self, file: BinaryIO, name: str, stop: Stop, poll: float | None = None) -> None:
+    def __init__(self, file: BinaryIO, name: str, stop: Stop) -> None:
+        self.at_start = False
         self._file = file
         self._name = name
         self._stop = stop
-        self._poll = poll
+        self._begin()
+
+    def _begin(self) -> None:
+        """Be at the start of a file."""
         self._length = 0
         self._tail = b""
+        self._is_untouched = True
 
     @property
     def mark(self) -> Mark:
@@ -123,17 +133,23 @@ class Lines:
 
     def next(self) -> bytes | None:
         """The next line, None at the end of the text."""
-        while True:
-            line = self._stop.wait_for(self._file.readline, LONGEST)
-            if len(line) == LONGEST:
-                raise DataError(f"{self._name}: a line has more than {LONGEST:,} bytes: is this text?")
-            if line.endswith(b"\n") or (line and self._poll is None):
-                self._length += len(line)
-                self._tail = (self._tail + line)[-TAIL:]
-                return line
-            if self._poll is None:
-                return None
-            self._wait(self._poll)
+        line = self._read_line()
+        return self._give(line) if line else None
+
+    def _read_line(self) -> bytes:
+        """What there is of the next line."""
+        line = self._stop.wait_for(self._file.readline, LONGEST)
+        if len(line) == LONGEST:
+            raise DataError(f"{self._name}: a line has more than {LONGEST:,} bytes: is this text?")
+        return line
+
+    def _give(self, line: bytes) -> bytes:
+        """Give a line out."""
+        self._length += len(line)
+        self._tail = (self._tail + line)[-TAIL:]
+        self.at_start = self._is_untouched and not line.isspace()
+        self._is_untouched &= line.isspace()
+        return line
 
     def skip_to(self, mark: Mark, seek: bool) -> None:
         """Go on from a place that an earlier run has come to; without `seek` the text before it is read again."""
@@ -145,6 +161,7 @@ class Lines:
                 self._stop.wait_for(self._file.read, min(CHUNK, start - done))
         self._tail = self._stop.wait_for(self._file.read, mark.length - start)
         self._length = mark.length
+        self._is_untouched = mark.length == 0
         if len(self._tail) < mark.length - start:
             raise DataError(
                 f"{self._name} ends before the place that the checkpoint has come to, byte {mark.length:,}: give the "
@@ -166,25 +183,11 @@ class Lines:
         self._length += len(rest)
         self._tail = (self._tail + rest)[-TAIL:]
 
-    def _wait(self, seconds: float) -> None:
-        """Wait for a file to grow; DataError if it is not the same file any more."""
-        opened = os.fstat(self._file.fileno())
-        try:
-            named = os.stat(self._name)
-        except FileNotFoundError:
-            raise DataError(f"{self._name} was removed while it was followed") from None
-        if (named.st_dev, named.st_ino) != (opened.st_dev, opened.st_ino):
-            raise DataError(f"{self._name} was replaced by another file while it was followed")
-        self._stop.wait_for(time.sleep, seconds)
-        if os.fstat(self._file.fileno()).st_size < self._length:
-            raise DataError(f"{self._name} has become shorter while it was followed")
-        self._file.seek(self._length - len(self._tail))
-        if self._file.read(len(self._tail)) != self._tail:
-            raise DataError(f"{self._name} was written anew while it was followed")
-
 
 class Sink:
     """JSON lines that are appended to a file, or go to a stream.
+
+    A file is this process's alone until it is closed: LockedError if another one is appending to it.
 
     Parameters
     ----------
@@ -197,7 +200,15 @@ class Sink:
     def __init__(self, path: Path | None, stream: BinaryIO | None = None) -> None:
         self.path = path
         self._stream = stream
-        self._file: Any = None if path is None else open(path, "a+b", buffering=0)  # noqa: SIM115 — closed by `close`
+        self._file: Any = None
+        self._is_regular = False
+        if path is not None:
+            place = Place(path)
+            self._is_regular = place.is_plain
+            self._file = open(path, "a+b", buffering=0) if place.is_plain else place.open(buffering=0)  # noqa: SIM115
+            if place.is_plain and lock_file(self._file.fileno()) == "held":
+                self.close()
+                raise LockedError(errno.EAGAIN, "in use by another process: wait until it ends", str(path))
 
     def write(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Append a line for each record."""
@@ -235,10 +246,6 @@ class Sink:
         """Close the file."""
         if self._file is not None:
             self._file.close()
-
-    @property
-    def _is_regular(self) -> bool:
-        return self._file is not None and stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
 
     def _mark_at(self, length: int) -> Mark:
         start = max(length - TAIL, 0)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ravine.cli._layout import BadRow, Layout, find_layout, mostly_numbers
+from ravine.cli._layout import BadRow, Layout, find_layout, is_header, mostly_numbers
 from ravine.cli._lines import Lines, Mark, Stopped
 from ravine.io import DataError, TextFormat, UsageError, check_is_table
 from ravine.io._table import listed
@@ -123,7 +123,6 @@ class Rows:
         line = self._next_line()
         if line is None:
             return
-        line = line.removeprefix(codecs.BOM_UTF8)
         check_is_table(Path(self._name), self._name, line)
         try:
             self.layout, is_row = find_layout(line, self._choice.text)
@@ -141,11 +140,20 @@ class Rows:
             return line
         try:
             while (line := self._lines.next()) is not None:
-                if not line.isspace():
-                    return line
+                if not line.isspace() and not self._is_header_again(line):
+                    return line.removeprefix(codecs.BOM_UTF8) if self._lines.at_start else line
         except Stopped:
             self.stopped = True
         return None
+
+    def _is_header_again(self, line: bytes) -> bool:
+        """Whether the line is the header of a file that came after the first one."""
+        if self.layout is None or not self._lines.at_start:
+            return False
+        try:
+            return is_header(line.removeprefix(codecs.BOM_UTF8), self.layout, self._choice.text.header)
+        except DataError as error:
+            raise DataError(f"{self._name}: {error}") from None
 
     def _numbered(self, size: int) -> Iterator[tuple[int, bytes]]:
         for _ in range(size):

@@ -13,15 +13,18 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 import ravine
-from ravine.cli._checkpoint import Generation, clear, read_generation, write_generation
+from ravine.cli._checkpoint import Generation, alone_with, clear, is_own, read_generation, write_generation
+from ravine.cli._follow import FollowedLines, is_rotated
 from ravine.cli._lines import Lines, Sink, Stop, Stopped
+from ravine.cli._places import check_files
 from ravine.cli._rows import Batch, Choice, Rows
 from ravine.cli._screen import Meter, Screen
+from ravine.files import Place
 from ravine.io import COMPRESSIONS, TextFormat, UsageError
 from ravine.tree._text import counted
 
@@ -85,14 +88,17 @@ def stream(data: str, choice: Choice, plan: Plan, screen: Screen) -> None:
     _check_places(data, plan)
     stop = Stop()
     with stop.on_signals(), ExitStack() as stack:
-        file: BinaryIO = sys.stdin.buffer if data == "-" else stack.enter_context(open(data, "rb"))
         name = STDIN if data == "-" else data
-        out = Sink(plan.out, sys.stdout.buffer if plan.out is None else None)
-        stack.callback(out.close)
-        events = Sink(plan.events, sys.stderr.buffer if plan.events is None and not screen.quiet else None)
-        stack.callback(events.close)
-        lines = Lines(file, name, stop, plan.poll)
+        if plan.checkpoint is not None and not stack.enter_context(alone_with(plan.checkpoint)):
+            screen.warn(f"{plan.checkpoint}: this file system has no locks: see that no other process uses the folder")
         try:
+            lines = _open_lines(data, name, stop, plan, screen, stack)
+            # A pipe is opened when somebody reads it.
+            out = stop.wait_for(Sink, plan.out, sys.stdout.buffer if plan.out is None else None)
+            stack.callback(out.close)
+            is_shown = plan.events is None and not screen.quiet
+            events = stop.wait_for(Sink, plan.events, sys.stderr.buffer if is_shown else None)
+            stack.callback(events.close)
             start, model = _begin(lines, out, events, plan, choice, seek=data != "-")
         except Stopped:
             return
@@ -102,6 +108,17 @@ def stream(data: str, choice: Choice, plan: Plan, screen: Screen) -> None:
         with nullcontext(Meter()) if on_terminal else screen.progress("learning", None) as meter:
             run.run(stop, meter)
         screen.say(f"{counted(run.n_rows, 'row')}, of them {counted(run.n_bad, 'bad row')} left out")
+
+
+def _open_lines(data: str, name: str, stop: Stop, plan: Plan, screen: Screen, stack: ExitStack) -> Lines:
+    """The lines of standard input, of a file, or of one that is followed."""
+    if plan.poll is not None:
+        lines = FollowedLines(Path(data), stop, plan.poll, screen.warn)
+        stack.callback(lines.close)
+        return lines
+    if data == "-":
+        return Lines(sys.stdin.buffer, name, stop)
+    return Lines(stack.enter_context(Path(data).open("rb")), name, stop)
 
 
 def make_model(plan: Plan) -> Any:
@@ -127,12 +144,19 @@ def _checked_text(data: str, text: TextFormat) -> TextFormat:
 def _check_places(data: str, plan: Plan) -> None:
     if plan.poll is not None and (data == "-" or (Path(data).exists() and not Path(data).is_file())):
         raise UsageError("--follow needs a file; standard input is read to its end anyway")
-    places = [path.resolve() for path in (Path(data), plan.out, plan.events) if path is not None]
-    if len(set(places)) < len(places):
-        raise UsageError("DATA, --out and --events are not three different files")
+    check_files("stream", data=data, out="-" if plan.out is None else plan.out, events=plan.events)
+    named = {"DATA": None if data == "-" else Path(data), "--out": plan.out, "--events": plan.events}
+    if plan.poll is not None:
+        for said in ("--out", "--events"):
+            path = named[said]
+            if path is not None and is_rotated(path, Path(data)):
+                raise UsageError(f"{said} {path} looks like a rotated {data}: give another name")
     if plan.checkpoint is not None:
         if plan.checkpoint.exists() and not plan.checkpoint.is_dir():
             raise UsageError(f"--checkpoint {plan.checkpoint}: this is a file, give a folder")
+        for said, path in named.items():
+            if path is not None and is_own(plan.checkpoint, Place(path)):
+                raise UsageError(f"{said} {path} is a file of --checkpoint {plan.checkpoint}: give another name")
         plan.checkpoint.mkdir(parents=True, exist_ok=True)
 
 
