@@ -94,10 +94,10 @@ class FollowedLines(Lines):
         else:
             refused = DataError(f"{self._name} is not there, nor the file that the checkpoint was made from")
         for n_later, path in enumerate(rotated):
-            self._open(path)
             try:
+                self._open(path)
                 super().skip_to(mark, seek)
-            except DataError:
+            except (DataError, OSError):
                 continue
             self._later = rotated[:n_later][::-1]
             self._tell(f"{self._name} was replaced since the checkpoint: going on in {path}")
