@@ -11,7 +11,8 @@ from typing import Any
 
 from ravine.files import Place, check_writable
 from ravine.io import UsageError
-from ravine.io._table import SUFFIXES, _is_hidden, _suffix, find_files
+from ravine.io._kinds import SUFFIXES, suffix_of
+from ravine.io._table import find_files, is_hidden
 
 
 @dataclass(frozen=True)
@@ -126,4 +127,4 @@ def is_data_in(path: Path, folder: Path) -> bool:
     """Whether a file, which may not be there yet, is among the data of a folder."""
     inner = folder.resolve()
     is_within = folder.is_dir() and path.is_relative_to(inner)
-    return is_within and _suffix(path) in SUFFIXES and not _is_hidden(path, inner)
+    return is_within and suffix_of(path) in SUFFIXES and not is_hidden(path, inner)

@@ -452,7 +452,7 @@ def find_files(place: str) -> list[Path]:
     """The file, the files of a folder, or those that a pattern stands for, in the order of their names."""
     path = Path(place)
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if suffix_of(file) in SUFFIXES and not _is_hidden(file, path))
+        files = sorted(file for file in path.rglob("*") if suffix_of(file) in SUFFIXES and not is_hidden(file, path))
         if not files:
             raise UsageError(f"{place}: the folder has no file of a known kind ({', '.join(SUFFIXES)})")
         return files
@@ -477,7 +477,7 @@ def _open_table(path: Path, text: TextFormat, name: str | None = None) -> Table:
     return _Arrow(path, name) if kind == "arrow" else _Npy(path, name)
 
 
-def _is_hidden(file: Path, folder: Path) -> bool:
+def is_hidden(file: Path, folder: Path) -> bool:
     return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
 
 
