@@ -238,6 +238,25 @@ def test_ten_rows_of_many_columns_cost_as_much_as_ten_columns():
         assert model.centroids_.shape == X.shape
 
 
+def test_copies_of_a_column_change_nothing_but_the_unit():
+    rng = np.random.default_rng(0)
+    x = np.r_[rng.normal(size=1500), 8 + rng.normal(size=1500)][:, np.newaxis]
+    one, many = SumOfNorms().fit(x), SumOfNorms().fit(np.repeat(x, 100, axis=1))
+    assert one.n_clusters_ == 2
+    assert_array_equal(one.labels_, many.labels_)
+    assert_allclose(many.lam_, 10 * one.lam_, rtol=1e-6)
+    assert max(one.gap_, many.gap_) < 1e-7
+
+
+def test_a_little_noise_in_further_columns_leaves_clusters_along_a_line():
+    rng = np.random.default_rng(0)
+    x = np.r_[rng.normal(size=500), 8 + rng.normal(size=500)]
+    X = np.c_[x, 1e-3 * rng.normal(size=(1000, 5))]
+    model = SumOfNorms().fit(X)
+    assert same_partition(model.labels_, x > 4)
+    assert model.path_.is_complete
+
+
 def test_all_pairs_of_many_rows_are_left_to_the_stochastic_solver(monkeypatch, gaussians):
     monkeypatch.setattr("ravine.cluster._sum_of_norms.DUAL_BYTES", 1000)
     model = SumOfNorms(0.006, **UNIFORM).fit(gaussians[0])

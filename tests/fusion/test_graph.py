@@ -115,6 +115,35 @@ def test_all_points_have_fused_at_the_end_of_the_range(d):
     assert problem.fused(1e-3).max() == 0
 
 
+def chain(n, d):
+    """Rows on a line through the space of so many columns, in two groups, and their graph."""
+    x = np.random.default_rng(0).normal(size=n)
+    x[n // 2 :] += 8
+    X = np.repeat(x[:, np.newaxis], d, axis=1) / np.sqrt(d)
+    a, b, length = neighbour_graph(X, 10)
+    return X, np.ones(n), Edges(a, b, gaussian_weights(length, float(np.median(length)), 2.0))
+
+
+def test_range_of_a_long_chain_does_not_depend_on_the_number_of_columns():
+    one, many = (GraphProblem(*chain(1500, d)).lambda_range() for d in (1, 6))
+    assert_allclose(many, one, rtol=1e-6)
+
+
+@pytest.mark.parametrize("d", [1, 2, 6])
+def test_bound_keeps_its_digits_where_lambda_is_large(d):
+    X, mass, edges = chain(800, d)
+    lam = 0.02 * GraphProblem(X, mass, edges).lambda_range()[1]
+    coarse = GraphProblem(X, mass, edges)
+    group = np.repeat([0, 1], 400)
+    coarse.contract(group)
+    solution = coarse.solve(lam, 1e-10, 100)
+    problem = GraphProblem(X, mass, edges)
+    proof = problem.prove(lam, coarse.centroids[group], solution.objective, 1e-4, 20)
+    assert lam > 1e5
+    assert proof.gap < 1e-7
+    assert problem.is_partition(group, 1e-2, proof.gap * proof.objective)
+
+
 def test_flow_by_elimination_solves_the_system_of_the_laplacian(rng):
     X, mass, edges = random_problem(20, 2, 5)
     right = rng.normal(size=X.shape)

@@ -43,11 +43,24 @@ def test_coordinates_have_no_origin_and_no_unit(rng):
 
 def test_rows_with_more_columns_than_points_keep_their_distances_in_fewer_coordinates(rng):
     points = Points.of(rng.normal(size=(5, 50)), np.ones(5))
-    assert points.coordinates.shape == (5, 5)
+    assert points.coordinates.shape == (5, 4)
     distance = np.linalg.norm(points.rows[:, None] - points.rows, axis=2)
     inside = np.linalg.norm(points.coordinates[:, None] - points.coordinates, axis=2)
     assert_allclose(points.scale * inside, distance, atol=1e-12)
     assert_allclose(points.to_rows(points.coordinates), points.rows, atol=1e-12)
+
+
+def test_columns_that_depend_on_others_add_no_coordinate(rng):
+    plane = rng.normal(size=(40, 2))
+    for X, n_coordinates in (
+        (np.repeat(plane[:, :1], 100, axis=1), 1),
+        (1e6 + np.repeat(plane, 3, axis=1), 2),
+        (plane @ rng.normal(size=(2, 9)), 2),
+        (np.c_[plane, 1e-9 * rng.normal(size=40)], 3),
+    ):
+        points = Points.of(X, np.ones(40))
+        assert points.coordinates.shape == (40, n_coordinates)
+        assert_allclose(points.to_rows(points.coordinates), points.rows, rtol=1e-9)
 
 
 def test_coordinates_lead_back_to_the_rows(rng):

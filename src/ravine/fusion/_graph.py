@@ -1,7 +1,10 @@
 """The sum-of-norms problem on a sparse graph, by the method of multipliers with Newton's steps (`kernels.fusion`)."""
 
+from functools import cached_property
+
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from ravine import kernels
@@ -27,8 +30,9 @@ multipliers are renewed once the gradient has this share of the gap."""
 NO_MASS, END_MARGIN = 1e-12, 3.0
 """Mass of a point, in its degree, where only the flow between points counts; and factor for the end of the path."""
 
-FEW_COLUMNS = 3
-"""Up to so many columns the linear systems of flows are solved by elimination, beyond by conjugate gradients."""
+FEW_COLUMNS, NARROW = 3, 1e9
+"""Up to so many columns the linear systems of flows are solved by elimination; beyond, where rows times the square of
+the bandwidth of the graph is at most the second number, and else by conjugate gradients."""
 
 FLOW_RESIDUAL, FLOW_STEPS = 1e-3, 3000
 """What conjugate gradients may leave of a flow, and their steps."""
@@ -36,6 +40,10 @@ FLOW_RESIDUAL, FLOW_STEPS = 1e-3, 3000
 MAX_FLOWS, SLOW, EXACT = 20, 0.8, 1e-9
 """Flows for a bound, each of which must bring what is missing down to this share; what may be missing in the end, as a
 share of the objective."""
+
+PROOF_WORK = 1e10
+"""Entries of multipliers that conjugate gradients may go over for a bound where flows are not enough: in some ten
+seconds."""
 
 FINE, COARSE = 0.01, 30.0
 """ℓ on the whole graph, in mean lengths of an edge between rows: for flows that are found by elimination, and for the
@@ -76,7 +84,7 @@ class GraphProblem(Problem):
         least, n_rounds = self._bound_by_flow(objective, tol), 1
         if objective - least > tol * objective:
             self.multipliers = between_groups
-            improved = self._improve(tol, max_iter, COARSE * self._mean_length(self.rows), objective)
+            improved = self._improve(tol, max_iter, COARSE * self._mean_length(self.rows), objective, PROOF_WORK)
             least, n_rounds = max(least, improved.objective * (1.0 - improved.gap)), improved.n_iter
         return Solution.of(objective, objective - least, n_rounds)
 
@@ -107,29 +115,38 @@ class GraphProblem(Problem):
         S, c, g = np.empty_like(z), np.empty(len(w)), np.empty_like(X)
         within = w * (self._lengths(U) == 0)
         typical = float(within @ self._lengths(X) / max(within.sum(), w.min())) or self._mean_length(X)
-        self.ell = (FINE if self._has_few_columns else 1.0) * typical
+        self.ell = (FINE if self._is_narrow else 1.0) * typical
+        # Differences of centroids that nearly coincide have lost their digits, and λ can be 1e9 times as large as the
+        # rows: what the multipliers gain is taken from the steps.
+        gained = z + (U[a] - U[b]) / self.ell
         least, before = -np.inf, np.inf
         for _ in range(MAX_FLOWS):
-            _, slack, residual, own = kernels.fusion.evaluate(a, b, w, self._lam, self.ell, m, X, U, z, S, c, g)
+            _, slack, residual, own = kernels.fusion.evaluate(a, b, w, self._lam, np.inf, m, X, U, gained, S, c, g)
             least = max(least, own - slack - residual)
             proved, exact = objective - least <= tol * objective, residual <= EXACT * objective
             if (proved and exact) or residual > SLOW * before:
                 break
             before = residual
-            U = U + self._potential(c, m, g)
+            length = np.maximum(np.linalg.norm(gained, axis=1), 1.0)
+            step = self._potential(self._lam * w / (self.ell * length), m, g)
+            U = U + step
+            gained += (step[a] - step[b]) / self.ell
         self._flow_is_exact = bool(residual <= EXACT * objective)
-        kernels.fusion.renew_multipliers(a, b, self.ell, U, z)
+        self.multipliers = gained / np.maximum(np.linalg.norm(gained, axis=1), 1.0)[:, np.newaxis]
         return least
 
-    def _improve(self, tol: float, max_iter: int, ell: float, known: float = np.inf) -> Solution:
+    def _improve(
+        self, tol: float, max_iter: int, ell: float, known: float = np.inf, max_work: float = np.inf
+    ) -> Solution:
         """Go on from multipliers and centroids as they are, with the length ℓ in the first two rounds.
 
-        Until the lower bound is close to the objective, or to one that is known to be reached elsewhere.
+        Until the lower bound is close to the objective, or to one that is known to be reached elsewhere; or until
+        conjugate gradients have gone over so many entries of multipliers.
         """
         a, b, w = self.edges
         m, X, U, z = self.mass, self.rows, self.centroids, self.multipliers
         S, c, g, step = np.empty_like(z), np.empty(len(w)), np.empty_like(X), np.empty_like(X)
-        n_rounds, least = 0, -np.inf
+        n_rounds, least, work = 0, -np.inf, 0
         while True:
             lagrangian, slack, residual, objective = kernels.fusion.evaluate(
                 a, b, w, self._lam, ell, m, X, U, z, S, c, g
@@ -137,9 +154,10 @@ class GraphProblem(Problem):
             for _ in range(MAX_NEWTON):
                 least = max(least, objective - slack - residual)
                 upper = min(objective, known)
-                if upper - least <= tol * upper or residual <= SOLVED * (slack + residual):
+                if upper - least <= tol * upper or residual <= SOLVED * (slack + residual) or work > max_work:
                     break
-                slope, _ = kernels.fusion.newton_step(a, b, S, c, m, g, RESIDUAL, MAX_STEPS, step)
+                slope, n_steps = kernels.fusion.newton_step(a, b, S, c, m, g, RESIDUAL, MAX_STEPS, step)
+                work += n_steps * z.size
                 size, before = 1.0, lagrangian
                 for _ in range(MAX_HALVINGS):
                     trial = U + size * step
@@ -154,7 +172,7 @@ class GraphProblem(Problem):
             upper = min(objective, known)
             kernels.fusion.renew_multipliers(a, b, ell, U, z)
             n_rounds += 1
-            if upper - least <= tol * upper or n_rounds >= max_iter:
+            if upper - least <= tol * upper or n_rounds >= max_iter or work > max_work:
                 self.centroids, self.ell = U, ell
                 return Solution.of(upper + self.constant, upper - least, n_rounds)
             if n_rounds % 2 == 0:
@@ -188,14 +206,22 @@ class GraphProblem(Problem):
         potential = self._potential(weight, NO_MASS * degree, excess)
         return first, END_MARGIN * float(self._lengths(potential).max())
 
-    @property
-    def _has_few_columns(self) -> bool:
-        return self.rows.shape[1] <= FEW_COLUMNS
+    @cached_property
+    def _is_narrow(self) -> bool:
+        """Whether elimination hardly fills up: from one end to the other of the rows few edges lie side by side."""
+        if self.rows.shape[1] <= FEW_COLUMNS:
+            return True
+        a, b, _ = self.edges
+        n_points = len(self.mass)
+        joined = sparse.csr_array((np.ones(2 * len(a)), (np.r_[a, b], np.r_[b, a])), (n_points, n_points))
+        place = np.empty(n_points, dtype=np.int64)
+        place[reverse_cuthill_mckee(joined, symmetric_mode=True)] = np.arange(n_points)
+        return n_points * float(np.abs(place[a] - place[b]).max(initial=0)) ** 2 <= NARROW
 
     def _potential(self, conductance: Floats, mass: Floats, excess: Floats) -> Floats:
         """-(M + L)⁻¹ times the columns of `excess`, L the Laplacian of the graph with these conductances."""
         a, b, _ = self.edges
-        if self._has_few_columns:
+        if self._is_narrow:
             return -_solve_laplacian(a, b, conductance, mass, excess)
         potential, flat = np.empty_like(excess), np.zeros_like(self.multipliers)
         kernels.fusion.newton_step(a, b, flat, conductance, mass, excess, FLOW_RESIDUAL, FLOW_STEPS, potential)

@@ -4,12 +4,16 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from scipy import linalg
 
 from ravine.fusion._groups import mass_of
 from ravine.matrix import Floats, Ints, fingerprint
 
 SEED = 0
 """Of the fingerprints by which equal rows are found."""
+
+ROUNDING = 8 * np.finfo(np.float64).eps
+"""Points that lie no farther from a space than this share of their extent, times √columns, lie in it."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,8 @@ class Points:
     member : ndarray of shape (n_rows,)
         Point of each row of the matrix.
     coordinates : ndarray of shape (n_points, n_coordinates)
-        The rows about their mean, in units of their deviation from it; where there are more columns than points, in a
-        basis of the space that they span.
+        The rows about their mean, in units of their deviation from it; where they span fewer dimensions than there are
+        columns, in a basis of that space.
     """
 
     rows: Floats
@@ -49,12 +53,13 @@ class Points:
         mass = mass_of(member, weights)
         mean = mass @ rows / mass.sum()
         centred = rows - mean
+        centred -= mass @ centred / mass.sum()  # far from the origin the mean itself is rounded
         largest = float(np.abs(centred).max())
         scale = largest * float(np.sqrt(mass @ ((centred / (largest or 1.0)) ** 2).sum(axis=1) / mass.sum()))
-        coordinates, basis = centred / (scale or 1.0), None
-        if rows.shape[1] > len(rows):
-            basis, triangle = np.linalg.qr(coordinates.T)
-            coordinates = np.ascontiguousarray(triangle.T)
+        coordinates = centred / (scale or 1.0)
+        basis = _basis_of_span(coordinates)
+        if basis is not None:
+            coordinates = coordinates @ basis
         return cls(rows, mass, member, coordinates, mean, scale or 1.0, basis)
 
     def find(self, X: Floats) -> Ints:
@@ -69,6 +74,20 @@ class Points:
         """Points of the space of `coordinates` in the columns of the rows."""
         in_columns = coordinates if self.basis is None else coordinates @ self.basis.T
         return in_columns * self.scale + self.mean
+
+
+def _basis_of_span(points: Floats) -> Floats | None:
+    """Orthonormal columns that span the points, up to rounding; None where these need as many as there are.
+
+    Columns that depend on others change no distance, and would only cost.
+    """
+    n_columns = points.shape[1]
+    if n_columns == 1:
+        return None
+    basis, triangle, _ = linalg.qr(points.T, mode="economic", pivoting=True, check_finite=False)
+    away = np.abs(np.diag(triangle))  # how far the farthest point lies from the space of those before
+    rank = max(int((away > ROUNDING * np.sqrt(n_columns) * away[0]).sum()), 1)
+    return None if rank == n_columns else np.ascontiguousarray(basis[:, :rank])
 
 
 def order_of_rows(X: Floats) -> Ints:
