@@ -58,6 +58,14 @@ def walk_csr(indptr, indices, data, normal, offset, left, right, leaf, column, d
 
 
 @kernel
+def project_all(X, directions, out):
+    """out[i, k] = X[i] · directions[k]; what a row gives does not depend on the rows beside it."""
+    for i in range(X.shape[0]):
+        for k in range(directions.shape[0]):
+            out[i, k] = dot(X[i], directions[k])
+
+
+@kernel
 def project(X, v, out):
     """out[i] = X[i] · v."""
     for i in range(X.shape[0]):

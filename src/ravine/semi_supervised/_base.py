@@ -1,7 +1,8 @@
 """What the semi-supervised classifiers have in common: labels, pairs of classes, votes and probabilities.
 
 The boundary between two classes is a cut. With more classes every pair has one, and the pairs vote: for k classes and
-n rows k(k - 1) / 2 searches, and as many passes to predict.
+n rows k(k - 1) / 2 searches, and as many passes to predict. Of many classes only pairs that are near each other have
+one (`ravine.semi_supervised._near`): some four searches for each class.
 """
 
 import math
@@ -27,7 +28,8 @@ from ravine.cluster._base import N_JOBS, RowEstimator, fitting, thread_pools
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 from ravine.cuts import Cut
 from ravine.cuts.density import normal_bandwidth, projected_density
-from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, moments, project
+from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, column_deviations, moments, project
+from ravine.semi_supervised._near import MOST_PAIRED, NearClasses
 
 UNLABELLED = -1
 
@@ -39,6 +41,12 @@ BANDWIDTH = 0.9
 
 SLOPES = (1e-3, 1e3)
 """Least and largest slope of the log-odds, over the mean distance to the cut."""
+
+LABEL_WEIGHT = (1e-9, 1e9)
+"""Least and largest weight of all labelled rows together, for a support vector machine."""
+
+NEAR = ("towards", "least", "nearest")
+"""What a file keeps beside, where not all pairs of classes have a boundary."""
 
 CUT_NUMBERS = ("offset", "value", "relative_depth")
 """Of a cut, which a file keeps beside its normal."""
@@ -54,6 +62,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
     _parameter_constraints: ClassVar[dict[str, Any]] = {"n_jobs": N_JOBS}
 
     classes_: NDArray[Any]
+    pairs_: Ints
     cuts_: list[Cut]
     slopes_: Floats
     transduction_: NDArray[Any]
@@ -117,9 +126,10 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
             )
         code = np.full(len(labels), UNLABELLED)
         code[is_labelled] = codes
-        with self._progress(rows, "pair", len(self._pairs())) as on_pair:
-            self._learn(rows, code, weights, on_pair)
-        self.transduction_ = self._classes_of(self._decide(rows))
+        guess = self._plan(rows, code, weights)
+        with self._progress(rows, "pair", len(self.pairs_)) as on_pair:
+            self._learn(rows, code, guess, weights, on_pair)
+        self.transduction_ = self._predict(rows)
         self.transduction_[is_labelled] = labels[is_labelled]
         return self
 
@@ -145,7 +155,8 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         >>> model.predict([[2.0], [4.0]])
         array([0, 1])
         """
-        return self._classes_of(self.decision_function(X))
+        check_is_fitted(self)
+        return self._predict(self._validate(X, reset=False, order="C"))
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """How much each row belongs to the classes.
@@ -241,29 +252,59 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         best = (decision >= 0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)
         return np.asarray(self.classes_[best])
 
+    def _predict(self, rows: Matrix) -> NDArray[Any]:
+        if self._near is None:
+            return self._classes_of(self._decide(rows))
+        return np.asarray(self.classes_[self._near.best(rows, self._log_odds, self.n_jobs)])
+
+    def _log_odds(self, rows: Matrix, number: int) -> Floats:
+        """Of the second class of a pair against the first."""
+        return np.asarray(self.slopes_[number] * _distance(rows, self.cuts_[number], self.n_jobs))
+
     def _decide(self, rows: Matrix) -> Floats:
         if len(self.classes_) == 2:
             return _distance(rows, self.cuts_[0], self.n_jobs)
+        if self._near is not None:
+            return self._near.decide(rows, self._log_odds, self.slopes_, self.n_jobs)
         decision = np.zeros((rows.shape[0], len(self.classes_)))
-        for (first, second), cut, slope in zip(self._pairs(), self.cuts_, self.slopes_, strict=True):
-            log_odds = slope * _distance(rows, cut, self.n_jobs)
-            decision[:, second] += log_expit(log_odds)
-            decision[:, first] += log_expit(-log_odds)
+        for number, (first, second) in enumerate(self.pairs_):
+            odds = self._log_odds(rows, number)
+            decision[:, second] += log_expit(odds)
+            decision[:, first] += log_expit(-odds)
         return decision
 
-    def _learn(self, rows: Matrix, code: Ints, weights: Floats, on_pair: Callable[[], bool]) -> None:
+    def _plan(self, rows: Matrix, code: Ints, weights: Floats) -> Ints:
+        """Decide which pairs of classes have a boundary; gives the class to whose pairs each row belongs."""
+        n_classes = len(self.classes_)
+        self._near = None
+        if n_classes <= MOST_PAIRED:
+            self.pairs_ = _all_pairs(n_classes)
+            return code if n_classes == 2 else _guess(rows, code, weights, n_classes)
+        by_labels = NearClasses.of(rows, code, weights, n_classes)
+        guess = np.where(code == UNLABELLED, by_labels.nearest_class(rows, self.n_jobs), code)
+        self._near = NearClasses.of(rows, np.where(weights > 0, guess, UNLABELLED), weights, n_classes)
+        self.pairs_ = np.array(self._near.pairs)
+        return guess
+
+    def _learn(self, rows: Matrix, code: Ints, guess: Ints, weights: Floats, on_pair: Callable[[], bool]) -> None:
         """Find the cut of every pair of classes and how steep the probability is across it."""
-        seed, pairs = self._draw_seed(), self._pairs()
-        guess = code if len(pairs) == 1 else _guess(rows, code, weights, len(self.classes_))
+        seed, pairs = self._draw_seed(), self.pairs_.tolist()
         n_threads = count_threads(self.n_jobs)
         n_jobs = self.n_jobs if len(pairs) == 1 else 1  # threads take whole pairs where there are several
+        members = _members(np.where(weights > 0, guess, UNLABELLED), len(self.classes_))
 
-        def learn_pair(pair: tuple[int, int]) -> tuple[Cut, float]:
-            here = np.flatnonzero((weights > 0) & (np.isin(guess, pair) if len(pairs) > 1 else True))
+        def learn_pair(pair: list[int]) -> tuple[Cut, float]:
+            first, second = pair
+            if len(pairs) == 1:
+                here = np.flatnonzero(weights > 0)
+            else:
+                here = np.sort(np.concatenate([members[first], members[second]]))
             pair_rows, pair_weights = (rows, weights) if len(here) == len(weights) else (rows[here], weights[here])
-            sides = np.select([code[here] == pair[0], code[here] == pair[1]], [-1, 1], 0)
-            cut = self._find_cut(pair_rows, sides, pair_weights, seed, n_jobs)
-            if cut is None:
+            sides = np.select([code[here] == first, code[here] == second], [-1, 1], 0)
+            cut = None
+            if column_deviations(pair_rows).any():
+                cut = self._find_cut(pair_rows, sides, pair_weights, seed, n_jobs)
+            if cut is None or not _distance(pair_rows, cut, n_jobs).any():
                 cut = _all_on_one_side(pair_rows, sides, pair_weights)
             return cut, _slope(_distance(pair_rows, cut, n_jobs), sides, pair_weights)
 
@@ -287,22 +328,31 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
             **{name: np.array([float(getattr(cut, name)) for cut in self.cuts_]) for name in CUT_NUMBERS},
             "slopes": self.slopes_,
             "transduction": None if found is None else np.searchsorted(self.classes_, found),
+            **({} if self._near is None else {name: getattr(self._near, name) for name in NEAR}),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Take back what `_state` gave; ValueError names the field that is wrong."""
+        fields = ("classes", "normal", *CUT_NUMBERS, "slopes", "transduction")
+        has_near = isinstance(state, dict) and not state.keys().isdisjoint(NEAR)
         classes, normal, *numbers, slopes, found = saved_fields(
-            state, "classes", "normal", *CUT_NUMBERS, "slopes", "transduction"
+            {name: value for name, value in state.items() if name not in NEAR} if has_near else state, *fields
         )
         count_threads(self.n_jobs)  # refuses what is no number of threads
         self.classes_ = _saved_classes(classes)
-        n_pairs = math.comb(len(self.classes_), 2)
+        n_classes = len(self.classes_)
+        self._near = None
+        if has_near:
+            near = saved_fields({name: state[name] for name in NEAR if name in state}, *NEAR)
+            self._near = _saved_near(*near, n_classes=n_classes, n_features=self.n_features_in_)
+        n_pairs = math.comb(n_classes, 2) if self._near is None else len(self._near.pairs)
         normals = saved_floats(normal, "normal", (n_pairs, self.n_features_in_))
         if not np.allclose(np.linalg.norm(normals, axis=1), 1.0):
             raise ValueError("field 'normal' has a row that is no unit vector")
         columns = [saved_floats(array, name, (n_pairs,)) for name, array in zip(CUT_NUMBERS, numbers, strict=True)]
         self.cuts_ = [Cut(*parts) for parts in zip(normals, *(column.tolist() for column in columns), strict=True)]
         self.slopes_ = saved_floats(slopes, "slopes", (n_pairs,), least=0.0)
+        self.pairs_ = _all_pairs(n_classes) if self._near is None else np.array(self._near.pairs)
         if found is not None:
             place = saved_ints(found, "transduction", None, 0, len(self.classes_) - 1)
             if self.classes_.itemsize > 4 * LONG_NAME and self.classes_.itemsize * len(place) > 4 * MOST_LETTERS:
@@ -313,13 +363,35 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
     def _n_features_learned(self) -> int:
         return len(self.cuts_[0].normal)
 
-    def _pairs(self) -> list[tuple[int, int]]:
-        return list(combinations(range(len(self.classes_)), 2))
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = bool(self._accept_sparse)
         return tags
+
+
+def _all_pairs(n_classes: int) -> Ints:
+    """(0, 1), (0, 2), …, (1, 2), …"""
+    return np.stack(np.triu_indices(n_classes, 1), axis=1).astype(np.int64)
+
+
+def _members(guess: Ints, n_classes: int) -> list[Ints]:
+    """Numbers of the rows of each class, in order; rows of none are negative."""
+    order = np.argsort(guess, kind="stable")
+    return np.split(order, np.searchsorted(guess[order], np.arange(n_classes)))[1:]
+
+
+def _saved_near(towards: Any, least: Any, nearest: Any, *, n_classes: int, n_features: int) -> NearClasses:
+    """Near classes from a file: for each the numbers of as many others, none twice."""
+    saved_floats(towards, "towards", (n_classes, n_features))
+    saved_floats(least, "least", (n_classes,))
+    shape = np.shape(nearest) if isinstance(nearest, np.ndarray) else ()
+    if len(shape) != 2 or shape[0] != n_classes or not 0 < shape[1] < n_classes:
+        raise ValueError(f"field 'nearest' is not a table of the nearest of {n_classes} classes")
+    table = saved_ints(nearest.ravel(), "nearest", None, 0, n_classes - 1).reshape(shape)
+    ordered = np.sort(np.column_stack([np.arange(n_classes), table]), axis=1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        raise ValueError("field 'nearest' has a class twice, or as its own neighbour")
+    return NearClasses(towards, least, table)
 
 
 def _saved_classes(classes: Any) -> NDArray[Any]:
@@ -371,15 +443,18 @@ def linear_svm(X: Matrix, sides: Ints, weights: Floats, about: Moments) -> tuple
     """Normal and intercept of a linear support vector machine on the labelled rows.
 
     Rows are centred and divided by the root mean square deviation of `about`, so that the machine moves, turns and
-    grows with them. A CSR matrix is not centred.
+    grows with them. A CSR matrix is not centred. Weights are costs of errors, and larger or smaller ones than
+    `LABEL_WEIGHT` all together change nothing but the last digits, on which the machine would never end.
     """
     labelled = np.flatnonzero(sides)
     rows, row_weights = X[labelled], weights[labelled]
-    unit = about.unit
+    unit = about.unit or 1.0
     centre = np.zeros(X.shape[1])
     if not sparse.issparse(X):
         centre = moments(rows, row_weights).mean
         rows = rows - centre
+    total = float(row_weights.sum())
+    row_weights = row_weights * (min(max(total, LABEL_WEIGHT[0]), LABEL_WEIGHT[1]) / total)
     machine = LinearSVC(dual=False, tol=1e-6).fit(rows / unit, sides[labelled], sample_weight=row_weights)
     normal = machine.coef_[0] / unit
     return normal, float(machine.intercept_[0] - centre @ normal)

@@ -1,0 +1,186 @@
+"""Which of many classes are near each other, and votes among those that are near a row.
+
+k classes have k(k - 1) / 2 pairs, and most of them lie so far apart that their boundary says nothing. Here a class is
+compared with the few whose means are nearest to its own. A row goes to the class whose mean is nearest, and this one
+and those around it vote. Distances are those of a linear discriminant: lengths are measured in the deviations of rows
+within their classes. docs/decisions/semi-supervised.md has what decided this.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Self
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.special import log_expit
+from sklearn.neighbors import NearestNeighbors
+
+from ravine import kernels
+from ravine.blocks import map_blocks
+from ravine.matrix import Floats, Ints, Matrix, scatter
+
+MOST_PAIRED = 15
+"""Up to so many classes every pair has a boundary."""
+
+N_NEAREST = 6
+"""Classes with which each of more classes is compared, at least."""
+
+LEAST_SHRINKAGE = 0.5
+"""Share of the covariance within classes that is the same in all directions, at least: labels are few."""
+
+MOST_COLUMNS = 500
+"""With more columns, or sparse ones, the covariance within classes is taken as the same in all directions."""
+
+LogOdds = Callable[[Matrix, int], Floats]
+"""Of the second class of a pair against the first, for each of some rows, given the number of the pair."""
+
+
+@dataclass(frozen=True)
+class NearClasses:
+    """Linear discriminants of the classes, and the nearest others of each.
+
+    The discriminant x · towards[c] - least[c] of two classes differs by their log-odds, were they Gaussian.
+
+    Attributes
+    ----------
+    towards : ndarray of shape (n_classes, n_features)
+    least : ndarray of shape (n_classes,)
+    nearest : ndarray of shape (n_classes, n_nearest)
+        The nearest first.
+    """
+
+    towards: Floats
+    least: Floats
+    nearest: Ints
+
+    @classmethod
+    def of(cls, rows: Matrix, code: Ints, weights: Floats, n_classes: int) -> Self:
+        """From rows of which each belongs to a class, or to none where its code is negative."""
+        here = np.flatnonzero(code >= 0)
+        rows, code, weights = rows[here], code[here], weights[here]
+        means = class_means(rows, code, weights, n_classes)
+        centre = means.mean(axis=0)
+        white, towards = _whitened(means - centre, rows, means[code], weights, n_classes)
+        search = NearestNeighbors(n_neighbors=N_NEAREST, algorithm="brute").fit(white)
+        least = towards @ centre + 0.5 * (white**2).sum(axis=1)
+        return cls(towards, least, search.kneighbors(return_distance=False).astype(np.int64))
+
+    @cached_property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Pairs of classes of which one is among the nearest of the other, the smaller number first, in order."""
+        own = np.repeat(np.arange(len(self.least)), self.nearest.shape[1])
+        both = np.sort(np.stack([own, self.nearest.ravel()], axis=1), axis=1)
+        return [(int(a), int(b)) for a, b in np.unique(both, axis=0)]
+
+    @cached_property
+    def _number(self) -> dict[tuple[int, int], int]:
+        return {pair: number for number, pair in enumerate(self.pairs)}
+
+    def nearest_class(self, rows: Matrix, n_jobs: int | None) -> Ints:
+        """The class of largest discriminant of each row."""
+        shape = (rows.shape[0], len(self.least))
+        return np.concatenate(map_blocks(lambda b: self._discriminants(rows[b], None).argmax(axis=1), shape, n_jobs))
+
+    def decide(self, rows: Matrix, log_odds: LogOdds, slopes: Floats, n_jobs: int | None) -> Floats:
+        """Logarithm of the probability that a class wins its pairs, of shape (n_rows, n_classes).
+
+        The pairs are those among the class that is nearest to a row, its home, and the classes around it. Two of these
+        that have no boundary are compared by what they are against the home. All other classes are compared with these
+        by their discriminants against the home, made as steep as boundaries are, and never come first. `slopes` has
+        how steep the log-odds of each pair are.
+        """
+        decision = self._discriminants(rows, n_jobs) * self._temper(slopes)
+        for here, near, by_home, votes in self._by_home(rows, decision.argmax(axis=1), log_odds):
+            behind = decision[here] - decision[here, near[0]][:, np.newaxis]
+            others = np.sum([log_expit(behind - odds[:, np.newaxis]) for odds in by_home], axis=0)
+            decision[here] = np.minimum(others, np.nextafter(votes.max(axis=1, keepdims=True), -np.inf))
+            decision[here[:, np.newaxis], near] = votes
+        return decision
+
+    def best(self, rows: Matrix, log_odds: LogOdds, n_jobs: int | None) -> Ints:
+        """The class that comes first in `decide`, of each row."""
+        best = np.empty(rows.shape[0], dtype=np.int64)
+        for here, near, _, votes in self._by_home(rows, self.nearest_class(rows, n_jobs), log_odds):
+            order = np.argsort(near)  # of equal ones the first
+            best[here] = near[order][votes[:, order].argmax(axis=1)]
+        return best
+
+    def _by_home(
+        self, rows: Matrix, home: Ints, log_odds: LogOdds
+    ) -> Iterator[tuple[Ints, Ints, list[Floats], Floats]]:
+        """For each class that is the home of rows: these, the classes that vote, and what `_votes` says of them."""
+        order = np.argsort(home, kind="stable")
+        for here in np.split(order, np.flatnonzero(np.diff(home[order])) + 1):
+            near = np.append(home[here[0]], self.nearest[home[here[0]]])
+            yield here, near, *self._votes(rows[here], near.tolist(), log_odds)
+
+    def _temper(self, slopes: Floats) -> float:
+        """How steep boundaries are for each unit of the discriminants, in the median of the pairs."""
+        first, second = np.array(self.pairs).T
+        steepness = np.linalg.norm(self.towards[first] - self.towards[second], axis=1)
+        return float(np.median(slopes[steepness > 0] / steepness[steepness > 0])) if steepness.any() else 1.0
+
+    def _votes(self, rows: Matrix, near: list[int], log_odds: LogOdds) -> tuple[list[Floats], Floats]:
+        """Log-odds of some classes against the first of them, and the votes of all pairs among them."""
+
+        def against(a: int, b: int) -> Floats | None:
+            first, second = min(near[a], near[b]), max(near[a], near[b])
+            number = self._number.get((first, second))
+            if number is None:
+                return None
+            odds = log_odds(rows, number)
+            return odds if near[a] == second else -odds
+
+        by_home = [np.zeros(rows.shape[0])]
+        for a in range(1, len(near)):
+            odds = against(a, 0)
+            assert odds is not None, "a class and one of its nearest are a pair"
+            by_home.append(odds)
+        votes = np.zeros((rows.shape[0], len(near)))
+        for a, b in combinations(range(len(near)), 2):
+            odds = against(b, a) if a else by_home[b]
+            odds = by_home[b] - by_home[a] if odds is None else odds
+            votes[:, b] += log_expit(odds)
+            votes[:, a] += log_expit(-odds)
+        return by_home, votes
+
+    def _discriminants(self, rows: Matrix, n_jobs: int | None) -> Floats:
+        if sparse.issparse(rows):
+            return np.asarray(rows @ self.towards.T - self.least, dtype=np.float64)
+        out = np.empty((rows.shape[0], len(self.least)))
+        map_blocks(lambda b: kernels.rows.project_all(rows[b], self.towards, out[b]), out.shape, n_jobs)
+        return out - self.least
+
+
+def class_means(rows: Matrix, code: Ints, weights: Floats, n_classes: int) -> Floats:
+    """Weighted mean of the rows of each class."""
+    member = sparse.csr_array((weights, (code, np.arange(len(code)))), shape=(n_classes, len(code)))
+    total = member @ rows
+    dense = np.asarray(total.toarray() if sparse.issparse(total) else total, dtype=np.float64)
+    return np.asarray(dense / np.bincount(code, weights, n_classes)[:, np.newaxis])
+
+
+def _whitened(places: Floats, rows: Matrix, own_mean: Floats, weights: Floats, n_classes: int) -> tuple[Floats, Floats]:
+    """L⁻¹ and (L Lᵀ)⁻¹ times the places, L Lᵀ the covariance of rows about the mean of their class, shrunk."""
+    n_columns, count = places.shape[1], float(weights.sum())
+    if sparse.issparse(rows) or n_columns > MOST_COLUMNS:
+        squares = rows.multiply(rows).sum(axis=1) if sparse.issparse(rows) else (rows**2).sum(axis=1)
+        along = rows.multiply(own_mean).sum(axis=1) if sparse.issparse(rows) else (rows * own_mean).sum(axis=1)
+        within, shrinkage = np.zeros((0, 0)), 1.0
+        trace = float(weights @ np.maximum(squares - 2 * along + (own_mean**2).sum(axis=1), 0.0)) / count
+    else:
+        within = scatter(rows - own_mean, weights, np.zeros(n_columns)) / count
+        shrinkage = max(LEAST_SHRINKAGE, n_columns / (n_columns + max(count - n_classes, 0.0)))
+        trace = float(np.trace(within))
+    # Where the rows of a class are all alike, the means themselves give the unit.
+    variance = trace / n_columns or float((places**2).mean()) or 1.0
+    if shrinkage == 1.0 or not trace > 0:
+        unit = np.sqrt(variance)
+        return places / unit, np.ascontiguousarray(places / unit / unit)
+    shrunk = (1 - shrinkage) * within / variance + shrinkage * np.eye(n_columns)
+    factor = linalg.cholesky(shrunk, lower=True) * np.sqrt(variance)
+    white = linalg.solve_triangular(factor, places.T, lower=True)
+    towards = linalg.solve_triangular(factor.T, white, lower=False)
+    return np.ascontiguousarray(white.T), np.ascontiguousarray(towards.T)
