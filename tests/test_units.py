@@ -9,13 +9,11 @@ import inspect
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import clone, is_classifier
+from tests.estimators import CLASSES
 
 import ravine
 from ravine.datasets import make_blobs
-
-CLASSES = [member for name in ravine.__all__ if inspect.isclass(member := getattr(ravine, name))]
-ESTIMATORS = [member for member in CLASSES if issubclass(member, BaseEstimator)]
 
 OPTIONS = {
     "HSDC": [{"inherit": True}],
@@ -29,11 +27,11 @@ OPTIONS = {
 }
 """Beside the defaults; a function gives a parameter that carries the unit of the rows."""
 
-CASES = [(member, options) for member in ESTIMATORS for options in ({}, *OPTIONS.get(member.__name__, []))]
+CASES = [(member, options) for member in CLASSES for options in ({}, *OPTIONS.get(member.__name__, []))]
 each = pytest.mark.parametrize(
     ("member", "options"), CASES, ids=[f"{member.__name__}-{'-'.join(options)}" for member, options in CASES]
 )
-each_stream = pytest.mark.parametrize("member", [m for m in ESTIMATORS if hasattr(m, "partial_fit")])
+each_stream = pytest.mark.parametrize("member", [m for m in CLASSES if hasattr(m, "partial_fit")])
 
 FACTORS = [1e-100, 1e-30, 1e-6, 1 / 3, 1e6, 1e30, 1e100]
 POWERS = [2.0**-300, 2.0**300]
@@ -70,8 +68,8 @@ def streamed(member, X, unit):
 
 
 def test_every_estimator_is_here():
-    assert {"HSDC", "SPDC", "NCutH", "SumOfNorms", "MDHClassifier"} <= {member.__name__ for member in ESTIMATORS}
-    assert set(OPTIONS) <= {member.__name__ for member in ESTIMATORS}
+    assert {"HSDC", "SPDC", "NCutH", "SumOfNorms", "MDHClassifier"} <= {member.__name__ for member in CLASSES}
+    assert set(OPTIONS) <= {member.__name__ for member in CLASSES}
 
 
 @each
@@ -106,7 +104,7 @@ def test_unit_of_a_stream_that_begins_with_equal_rows_changes_no_label(member, s
         assert_array_equal(streamed(member, X, factor).predict(X * factor), expected, err_msg=f"times {factor:g}")
 
 
-@pytest.mark.parametrize("member", ESTIMATORS)
+@pytest.mark.parametrize("member", CLASSES)
 @pytest.mark.parametrize("factor", [1e-200, 1e200])
 def test_rows_in_a_unit_that_cannot_be_are_refused(member, factor, blobs):
     X, y = blobs

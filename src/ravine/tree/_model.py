@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _get_feature_names, check_array, check_is_fitted
 
+from ravine.checks import checked_sparse, refuse_what_is_no_number
 from ravine.matrix import LARGEST, Matrix
 from ravine.tree._text import counted
 from ravine.tree._tree import HyperplaneTree
@@ -57,10 +58,9 @@ def rows_to_show(model: Any, n_features: int, X: Any) -> Matrix:
         raise TypeError("X is None: pass the rows to show, those of fit or others with the same columns")
     if isinstance(model, BaseEstimator) and hasattr(model, "feature_names_in_") and _get_feature_names(X) is not None:
         _check_feature_names(model, X, reset=False)
-    if sparse.issparse(X) and hasattr(X, "check_format"):
-        X.check_format(full_check=True)  # the kernels go where the indices point
+    refuse_what_is_no_number(X, "X")
     rows = check_array(
-        X,
+        checked_sparse(X) if sparse.issparse(X) else X,
         accept_sparse="csr",
         dtype=[np.float64, np.float32],
         order="C",
