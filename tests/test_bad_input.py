@@ -35,7 +35,6 @@ from ravine import (
     NCutH,
     SpectralPursuit,
     SpectralPursuitClassifier,
-    SumOfNorms,
     SupportVectorClustering,
     datasets,
     load,
@@ -778,7 +777,6 @@ SWAYED = [
     NCutH(),
     SpectralPursuit(n_microclusters=20),
     IncrementalMDH(2, standardize=False),
-    SumOfNorms(n_lambdas=5),
     MDHClassifier(),
 ]
 """Beside one large cell they find nothing, or less."""

@@ -283,7 +283,7 @@ def test_bad_weights_say_what_to_change(model, weights, message):
 
 @each_of_all
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:one cell has nearly all of the spread")
+@pytest.mark.filterwarnings("ignore:.* nearly all of the spread of the rows")
 @pytest.mark.parametrize(
     "X",
     [

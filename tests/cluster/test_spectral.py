@@ -278,6 +278,7 @@ matrices = st.tuples(st.integers(2, 14), st.integers(1, 4)).flatmap(
 )
 
 
+@pytest.mark.filterwarnings("ignore:.* nearly all of the spread of the rows")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @settings(max_examples=100)
 @given(matrices, st.sampled_from(KINDS), st.sampled_from([3, 200]), st.integers(2, 4), st.booleans())

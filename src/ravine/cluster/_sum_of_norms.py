@@ -273,8 +273,7 @@ class SumOfNorms(Clusterer):
             The fitted model.
         """
         rows = self._validate(X, reset=True, order="C")
-        row_weights, reach = self._admit(rows, sample_weight)
-        self._check_outliers(rows, row_weights, reach)
+        row_weights, _ = self._admit(rows, sample_weight)
         has_weight = row_weights > 0
         if self.n_clusters is not None and self.n_clusters > has_weight.sum():
             raise ValueError(
