@@ -10,13 +10,26 @@ import zipfile
 
 import numpy as np
 import pytest
-from benchmarks.mutations import AS_ATTACK, HEADER, KNOWN, MB, attempt, attempts, bound, npy, outcome, packed, unpacked
+from benchmarks.mutations import (
+    AS_ATTACK,
+    HEADER,
+    KNOWN,
+    MB,
+    MUTATIONS,
+    attempt,
+    attempts,
+    bound,
+    npy,
+    outcome,
+    packed,
+    unpacked,
+)
 from tests.estimators import CLASSES
 
 from ravine import PDDP, MDHClassifier, load, save
 from ravine.persist._archive import LARGEST_DIRECTORY
 
-N_MUTATIONS = 420
+N_MUTATIONS = 315
 GB = 1000 * MB
 
 
@@ -31,7 +44,7 @@ def test_changed_files_are_refused_or_loaded_in_bounded_memory(tmp_path):
             assert peak <= bound(len(content)), (number, name, kind)
             kinds.add(kind)
             names.add(type(model))
-    assert len(kinds) >= 14
+    assert kinds == set(MUTATIONS)
     assert names == set(CLASSES)
 
 
@@ -119,10 +132,10 @@ def test_what_is_compressed_is_not_unpacked(content, tmp_path):
 
 
 @pytest.mark.parametrize("item", ["[]", "{}", '{"a":1}', "1.5", '"\\ud83d\\ude00 and more"', "12345", "[[1]]"])
-@pytest.mark.parametrize("field", ["state", "parameters", "notes", "feature_names"])
+@pytest.mark.parametrize("field", ["state", "notes", "feature_names"])
 def test_headers_take_no_more_memory_than_is_allowed(field, item, content, tmp_path):
     members = unpacked(content)
-    for n in (10_000, 150_000):
+    for n in (5_000, 80_000):
         header = json.dumps({**json.loads(members[HEADER]), field: "@"})
         long = f"[{','.join([item] * n)}]"
         value = long if field == "feature_names" else f'{{"a":{long}}}'
