@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
+from scipy.spatial import distance
 from sklearn.neighbors import NearestNeighbors
 
 from ravine import kernels
@@ -39,6 +41,9 @@ TOLERANCE = 1e-4
 
 CENTILE = 99
 """Of the distances of rows to their nearest neighbours, which give the scale."""
+
+FEW_ROWS = 256
+"""Up to here all distances are computed."""
 
 
 @dataclass(frozen=True)
@@ -212,9 +217,19 @@ def typical_gap(X: Matrix, about: Moments, direction: Floats, n_jobs: int | None
         rows = X[spread_sample(X, direction, n_jobs)]
     distinct = np.unique(fingerprint(rows, 0), return_index=True)[1]
     if len(distinct) > 1:
-        rows = rows[np.sort(distinct)]
-        distances = NearestNeighbors(n_neighbors=2).fit(rows).kneighbors(rows)[0][:, 1]
-        gap = float(np.percentile(distances, CENTILE))
+        gap = float(np.percentile(_nearest_distances(rows[np.sort(distinct)], about.mean), CENTILE))
         if gap > 0:
             return gap
     return math.sqrt(about.sum_sq / about.count)
+
+
+def _nearest_distances(rows: Matrix, mean: Floats) -> Floats:
+    """Distance of each row to its nearest neighbour."""
+    if sparse.issparse(rows):
+        return np.asarray(NearestNeighbors(n_neighbors=1).fit(rows).kneighbors()[0][:, 0])
+    centred = rows - mean  # far from the origin squares would lose their digits
+    if len(rows) > FEW_ROWS:
+        return np.asarray(NearestNeighbors(n_neighbors=1).fit(centred).kneighbors()[0][:, 0])
+    apart = distance.squareform(distance.pdist(centred))  # threads would take longer to wake up
+    np.fill_diagonal(apart, np.inf)
+    return np.asarray(apart.min(axis=1))
