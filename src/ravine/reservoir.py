@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ravine.matrix import Floats, Ints, Matrix, fingerprint, mix
+from ravine.matrix import Floats, Ints, Matrix, column_deviations, fingerprint, mix, order_along, project
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -147,32 +147,29 @@ def has_copies(X: Matrix, seed: int, n_jobs: int | None = None) -> bool:
 def merge_copies(X: Matrix, weights: Floats, seed: int) -> tuple[Matrix, Floats]:
     """The distinct rows, in a random order that depends on what they contain alone, and the weight of all their copies.
 
-    Dense rows come in the same order in any unit.
+    In other units of the columns the order is the same.
     """
     _, first, which = np.unique(fingerprint(X, seed), return_index=True, return_inverse=True)
     rows, total = X[first], np.asarray(np.bincount(which, weights), dtype=np.float64)
-    if sparse.issparse(X):
-        return rows, total
-    order = _rank(rows, total)[np.random.default_rng(seed).permutation(len(rows))]
+    order = _order_in_any_unit(rows, total, seed)[np.random.default_rng(seed).permutation(len(first))]
     return rows[order], total[order]
 
 
-def rank_keys(X: Matrix, weights: Floats, seed: int) -> Floats:
-    """Keys of rows that are all kept: in any unit the same for dense rows, whatever their order."""
-    if sparse.issparse(X):
-        return content_sample(X, weights, X.shape[0], seed)[1]
+def keys_in_any_unit(X: Matrix, weights: Floats, seed: int) -> Floats:
+    """Keys of rows that are all kept, the same in other units of the columns, and whatever their order."""
     keys = np.empty(X.shape[0])
-    keys[_rank(X, weights)] = arrival_keys(0, X.shape[0], seed)
+    keys[_order_in_any_unit(X, weights, seed)] = arrival_keys(0, X.shape[0], seed)
     return keys
 
 
-def _rank(rows: Floats, weights: Floats) -> Ints:
-    """Order of the rows by their first number, of equal ones by their second, and so on, the weight last."""
-    order = np.argsort(rows[:, 0], kind="stable")
-    leading = rows[order, 0]
-    if (leading[1:] != leading[:-1]).all():
-        return order
-    return np.lexsort((weights, *rows.T[::-1]))
+def _order_in_any_unit(X: Matrix, weights: Floats, seed: int) -> Ints:
+    """The rows in their order along a random direction, on which every column counts by its deviation."""
+    deviation = column_deviations(X)
+    direction = np.random.default_rng(seed).normal(size=X.shape[1])
+    direction = np.divide(direction, deviation, out=np.zeros_like(direction), where=deviation > 0)
+    by_weight = np.argsort(weights, kind="stable")  # copies of a row, which no direction tells apart
+    rows = X[by_weight]
+    return by_weight[order_along(rows, project(rows, direction))]
 
 
 def keys_of(random: NDArray[np.uint64]) -> Floats:

@@ -10,7 +10,7 @@ from ravine import kernels
 from ravine.blocks import BLOCK_CELLS
 from ravine.matrix import LARGEST, SMALLEST, Floats, Matrix, column_moments
 from ravine.parts import PartedNode
-from ravine.reservoir import Reservoir, arrival_keys, content_sample, keys_of, merge_copies, rank_keys
+from ravine.reservoir import Reservoir, arrival_keys, content_sample, keys_in_any_unit, keys_of, merge_copies
 from ravine.tree.online import OnlineTree, saved_array
 
 MAX_PASSES, FEW_UPDATES = 20, 50_000
@@ -125,7 +125,7 @@ class SampledStream:
             X, weights = X[weights > 0], weights[weights > 0]
         is_all = X.shape[0] <= self.reservoir.size
         if is_all:
-            self.reservoir.add(rank_keys(X, weights, self.seed), X, weights)
+            self.reservoir.add(keys_in_any_unit(X, weights, self.seed), X, weights)
         else:
             chosen, keys = content_sample(X, weights, self.reservoir.size, self.seed, n_jobs)
             self.reservoir.add(keys, X[chosen], weights[chosen])
