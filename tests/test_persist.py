@@ -157,6 +157,54 @@ def test_loaded_classifiers_equal_the_saved_ones(classifier, classes, blobs, pat
     assert not hasattr(saved_and_loaded(fitted, path, resume=False), "transduction_")
 
 
+def many_classes(rng, n_classes=18):
+    """A classifier for so many classes that not all pairs have a boundary, and its rows."""
+    X = np.repeat(9 * rng.normal(size=(n_classes, 3)), 4, axis=0) + rng.normal(size=(4 * n_classes, 3))
+    return MDHClassifier(n_jobs=None).fit(X, np.repeat(np.arange(n_classes), 4)), X
+
+
+def test_loaded_classifier_of_many_classes_equals_the_saved_one(path, rng):
+    fitted, X = many_classes(rng)
+    assert len(fitted.pairs_) < 18 * 17 / 2
+    loaded = saved_and_loaded(fitted, path)
+    assert_array_equal(loaded.pairs_, fitted.pairs_)
+    assert_array_equal(loaded.decision_function(X), fitted.decision_function(X))
+    assert_array_equal(loaded.predict(X), fitted.predict(X))
+
+
+def test_files_of_many_classes_in_which_all_pairs_have_a_boundary_load(path, rng, monkeypatch):
+    monkeypatch.setattr("ravine.semi_supervised._base.MOST_PAIRED", 100)
+    fitted, X = many_classes(rng)
+    assert len(fitted.pairs_) == 18 * 17 / 2
+    monkeypatch.undo()
+    assert_array_equal(saved_and_loaded(fitted, path).decision_function(X), fitted.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("towards", lambda a: a[:, :2], "'towards' has the shape"),
+        ("towards", lambda a: a * np.nan, "'towards' has an entry that is not finite"),
+        ("least", lambda a: a[1:], "'least' has the shape"),
+        ("nearest", lambda a: a + 9, "'nearest' has an entry outside 0 to 17"),
+        ("nearest", lambda a: a.ravel(), "'nearest' is not a table"),
+        ("nearest", lambda a: a[:, :0], "'nearest' is not a table"),
+        ("nearest", lambda a: a * 0, "'nearest' has a class twice, or as its own neighbour"),
+        ("nearest", lambda a: a[:, :3], "'normal' has the shape"),
+        ("nearest", None, "the state needs the fields"),
+    ],
+)
+def test_near_classes_that_are_none_are_refused(name, change, message, rng):
+    fitted, _ = many_classes(rng)
+    state = fitted._state(resume=True)
+    if change is None:
+        del state[name]
+    else:
+        state[name] = change(state[name])
+    with pytest.raises(ValueError, match=message):
+        fitted._restore(state)
+
+
 @pytest.mark.parametrize("classes", [[], ["a"], ["b", "a"], ["a", "a"], ["a", 1], "ab", None, [[0], [1]]], ids=str)
 def test_classes_that_are_none_are_refused(classes, contents, path):
     state = json.loads(unpacked(contents[CLASSES])["header.json"])["state"]

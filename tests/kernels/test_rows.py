@@ -18,6 +18,12 @@ def test_project_is_the_matrix_vector_product():
     assert_allclose(out, X @ X[0])
 
 
+def test_projections_on_several_directions_are_the_matrix_product():
+    out = np.empty((50, 4))
+    kernels.rows.project_all(X, X[:4], out)
+    assert_allclose(out, X @ X[:4].T, atol=1e-14)
+
+
 def test_weighted_sum_agrees_with_naive():
     assert_allclose(kernels.rows.weighted_sum(X, weights), weights @ X)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -355,3 +355,125 @@ def test_reading_labels_keeps_their_type():
     assert_array_equal(is_labelled, [True, False, False, True])
     labels, is_labelled = read_labels(np.array([4, -1, 6]))
     assert_array_equal(labels[is_labelled], [4, 6])
+
+
+def many_blobs(n_classes, seed=0, n_columns=4, n_labels=3, each=20):
+    """Rows of many classes, their classes, and a few labels of each."""
+    X, truth = make_blobs(
+        [each] * n_classes, centers=30 * np.random.default_rng(seed).normal(size=(n_classes, n_columns)), random_state=1
+    )
+    y = np.full(len(X), -1)
+    for c in range(n_classes):
+        y[np.flatnonzero(truth == c)[:n_labels]] = c
+    return X, truth, y
+
+
+@each
+def test_many_classes_are_compared_with_those_near_them(model):
+    X, truth, y = many_blobs(40)
+    fitted = clone(model).fit(X, y)
+    assert np.mean(fitted.transduction_ == truth) > 0.98
+    assert len(fitted.pairs_) == len(fitted.cuts_) == len(fitted.slopes_) < 40 * 39 / 4
+    assert (fitted.pairs_[:, 0] < fitted.pairs_[:, 1]).all()
+    assert_array_equal(np.unique(fitted.pairs_), np.arange(40))
+    decision, probability = fitted.decision_function(X), fitted.predict_proba(X)
+    assert decision.shape == probability.shape == (len(X), 40)
+    assert_array_equal(fitted.classes_[decision.argmax(axis=1)], fitted.predict(X))
+    assert_allclose(probability.sum(axis=1), 1)
+    right = probability[np.arange(len(X)), truth]
+    assert -np.log(np.maximum(right, 1e-15)).mean() < 0.3
+
+
+@each
+def test_answer_for_a_row_does_not_depend_on_the_rows_beside_it(model):
+    X, _, y = many_blobs(20)
+    fitted = clone(model).fit(X, y)
+    by_row = np.concatenate([fitted.decision_function(X[i : i + 1]) for i in range(0, len(X), 7)])
+    assert_array_equal(by_row, fitted.decision_function(X)[::7])
+
+
+@each
+def test_many_classes_do_not_depend_on_threads_unit_storage_or_order(model, rng):
+    X, _, y = many_blobs(20)
+    X = X * (np.abs(X) > 1)
+    expected = clone(model).fit(X, y)
+    assert_array_equal(clone(model).set_params(n_jobs=3).fit(X, y).decision_function(X), expected.decision_function(X))
+    for other in (1e-6 * X, X + 1e4):
+        assert np.mean(clone(model).fit(other, y).transduction_ == expected.transduction_) > 0.99
+    assert np.mean(clone(model).fit(sparse.csr_array(X), y).transduction_ == expected.transduction_) > 0.97
+    order = rng.permutation(len(X))
+    assert_array_equal(clone(model).fit(X[order], y[order]).transduction_, expected.transduction_[order])
+
+
+@each
+def test_up_to_fifteen_classes_every_pair_has_a_boundary(model):
+    X, _, y = many_blobs(16, each=8)
+    some = y < 15
+    assert len(clone(model).fit(X[some], y[some]).pairs_) == 15 * 14 / 2
+    assert len(clone(model).fit(X, y).pairs_) < 15 * 14 / 2
+
+
+@each
+def test_one_label_of_each_of_many_classes_is_enough(model):
+    X, truth, y = many_blobs(30, n_labels=1)
+    assert np.mean(clone(model).fit(X, y).transduction_ == truth) > 0.95
+
+
+@each
+def test_a_hundred_classes_are_told_apart_by_some_boundaries_each(model):
+    X, truth, y = many_blobs(100, n_columns=6, each=8)
+    model = clone(model).fit(X, y)
+    assert len(model.cuts_) < 600
+    assert np.mean(model.transduction_ == truth) > 0.97
+
+
+@each
+@settings(max_examples=25)
+@given(seeds, st.integers(0, 4), st.sampled_from([2, 3, 20]))
+def test_few_distinct_rows_give_finite_answers(model, seed, kind, n_classes):
+    rng = np.random.default_rng(seed)
+    n_columns = int(rng.integers(1, 4))
+    distinct = rng.integers(-2, 3, size=(rng.integers(1, 5), n_columns)).astype(float)
+    X = distinct[rng.integers(len(distinct), size=30)]
+    if kind == 1:
+        X *= 1 + 1e-12 * rng.normal(size=X.shape)
+    elif kind == 2:
+        X = 1e6 + 1e-9 * X
+    elif kind == 3:
+        X[:, 0] = 7.0
+    elif kind == 4:
+        X += 1e12
+    y = rng.integers(-1, n_classes, size=30)
+    y[:2] = [0, 1]
+    fitted = clone(model).set_params(n_jobs=1).fit(X, y)
+    probability = fitted.predict_proba(X)
+    assert_allclose(probability.sum(axis=1), 1)
+    assert np.isfinite(fitted.slopes_).all()
+    if fitted.decision_function(X).ndim == 2:
+        assert_array_equal(fitted.classes_[fitted.decision_function(X).argmax(axis=1)], fitted.predict(X))
+
+
+@each
+def test_rows_that_are_all_alike_go_to_the_most_frequent_of_several_classes(model):
+    X = np.full((7, 2), 3.0)
+    assert_array_equal(clone(model).fit(X, [0, 1, 1, 1, 2, 2, -1]).predict(X), np.ones(7))
+
+
+@each
+@pytest.mark.parametrize("n_classes", [2, 4, 20])
+@pytest.mark.parametrize("size", [1e-150, 1e-100, 1e-12, 1e12, 1e100, 1e150])
+def test_weights_of_any_size_end(model, n_classes, size):
+    X, _, y = many_blobs(n_classes, each=8)
+    fitted = clone(model).fit(X, y, sample_weight=np.full(len(X), size))
+    assert np.isfinite(fitted.predict_proba(X)).all()
+    assert fitted.score(X, y) > 0.9
+
+
+@each
+@pytest.mark.parametrize("n_classes", [2, 3, 20])
+def test_weights_that_differ_by_twelve_powers_of_ten_end(model, n_classes, rng):
+    X, _, y = many_blobs(n_classes)
+    for weights in (10.0 ** rng.uniform(-12, 0, size=len(X)), np.where(np.arange(len(X)) % 2, 1.0, 1e-12)):
+        fitted = clone(model).fit(X, y, sample_weight=weights)
+        assert np.isfinite(fitted.predict_proba(X)).all()
+        assert np.isfinite(fitted.slopes_).all()

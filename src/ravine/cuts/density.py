@@ -67,12 +67,12 @@ class ProjectedDensity:
 
 
 def normal_bandwidth(values: Floats, weights: Floats, factor: float) -> float:
-    """Bandwidth ``factor * σ * n^(-1/5)``, n the total weight; 0 for values that differ by rounding at most."""
+    """Bandwidth ``factor * σ * n^(-1/5)``, n the total weight, 1 at least; 0 where values differ by rounding at most."""
     if np.ptp(values) <= 8 * np.finfo(np.float64).eps * np.abs(values).max():
         return 0.0
     count = weights.sum()
     deviation = values - (weights @ values) / count
-    return float(factor * math.sqrt((weights @ deviation**2) / count) * count**-0.2)
+    return float(factor * math.sqrt((weights @ deviation**2) / count) * max(count, 1.0) ** -0.2)
 
 
 def projected_density(values: Floats, weights: Floats, bandwidth: float) -> ProjectedDensity:

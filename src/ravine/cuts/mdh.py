@@ -376,7 +376,7 @@ class DensityPath:
 
 
 def _normal_reference(factor: float, deviation: float, count: float) -> float:
-    return factor * deviation * count**-0.2
+    return factor * deviation * max(count, 1.0) ** -0.2  # weights that are shares add up to one row
 
 
 def _deviation_along(direction: Floats, X: Matrix, weights: Floats, about: Moments, n_jobs: int | None = None) -> float:

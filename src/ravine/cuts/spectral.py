@@ -353,7 +353,7 @@ def spectral_cut(
         return None
     least = min(MOST_SHARE * about.count, max(balance, LEAST_SHARE * about.count))
     pursuit = _Search(X, weights, about, normalised, correlated, micro, n_jobs)
-    sigma = scale * math.sqrt(len(directions)) * deviation * about.count**-0.2 / pursuit.unit
+    sigma = scale * math.sqrt(len(directions)) * deviation * max(about.count, 1.0) ** -0.2 / pursuit.unit
     found: _Found | None = None
     for bound in BOUNDS:
         candidate = pursuit.run(directions, sigma, bound, ROUGHLY)

@@ -435,7 +435,10 @@ def read_labels(y: NDArray[Any], has_minus_one: bool | None = None) -> tuple[NDA
                 stacklevel=4,
             )
             is_labelled = np.ones(len(y), dtype=bool)
-    check_classification_targets(y[is_labelled])
+    with warnings.catch_warnings():
+        # Of labels there may be one for each class, and the rows are many more.
+        warnings.filterwarnings("ignore", message="The number of unique classes is greater than 50%")
+        check_classification_targets(y[is_labelled])
     return y, is_labelled
 
 
