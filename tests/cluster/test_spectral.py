@@ -292,3 +292,15 @@ def test_any_small_matrix_gives_finite_attributes(X, kind, n_microclusters, n_cl
     record = model.tree_.to_dict()
     for array in [*record.pop("surfaces", {}).values(), *record.values()]:
         assert np.isfinite(array).all()
+
+
+@pytest.mark.parametrize("laplacian", ["normalised", "standard"])
+@pytest.mark.parametrize("margin", [False, True])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_weights_of_any_size_and_of_many_powers_of_ten_end(laplacian, margin, rng):
+    X = rng.normal(size=(60, 2)) + np.repeat([[0, 0], [9, 0], [0, 9]], 20, axis=0)
+    X[::2] = X[1::2] * (1 + 1e-12)
+    for weights in (np.full(60, 1e-100), np.full(60, 1e12), np.full(60, 1e100), 10.0 ** rng.uniform(-12, 12, 60)):
+        model = SpectralPursuit(3, laplacian=laplacian, margin=margin, n_jobs=1).fit(X, sample_weight=weights)
+        assert np.isfinite(model.tree_.value[model.tree_.cuts]).all()
+        assert_array_equal(model.predict(X), model.labels_)

@@ -288,3 +288,24 @@ def test_what_needs_a_tree_of_cuts_says_what_draws_the_model(fitted):
     for needs_tree in (plot.tree, plot.elbow):
         with pytest.raises(TypeError, match=r"draws a model with a tree of cuts.*plot\.clusterpath and plot\.fusions"):
             needs_tree(fitted)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"n_clusters": 3}, UNIFORM, {"lam": 0.1, "solver": "stochastic", **UNIFORM}], ids=str
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_weights_of_any_size_and_of_many_powers_of_ten_end(options, rng):
+    X, _ = make_blobs([20, 20, 20], centers=[[0, 0], [9, 0], [0, 9]], random_state=1)
+    for weights in (np.full(60, 1e-100), np.full(60, 1e100), 10.0 ** rng.uniform(-12, 0, 60)):
+        model = SumOfNorms(**options).fit(X, sample_weight=weights)
+        assert np.isfinite([model.gap_, model.lam_, model.objective_]).all()
+        assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_common_factor_of_the_weights_leaves_the_path(moons):
+    X, _ = moons
+    expected = SumOfNorms().fit(X).path_
+    for factor in (2.0**-300, 2.0**300):
+        path = SumOfNorms().fit(X, sample_weight=np.full(len(X), factor)).path_
+        assert_array_equal(path.children, expected.children)
+        assert_allclose(path.merge_lambdas, expected.merge_lambdas, rtol=1e-9)

@@ -67,7 +67,7 @@ class ProjectedDensity:
 
 
 def normal_bandwidth(values: Floats, weights: Floats, factor: float) -> float:
-    """Bandwidth ``factor * σ * n^(-1/5)``, n the total weight, 1 at least; 0 where values differ by rounding at most."""
+    """Bandwidth ``factor * σ * n^(-1/5)``, n the total weight, 1 at least; 0 where values differ by rounding."""
     if np.ptp(values) <= 8 * np.finfo(np.float64).eps * np.abs(values).max():
         return 0.0
     count = weights.sum()
