@@ -170,7 +170,8 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         -------
         decision : ndarray of shape (n_rows,) or (n_rows, n_classes)
             With two classes the signed distance to the cut, positive on the side of ``classes_[1]``; with more the
-            logarithm of the probability that the class wins all its pairs, were they independent.
+            logarithm of the probability that the class wins all its pairs, were they independent. With more than 15
+            classes the pairs are those with the classes that are near the row.
 
         Examples
         --------

@@ -27,7 +27,7 @@ class SpectralPursuitClassifier(CutClassifier):
     minimises λ₂, the second eigenvalue of the Laplacian of that graph, in which the rows of a class are one node and
     rows on the wrong side of a labelled one are joined to it. With more classes there is a boundary for each pair,
     learned from the rows of the two classes and the unlabelled rows that linear support vector machines on the labels
-    put into one of them; the pairs vote.
+    put into one of them; the pairs vote. With more than 15 classes each is compared with those near it.
 
     Scale the columns first where their units differ, for instance by StandardScaler.
 
@@ -49,9 +49,11 @@ class SpectralPursuitClassifier(CutClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted.
+    pairs_ : ndarray of shape (n_pairs, 2)
+        Numbers in `classes_` of the pairs that have a boundary: (0, 1), (0, 2), …, (1, 2), …; with more than 15 classes
+        those of which one is among the six nearest of the other.
     cuts_ : list of Cut
-        The boundary of each pair of classes, in the order (0, 1), (0, 2), …, (1, 2), …; the first class of a pair is on
-        its left.
+        The boundary of each of `pairs_`; the first class of a pair is on its left.
     slopes_ : ndarray of shape (n_pairs,)
         How fast the log-odds of a pair grow with the distance to its cut.
     transduction_ : ndarray of shape (n_rows,)
