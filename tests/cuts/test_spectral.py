@@ -392,3 +392,15 @@ def test_bound_is_finite_and_not_negative(normalised, scale, rng):
 def test_rows_that_cannot_be_told_apart_have_no_cut():
     assert cut_of(np.ones((30, 2))) is None
     assert cut_of(np.ones((300, 2)), n_microclusters=20) is None
+
+
+@pytest.mark.parametrize("normalised", [True, False])
+def test_a_connection_without_digits_for_its_derivative_counts_as_none(normalised):
+    points = np.repeat([[0.0, 0.0], [3.0, 1.0]], 10, axis=0) + 0.01 * np.random.default_rng(0).normal(size=(20, 2))
+    points -= points.mean(axis=0)
+    start, values = np.eye(2)[:1].ravel(), []
+    for scale in (0.1, 0.006):
+        objective = Connectivity(points, np.full(20, 1e12), scale, 3.0, normalised)
+        values.append(objective(start)[0])
+    assert np.isfinite(values[0])
+    assert values[1] == np.inf

@@ -170,18 +170,3 @@ def test_heights_are_differences_of_the_nearest_distances(seed, d):
     spectral.heights(values, places, is_left, out)
     apart = np.linalg.norm(values[:, None] - places, axis=2)
     assert_allclose(out, apart[:, is_left].min(axis=1) - apart[:, ~is_left].min(axis=1), atol=1e-12)
-
-
-@both_laplacians
-def test_slopes_stay_finite_where_the_eigenvalue_is_far_below_rounding(normalised):
-    rng = np.random.default_rng(0)
-    points = np.repeat([[0.0, 0.0], [3.0, 1.0]], 10, axis=0) * (1 + 1e-12 * rng.normal(size=(20, 2)))
-    points[:10] += 1e-12 * rng.normal(size=(10, 2))
-    counts, scale = np.full(20, 1e12), 0.006
-    value, _, vectors, _, graph = second(points, counts, scale, normalised)
-    assert 0 < value < 1e-150
-    by_point, by_mass = np.empty_like(points), np.empty(20)
-    spectral.slopes(points, scale, SHAPE, graph, vectors[0], value, normalised, by_point)
-    spectral.mass_slopes(graph, counts, vectors[0], value, normalised, by_mass)
-    assert np.abs(by_point / value).max() < 1e8  # no distance changes log λ faster than 1 / scale
-    assert np.abs(counts * by_mass / value).max() < 1e6

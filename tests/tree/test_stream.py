@@ -214,7 +214,7 @@ def test_state_of_an_older_version_goes_on_as_it_was_learned(learned, rng):
     assert_array_equal(old.leaf[: len(state["leaf"]), kernels.stream.UNIT], 1.0)
     old.learn(five_blobs(rng, 500)[0])
     assert old.n_rows == learned.n_rows + 500
-    assert not old.ties.look(np.ones((600, 3)), 600, True)
+    assert not old.repeats.look(np.ones((600, 3)), 600, True)
 
 
 def changed(array, index, value):

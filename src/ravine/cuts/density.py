@@ -66,13 +66,18 @@ class ProjectedDensity:
         return 0.0
 
 
+def normal_reference(factor: float, deviation: float, count: float) -> float:
+    """``factor * σ * n^(-1/5)``, n the total weight; weights that add up to less are those of one row."""
+    return factor * deviation * max(count, 1.0) ** -0.2
+
+
 def normal_bandwidth(values: Floats, weights: Floats, factor: float) -> float:
-    """Bandwidth ``factor * σ * n^(-1/5)``, n the total weight, 1 at least; 0 where values differ by rounding."""
+    """The `normal_reference` of weighted values; 0 where they differ by rounding at most."""
     if np.ptp(values) <= 8 * np.finfo(np.float64).eps * np.abs(values).max():
         return 0.0
     count = weights.sum()
     deviation = values - (weights @ values) / count
-    return float(factor * math.sqrt((weights @ deviation**2) / count) * max(count, 1.0) ** -0.2)
+    return normal_reference(factor, math.sqrt((weights @ deviation**2) / count), float(count))
 
 
 def projected_density(values: Floats, weights: Floats, bandwidth: float) -> ProjectedDensity:

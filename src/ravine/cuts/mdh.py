@@ -16,7 +16,7 @@ from scipy import sparse
 from ravine import kernels
 from ravine.blocks import BLOCK_CELLS
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import MAX_BINS, REACH, Line, projected_density
+from ravine.cuts.density import MAX_BINS, REACH, Line, normal_reference, projected_density
 from ravine.cuts.pursuit import COARSE_ABOVE, COARSE_ROWS, Found, OnLine, Starts, even_sample, search, spread_sample
 from ravine.cuts.valley import strongest_valley
 from ravine.matrix import Floats, Ints, Matrix, Moments, project
@@ -310,7 +310,7 @@ class DensityPath:
         """The path for rows with this standard deviation along the first start; None where they do not vary."""
         if not deviation > 0:
             return None
-        factor = bandwidth if callable(bandwidth) else partial(_normal_reference, bandwidth)
+        factor = bandwidth if callable(bandwidth) else partial(normal_reference, bandwidth)
         unit = about.unit
         h = float(factor(deviation, about.count))
         return cls(h, tolerance * unit / (math.sqrt(2 * math.pi) * deviation), unit, deviation, alphas)
@@ -373,10 +373,6 @@ class DensityPath:
         offset = float(place + about.mean @ direction)
         density = float(along.density[along.index(place)])
         return Cut(direction, offset, density, along.relative_depth_at(place))
-
-
-def _normal_reference(factor: float, deviation: float, count: float) -> float:
-    return factor * deviation * max(count, 1.0) ** -0.2  # weights that are shares add up to one row
 
 
 def _deviation_along(direction: Floats, X: Matrix, weights: Floats, about: Moments, n_jobs: int | None = None) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ravine import kernels
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import Line
+from ravine.cuts.density import Line, normal_reference
 from ravine.cuts.pursuit import COARSE_ABOVE, Found, OnLine, Starts, cut_at, even_sample, pursue, search
 from ravine.matrix import Bools, Floats, Matrix, Moments, project
 from ravine.ties import is_less
@@ -141,7 +141,8 @@ def ncut_cut(
         if objective is None:
             values = project(X, start, n_jobs) - about.mean @ start
             deviation = math.sqrt(weights @ values**2 / about.count)
-            sigma = scale(deviation, about.count) if callable(scale) else scale * deviation * about.count**-0.2
+            count = about.count
+            sigma = scale(deviation, count) if callable(scale) else normal_reference(scale, deviation, count)
             if not deviation > 0:
                 return None
             objective = NormalisedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)

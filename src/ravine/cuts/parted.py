@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import MAX_BINS, Line, depth_at
+from ravine.cuts.density import MAX_BINS, Line, depth_at, normal_reference
 from ravine.cuts.mdh import TOLERANCE, DensityPath
 from ravine.cuts.ncut import BINS_PER_DEVIATION, NormalisedCut
 from ravine.cuts.principal import lowest_antimode, parted_directions
@@ -114,7 +114,7 @@ def parted_ncut_cut(
     if not deviation > 0:
         return None
     count = node.about.count
-    sigma = scale(deviation, count) if callable(scale) else scale * deviation * count**-0.2
+    sigma = scale(deviation, count) if callable(scale) else normal_reference(scale, deviation, count)
     objective = NormalisedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
     rough = node.n_rows > COARSE_ABOVE
 

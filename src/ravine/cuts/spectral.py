@@ -17,7 +17,7 @@ from scipy import linalg
 from ravine import kernels
 from ravine.cuts._cut import Cut
 from ravine.cuts._surface import Surface
-from ravine.cuts.density import Line, depth_at
+from ravine.cuts.density import Line, depth_at, normal_reference
 from ravine.cuts.microclusters import Microclusters, microclusters, stretched
 from ravine.cuts.pursuit import Starts, descend, search
 from ravine.matrix import LARGEST, Bools, Floats, Matrix, Moments, order_along, project
@@ -353,7 +353,7 @@ def spectral_cut(
         return None
     least = min(MOST_SHARE * about.count, max(balance, LEAST_SHARE * about.count))
     pursuit = _Search(X, weights, about, normalised, correlated, micro, n_jobs)
-    sigma = scale * math.sqrt(len(directions)) * deviation * max(about.count, 1.0) ** -0.2 / pursuit.unit
+    sigma = normal_reference(scale * math.sqrt(len(directions)), deviation, about.count) / pursuit.unit
     found: _Found | None = None
     for bound in BOUNDS:
         candidate = pursuit.run(directions, sigma, bound, ROUGHLY)
