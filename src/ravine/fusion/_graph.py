@@ -41,9 +41,9 @@ MAX_FLOWS, SLOW, EXACT = 20, 0.8, 1e-9
 """Flows for a bound, each of which must bring what is missing down to this share; what may be missing in the end, as a
 share of the objective."""
 
-PROOF_WORK = 1e10
-"""Entries of multipliers that conjugate gradients may go over for a bound where flows are not enough: in some ten
-seconds."""
+PROOF_WORK, STEP_COST = 2e10, 6
+"""Entries of multipliers that conjugate gradients may go over for a bound where flows are not enough, and the entries
+that an edge costs beside its own: some twenty seconds, see docs/decisions/sum-of-norms.md."""
 
 FINE, COARSE = 0.01, 30.0
 """ℓ on the whole graph, in mean lengths of an edge between rows: for flows that are found by elimination, and for the
@@ -146,7 +146,7 @@ class GraphProblem(Problem):
         a, b, w = self.edges
         m, X, U, z = self.mass, self.rows, self.centroids, self.multipliers
         S, c, g, step = np.empty_like(z), np.empty(len(w)), np.empty_like(X), np.empty_like(X)
-        n_rounds, least, work = 0, -np.inf, 0
+        n_rounds, least, work = 0, -np.inf, 0.0
         while True:
             lagrangian, slack, residual, objective = kernels.fusion.evaluate(
                 a, b, w, self._lam, ell, m, X, U, z, S, c, g
@@ -157,7 +157,7 @@ class GraphProblem(Problem):
                 if upper - least <= tol * upper or residual <= SOLVED * (slack + residual) or work > max_work:
                     break
                 slope, n_steps = kernels.fusion.newton_step(a, b, S, c, m, g, RESIDUAL, MAX_STEPS, step)
-                work += n_steps * z.size
+                work += n_steps * (z.size + STEP_COST * len(z))
                 size, before = 1.0, lagrangian
                 for _ in range(MAX_HALVINGS):
                     trial = U + size * step
