@@ -302,6 +302,14 @@ def test_weights_of_any_size_and_of_many_powers_of_ten_end(options, rng):
         assert_array_equal(model.predict(X), model.labels_)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_force_that_vanishes_in_large_units_fuses_nothing(rng):
+    X = 1e140 * rng.normal(size=(10, 2))
+    options = {"solver": "stochastic", **UNIFORM}
+    model = SumOfNorms(0.05, **options).fit(X, sample_weight=np.full(10, 1e-100))
+    assert model.n_clusters_ == 10
+
+
 def test_common_factor_of_the_weights_leaves_the_path(moons):
     X, _ = moons
     expected = SumOfNorms().fit(X).path_

@@ -123,7 +123,8 @@ def answer_by_random_steps(
         if objective - least <= tol * objective or n_sweeps == max_sweeps:
             break
     total = 0.5 * (mass.sum() ** 2 - mass @ mass) if edges is None else edges.weight.sum()
-    jitter = JITTER * max(objective - least, np.finfo(np.float64).eps * objective) / (lam * total)
+    excess, force = max(objective - least, np.finfo(np.float64).eps * objective), lam * total
+    jitter = JITTER * excess / force if force > 0 else 0.0  # a force that has vanished has moved nothing
     strict, group, lax = (_near(splitting.centroids, edges, t * tolerance * jitter) for t in (1 / ROOM, 1, ROOM))
     stable = bool((group == strict).all() and (group == lax).all())
     return Answer(splitting.centroids, group, Solution.of(objective, objective - least, n_sweeps), stable)
