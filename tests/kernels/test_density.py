@@ -48,6 +48,11 @@ def test_rounding_makes_no_valley(rng):
     assert len(kernels.density.valleys(flat)) == 0
 
 
+def test_valleys_end_whatever_the_density_is():
+    for strange in (np.nan, np.inf, -1e-300):
+        assert len(kernels.density.valleys(np.array([0.0, 2.0, strange, 1.0, strange]))) <= 2
+
+
 def test_a_shoulder_is_not_a_valley():
     assert len(kernels.density.valleys(np.array([0.0, 2, 1, 1, 0.5, 0]))) == 0
     assert len(kernels.density.valleys(np.array([0.0, 1, 1, 2, 0]))) == 0

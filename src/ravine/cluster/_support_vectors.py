@@ -386,7 +386,7 @@ class SupportVectorClustering(Clusterer):
         >>> X, y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
         >>> model = SupportVectorClustering(outliers="label").fit(X)
         >>> model.predict([[0, 0], [9, 0], [30, 30]])
-        array([ 0,  1, -1])
+        array([ 0,  2, -1])
         """
         check_is_fitted(self)
         rows = self._validate(X, reset=False, order="C")

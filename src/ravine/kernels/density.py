@@ -68,8 +68,8 @@ def valleys(density):
     start = 0
     direction = 0  # of the step into the present run: 1 up, -1 down, 0 none yet
     while start < n:
-        stop = start
-        while stop < n and abs(density[stop] - density[start]) <= ROUNDING * density[start]:
+        stop = start + 1  # also past what is no number
+        while stop < n and abs(density[stop] - density[start]) <= ROUNDING * abs(density[start]):
             stop += 1
         rises = stop < n and density[stop] > density[start]
         middle = (start + stop - 1) // 2
