@@ -710,8 +710,12 @@ def test_an_interruption_waits_until_a_batch_is_learned(model, monkeypatch):
         learn(*arguments)
 
     monkeypatch.setattr(model._stream, "learn", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        model.partial_fit(GOOD[::-1])
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(GOOD[::-1])
+    finally:
+        signal.signal(signal.SIGINT, before)
     monkeypatch.undo()
     assert_array_equal(model.predict(GOOD), other.partial_fit(GOOD[::-1]).predict(GOOD))
 
