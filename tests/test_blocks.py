@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
-from tests.test_units import ESTIMATORS
+from tests.estimators import CLASSES
 
 from ravine import blocks
 from ravine.datasets import make_blobs
@@ -88,7 +88,7 @@ def test_work_may_ask_for_work(four_cores):
     assert found == [i * 15 * 10 for i in range(8)]
 
 
-@pytest.mark.parametrize("member", ESTIMATORS)
+@pytest.mark.parametrize("member", CLASSES)
 def test_fit_with_many_jobs_starts_no_more_threads_than_cores(member, monkeypatch):
     X, y = make_blobs(60, centers=[[0, 0], [12, 0], [0, 12]], random_state=0)
     before, alive, start = threading.active_count(), [], threading.Thread.start
