@@ -171,7 +171,7 @@ class PartedNode:
     def sample(self, v: Floats, n: int, on: Lattice) -> Matrix:
         """Rows spread evenly over all in their order along a unit vector; one of much weight may be there often."""
         places = _steps.even_places(on.places, on.mass, n)
-        found: _steps.Nearest = self._reduce(_steps.nearest, v, float(self.about.mean @ v), places)
+        found: _steps.Nearest = self._reduce(_steps.nearest, v, float(self.about.mean @ v), places, on.step)
         return found.rows
 
     def draw(self, size: int, seed: int) -> _steps.Drawn:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ravine import kernels
 from ravine.matrix import Floats, Matrix, fingerprint, walk
 from ravine.reservoir import content_numbers, largest
+from ravine.ties import TIE
 
 Rows = NDArray[np.int32]
 """Which rows of a part belong to a node."""
@@ -272,7 +273,7 @@ def _floor(value: float, step: float) -> int:
 
 @dataclass(frozen=True)
 class Nearest:
-    """For each of some places on a line the distance of the nearest row, its number and the row itself.
+    """For each of some places on a line the distance of the nearest row, rounded, its number and the row itself.
 
     Of rows that are as near, that with the smallest number is taken, so equal rows are one.
     """
@@ -290,21 +291,25 @@ class Nearest:
         return Nearest(np.where(mine, self.distance, other.distance), number, rows)
 
 
-def nearest(X: Matrix, weights: Floats, rows: Rows, v: Floats, origin: float, places: Floats) -> Nearest:
+def nearest(X: Matrix, weights: Floats, rows: Rows, v: Floats, origin: float, places: Floats, step: float) -> Nearest:
     """See `Nearest`."""
-    chosen, distance, number = nearest_rows(X, rows, projected(X, rows, v, origin), places)
+    chosen, distance, number = nearest_rows(X, rows, projected(X, rows, v, origin), places, step)
     return Nearest(distance, number, X[chosen])
 
 
 def nearest_rows(
-    X: Matrix, rows: NDArray[Any], values: Floats, places: Floats
+    X: Matrix, rows: NDArray[Any], values: Floats, places: Floats, step: float
 ) -> tuple[NDArray[Any], Floats, NDArray[np.uint64]]:
-    """For each place on a line the nearest of some rows that have these values there, its distance and its number."""
+    """For each place on a line the nearest of some rows that have these values there, its distance and its number.
+
+    Distances are whole multiples of a small share of a step of the lattice: a place is often the middle between two
+    rows, and rounding must not choose one of them.
+    """
     order = np.argsort(values, kind="stable")
     along = values[order]
     after = np.searchsorted(along, places)
     beside = along[np.stack([np.maximum(after - 1, 0), np.minimum(after, len(along) - 1)])]
-    away = np.abs(beside - places)
+    away = np.rint(np.abs(beside - places) / (TIE * step))
     distance = away.min(axis=0)
     # Of all rows at the places that are as near, before or after, the one with the smallest number.
     low = np.searchsorted(along, np.where(away[0] == distance, beside[0], beside[1]), "left")
@@ -333,7 +338,7 @@ def even_rows(X: Matrix, values: Floats, weights: Floats, step: float, n: int) -
     rows, count = np.arange(X.shape[0]), float(weights.sum())
     bounds = (count, count * float(np.abs(values).max()) ** 2)
     on = on_lattice(values, rows, weights, step, fine_for(X.shape[0]), *(grid_for(bound) for bound in bounds))
-    return nearest_rows(X, rows, values, even_places(on.places, on.mass, n))[0]
+    return nearest_rows(X, rows, values, even_places(on.places, on.mass, n), step)[0]
 
 
 @dataclass(frozen=True)

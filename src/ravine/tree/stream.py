@@ -231,7 +231,8 @@ class StreamTree:
         self.about[node, [DENSITY, DEPTH, PRIOR_INNER, PRIOR_OUTER]] = found.density, found.relative_depth, inner, outer
         cut = self.cut[node]
         cut[:] = 0.0
-        cut[stream.OFFSET] = found.place + self.direction[node] @ self.mean[node]
+        # By a loop of our own: the last digit of a BLAS product depends on where the numbers lie in memory.
+        cut[stream.OFFSET] = found.place + kernels.rows.dot(self.direction[node], self.mean[node])
         cut[[stream.OUTER_LOW, stream.OUTER_HIGH]] = found.left_mode - found.place, found.right_mode - found.place
         cut[[stream.INNER_LOW, stream.INNER_HIGH]] = -found.reach, found.reach
         cut[[stream.N_INNER, stream.N_OUTER]] = inner, outer
