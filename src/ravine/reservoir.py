@@ -150,7 +150,9 @@ def merge_copies(X: Matrix, weights: Floats, seed: int) -> tuple[Matrix, Floats]
     In other units of the columns the order is the same.
     """
     _, first, which = np.unique(fingerprint(X, seed), return_index=True, return_inverse=True)
-    rows, total = X[first], np.asarray(np.bincount(which, weights), dtype=np.float64)
+    rows, total = X, weights
+    if len(first) < X.shape[0]:
+        rows, total = X[first], np.asarray(np.bincount(which, weights), dtype=np.float64)
     order = _order_in_any_unit(rows, total, seed)[np.random.default_rng(seed).permutation(len(first))]
     return rows[order], total[order]
 
@@ -167,6 +169,8 @@ def _order_in_any_unit(X: Matrix, weights: Floats, seed: int) -> Ints:
     deviation = column_deviations(X)
     direction = np.random.default_rng(seed).normal(size=X.shape[1])
     direction = np.divide(direction, deviation, out=np.zeros_like(direction), where=deviation > 0)
+    if (weights == weights[0]).all():
+        return order_along(X, project(X, direction))
     by_weight = np.argsort(weights, kind="stable")  # copies of a row, which no direction tells apart
     rows = X[by_weight]
     return by_weight[order_along(rows, project(rows, direction))]
