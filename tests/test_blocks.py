@@ -46,7 +46,7 @@ def test_pools_do_not_pile_up(four_cores):
     before = {thread.ident for thread in threading.enumerate()}
     for n_jobs in (2, 3, 4, 5, 50, 999, -1):
         assert blocks.map_items(lambda i: i * i, range(60), n_jobs) == [i * i for i in range(60)]
-        assert blocks.map_both(str, [1, 2], n_jobs) == ["1", "2"]
+        assert blocks.map_items(str, [1, 2], n_jobs) == ["1", "2"]
     assert len({thread.ident for thread in threading.enumerate()} - before) <= 3
 
 

@@ -45,11 +45,6 @@ def map_items(function: Callable[[Item], Result], items: Sequence[Item], n_jobs:
     return work.results()
 
 
-def map_both(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> list[Result]:
-    """Call `function` on two items, at the same time if there are threads for it; it may itself call `map_blocks`."""
-    return map_items(function, items, n_jobs)
-
-
 class _Work(Generic[Item, Result]):
     """Items that several threads take one after the other, until none is left or one has failed."""
 

@@ -276,11 +276,16 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_magnitude(self, X: Any) -> float:
         """Largest less least entry, once it is sure that the squares of both can be worked with."""
+        high, low = self._extremes(X)
+        refuse_magnitude(max(high, low, 0.0))
+        return high + low
+
+    def _extremes(self, X: Any) -> tuple[float, float]:
+        """Largest entry, and the least with its sign changed."""
         stored = X.data[:, np.newaxis] if sparse.issparse(X) else X
         parts = map_blocks(lambda b: (float(stored[b].max()), -float(stored[b].min())), stored.shape, self.n_jobs)
         high, low = np.max(parts, axis=0).tolist() if parts else (0.0, 0.0)
-        refuse_magnitude(max(high, low, 0.0))
-        return high + low
+        return high, low
 
     def _check_outliers(self, X: Matrix, weights: Floats, reach: float) -> None:
         """Warn of a few cells that have nearly all of the sum of squares: nothing but them decides on the answer."""

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ravine.blocks import map_blocks
 from ravine.cluster._base import TreeClusterer, fitting, refuse_magnitude, uninterrupted, warn_user
 from ravine.cluster._saved import saved_fields
 from ravine.matrix import LARGEST, Floats, Ints, Matrix
@@ -117,7 +116,7 @@ class StreamClusterer(TreeClusterer, ABC):
 
     def _largest(self, X: Matrix) -> float:
         """Largest absolute value of some rows."""
-        return float(np.max(map_blocks(lambda b: (X[b].max(), -X[b].min()), X.shape, self.n_jobs), initial=0.0))
+        return max(*self._extremes(X), 0.0)
 
     def _check_rows(self, X: ArrayLike) -> Matrix:
         rows = super()._check_rows(X)

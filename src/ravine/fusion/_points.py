@@ -12,7 +12,7 @@ from ravine.matrix import Floats, Ints, fingerprint
 SEED = 0
 """Of the fingerprints by which equal rows are found."""
 
-ROUNDING = 8 * np.finfo(np.float64).eps
+IN_SPAN = 8 * np.finfo(np.float64).eps
 """Points that lie no farther from a space than this share of their extent, times √columns, lie in it."""
 
 
@@ -86,7 +86,7 @@ def _basis_of_span(points: Floats) -> Floats | None:
         return None
     basis, triangle, _ = linalg.qr(points.T, mode="economic", pivoting=True, check_finite=False)
     away = np.abs(np.diag(triangle))  # how far the farthest point lies from the space of those before
-    rank = max(int((away > ROUNDING * np.sqrt(n_columns) * away[0]).sum()), 1)
+    rank = max(int((away > IN_SPAN * np.sqrt(n_columns) * away[0]).sum()), 1)
     return None if rank == n_columns else np.ascontiguousarray(basis[:, :rank])
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ravine.blocks import BLOCK_CELLS, map_both
+from ravine.blocks import BLOCK_CELLS, map_items
 from ravine.cuts import Cut
 from ravine.cuts.pursuit import is_small
 from ravine.matrix import Bools, Floats, Matrix, Moments, fingerprint, moments
@@ -93,7 +93,7 @@ class NodeRows(ABC):
 
     def map(self, function: Callable[[Any], Any], nodes: Sequence[Any], n_jobs: int | None) -> list[Any]:
         """Call a function on two nodes, at the same time where that is of use."""
-        return map_both(function, nodes, n_jobs if self.at_once(nodes) else 1)
+        return map_items(function, nodes, n_jobs if self.at_once(nodes) else 1)
 
 
 class HeldRows(NodeRows):
@@ -361,7 +361,7 @@ def grow_on(
             if heap and n_leaves + 1 != n_clusters:  # the next in the queue, while a thread is free
                 following = nodes[heap[0][1]]
                 pending += [following] if not following.searched and rows.at_once([node.rows, following.rows]) else []
-            map_both(lambda leaf: search(leaf, rows.fetch(leaf.rows)), pending, n_jobs)
+            map_items(lambda leaf: search(leaf, rows.fetch(leaf.rows)), pending, n_jobs)
         if node.cut is not None and node.cut.rough is not None:
             here = rows.fetch(node.rows)
             finished = rows.finish_cut(here, node.moments, node.cut)
