@@ -140,8 +140,12 @@ class Visits(NamedTuple):
 
 def has_copies(X: Matrix, seed: int, n_jobs: int | None = None) -> bool:
     """Whether a row stands more than once in the data."""
-    bits = np.sort(fingerprint(X, seed, n_jobs))
-    return bool((bits[1:] == bits[:-1]).any())
+    return _repeats(fingerprint(X, seed, n_jobs))
+
+
+def _repeats(bits: NDArray[np.uint64]) -> bool:
+    in_order = np.sort(bits)
+    return bool((in_order[1:] == in_order[:-1]).any())
 
 
 def merge_copies(X: Matrix, weights: Floats, seed: int) -> tuple[Matrix, Floats]:
@@ -149,11 +153,12 @@ def merge_copies(X: Matrix, weights: Floats, seed: int) -> tuple[Matrix, Floats]
 
     In other units of the columns the order is the same.
     """
-    _, first, which = np.unique(fingerprint(X, seed), return_index=True, return_inverse=True)
+    bits = fingerprint(X, seed)
     rows, total = X, weights
-    if len(first) < X.shape[0]:
+    if _repeats(bits):
+        _, first, which = np.unique(bits, return_index=True, return_inverse=True)
         rows, total = X[first], np.asarray(np.bincount(which, weights), dtype=np.float64)
-    order = _order_in_any_unit(rows, total, seed)[np.random.default_rng(seed).permutation(len(first))]
+    order = _order_in_any_unit(rows, total, seed)[np.random.default_rng(seed).permutation(len(total))]
     return rows[order], total[order]
 
 

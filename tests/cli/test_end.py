@@ -133,8 +133,9 @@ def table(tmp_path):
 
 @pytest.fixture
 def handlers():
-    """Those of this process come back."""
+    """Those of a terminal, also where the tests run under nohup; those of this process come back."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -165,6 +166,8 @@ import os, signal, time
 import ravine.cli._results
 from pathlib import Path
 from ravine.cli import main
+
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it
 
 def stubborn(*args, **options):
     for number in (signal.SIGTERM, signal.SIGHUP):
