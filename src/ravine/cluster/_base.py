@@ -358,7 +358,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         check_is_fitted(self)
         if in_parts(X):
             return by_blocks(self, "predict", X, None, np.int64)
-        return self.tree_.predict(self._check_rows(X), self.n_jobs)
+        return self.tree_.predict(self._check_rows(X), self.n_jobs, check_input=False)
 
     def transform(self, X: ArrayLike) -> Floats:
         """Signed distances of each row to the cuts on its path.
@@ -392,7 +392,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         if in_parts(X):
             return by_blocks(self, "transform", X, self._n_features_out, np.float64)
         rows = self._check_rows(X)
-        distance = self.tree_.signed_distance(rows, self.n_jobs)
+        distance = self.tree_.signed_distance(rows, self.n_jobs, check_input=False)
         return distance if distance.shape[1] else np.zeros((rows.shape[0], 1))
 
     def cut_to(self, n_clusters: int) -> Self:
@@ -488,7 +488,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         """Grow the tree, tell callbacks of every cut, and store what was found."""
         with self._progress_of_cuts(X) as on_split:
             self.tree_ = self._grown(X, find_cut, sample_weight, on_split=on_split, **options)
-            self.labels_ = self.tree_.predict(X, self.n_jobs)
+            self.labels_ = self.tree_.predict(X, self.n_jobs, check_input=False)
 
     def _grow_on_parts(
         self,

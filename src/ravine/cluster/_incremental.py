@@ -251,10 +251,10 @@ class IncrementalMDH(TreeClusterer):
             read = partial(self._stream.read_in_order, X, weights, passes, self.n_jobs)
 
         def count(tree: HyperplaneTree) -> None:
-            leaf = tree.apply(X, self.n_jobs)
+            leaf = tree.apply(X, self.n_jobs, check_input=False)
             self.tree_ = tree.counted(X, weights, leaf, self.n_jobs)
             left_out = self.tree_.n_clusters < tree.n_clusters
-            self.labels_ = self.tree_.predict(X, self.n_jobs) if left_out else tree.label[leaf]
+            self.labels_ = self.tree_.predict(X, self.n_jobs, check_input=False) if left_out else tree.label[leaf]
 
         return read, count
 

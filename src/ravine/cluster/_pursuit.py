@@ -152,7 +152,7 @@ class PursuitClusterer(TreeClusterer, ABC):
         check_is_fitted(self)
         rows = self._check_rows(X)
         weights, _ = self._admit(rows, sample_weight)
-        here = np.flatnonzero((self.tree_.apply(rows, self.n_jobs) == node) & (weights > 0))
+        here = np.flatnonzero((self.tree_.apply(rows, self.n_jobs, check_input=False) == node) & (weights > 0))
         cut = None
         if len(here) > 1:
             X_node, w_node = rows[here], weights[here]
@@ -162,7 +162,7 @@ class PursuitClusterer(TreeClusterer, ABC):
             raise ValueError(f"no cut was found for node {node}: {len(here)} of the rows of X reach it")
         model = copy(self)
         model.tree_ = self.tree_.split(node, cut.beside_rows(about), rows, weights)
-        model.labels_ = model.tree_.predict(rows, self.n_jobs)
+        model.labels_ = model.tree_.predict(rows, self.n_jobs, check_input=False)
         return model
 
     def directions(self, X: ArrayLike, n_components: int = 2) -> Floats:

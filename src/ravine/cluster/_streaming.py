@@ -167,7 +167,7 @@ class StreamClusterer(TreeClusterer, ABC):
         """Clusters of the rows of `fit`, or of the last batch, in the present tree."""
         if not hasattr(self, "_batch"):
             raise AttributeError("there are no rows to label: labels_ is there after fit or partial_fit")
-        return self.tree_.predict(self._batch, self.n_jobs)
+        return self.tree_.predict(self._batch, self.n_jobs, check_input=False)
 
     @property
     def n_rows_seen_(self) -> int:

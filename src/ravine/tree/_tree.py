@@ -216,7 +216,7 @@ class HyperplaneTree:
 
     # Rows down the tree
 
-    def apply(self, X: Matrix, n_jobs: int | None = -1) -> Ints:
+    def apply(self, X: Matrix, n_jobs: int | None = -1, check_input: bool = True) -> Ints:
         """Node of the leaf that each row reaches.
 
         Parameters
@@ -225,6 +225,8 @@ class HyperplaneTree:
             Rows with the columns of the tree.
         n_jobs : int, default=-1
             Threads; -1 uses all cores. The result does not depend on it.
+        check_input : bool, default=True
+            False leaves out the checks of rows that were checked before.
 
         Returns
         -------
@@ -239,7 +241,7 @@ class HyperplaneTree:
         >>> tree.apply(X)
         array([2, 2, 4, 4, 3, 3])
         """
-        X = self._rows(X)
+        X = self._rows(X) if check_input else X
         if not self._bends:
             return walk(X, self.normal, self.offset, self.left, self.right, n_jobs=n_jobs)
         leaf = np.empty(X.shape[0], dtype=np.int64)
@@ -248,7 +250,7 @@ class HyperplaneTree:
                 leaf[rows] = node
         return leaf
 
-    def predict(self, X: Matrix, n_jobs: int | None = -1) -> Ints:
+    def predict(self, X: Matrix, n_jobs: int | None = -1, check_input: bool = True) -> Ints:
         """Label of each row.
 
         Parameters
@@ -257,6 +259,8 @@ class HyperplaneTree:
             Rows with the columns of the tree.
         n_jobs : int, default=-1
             Threads; -1 uses all cores. The result does not depend on it.
+        check_input : bool, default=True
+            False leaves out the checks of rows that were checked before.
 
         Returns
         -------
@@ -271,7 +275,7 @@ class HyperplaneTree:
         >>> tree.predict(X)
         array([0, 0, 2, 2, 1, 1])
         """
-        return self.label[self.apply(X, n_jobs)]
+        return self.label[self.apply(X, n_jobs, check_input)]
 
     def decision_path(self, X: Matrix, n_jobs: int | None = -1) -> sparse.csr_array:
         """Nodes that each row passes.
@@ -302,7 +306,7 @@ class HyperplaneTree:
         paths = sparse.csr_array(self._paths())
         return paths[self.label[leaf]]
 
-    def signed_distance(self, X: Matrix, n_jobs: int | None = -1) -> Floats:
+    def signed_distance(self, X: Matrix, n_jobs: int | None = -1, check_input: bool = True) -> Floats:
         """Signed distance of each row to the cuts on its path, negative on the left.
 
         Parameters
@@ -311,6 +315,8 @@ class HyperplaneTree:
             Rows with the columns of the tree.
         n_jobs : int, default=-1
             Threads; -1 uses all cores. The result does not depend on it.
+        check_input : bool, default=True
+            False leaves out the checks of rows that were checked before.
 
         Returns
         -------
@@ -326,7 +332,7 @@ class HyperplaneTree:
         array([[-0.7, -3.8],
                [ 6.5,  0. ]])
         """
-        X = self._rows(X)
+        X = self._rows(X) if check_input else X
         column = np.cumsum(~self.is_leaf) - 1
         distance = np.zeros((X.shape[0], len(self.cuts)))
         if not self._bends:
@@ -644,7 +650,7 @@ class HyperplaneTree:
         weights : ndarray of shape (n_rows,)
             Weights of the rows.
         leaf : ndarray of shape (n_rows,), optional
-            What `apply` gives for them, where it is known.
+            What `apply` gave for these rows, which are then not checked again.
         n_jobs : int, default=-1
             Threads; -1 uses all cores. The result does not depend on it.
 
@@ -662,9 +668,10 @@ class HyperplaneTree:
         >>> tree.counted([[0, 0], [9, 0], [9, 2]], np.ones(3)).count
         array([3., 1., 2.])
         """
-        X = self._rows(X)
+        if leaf is None:
+            X = self._rows(X)
+            leaf = self.apply(X, n_jobs, check_input=False)
         weights = checked_weights(weights, X.shape[0], allow_all_zero=True)
-        leaf = self.apply(X, n_jobs) if leaf is None else leaf
         return self.with_leaves(*group_moments(X, weights, self.label[leaf], self.mean[self.leaves], n_jobs))
 
     def with_leaves(self, count: Floats, mean: Floats, sum_sq: Floats) -> "HyperplaneTree":
