@@ -24,8 +24,8 @@ def write_tables():
     import pandas as pd
 
     rng = np.random.default_rng(0)
-    centres = np.array([[0, 0, 0], [12, 0, 3], [0, 14, -3], [16, 17, 0]])
-    rows = centres[rng.integers(4, size=1_500)] + rng.normal(size=(1_500, 3))
+    centers = np.array([[0, 0, 0], [12, 0, 3], [0, 14, -3], [16, 17, 0]])
+    rows = centers[rng.integers(4, size=1_500)] + rng.normal(size=(1_500, 3))
     table = pd.DataFrame(rows, columns=["width", "height", "depth"])
     table.to_csv("data.csv", index=False)
     table.to_csv("sensors.csv", index=False)

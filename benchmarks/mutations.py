@@ -90,9 +90,9 @@ def models() -> dict[str, Any]:
 def rows(n_rows: int, n_columns: int, seed: int = 1) -> NDArray[np.float64]:
     """Three clouds, in random order."""
     random = np.random.default_rng(seed)
-    centres = np.zeros((3, n_columns))
-    centres[1, 0] = centres[2, 1 % n_columns] = 12
-    X: NDArray[np.float64] = centres[random.integers(0, 3, n_rows)] + random.standard_normal((n_rows, n_columns))
+    centers = np.zeros((3, n_columns))
+    centers[1, 0] = centers[2, 1 % n_columns] = 12
+    X: NDArray[np.float64] = centers[random.integers(0, 3, n_rows)] + random.standard_normal((n_rows, n_columns))
     return X
 
 

@@ -120,13 +120,13 @@ def score_table(results: pd.DataFrame, score: str, methods: Sequence[str], note:
 
 
 def score_lines(title: str, table: pd.DataFrame, *, normalize: bool = False, note: str = "") -> str:
-    """Data sets × methods, with the mean and the mean (normalised) regret; the best of each line in bold."""
+    """Data sets × methods, with the mean and the mean (normalized) regret; the best of each line in bold."""
     common = comparable(table)
     mean = common.mean().reindex(table.columns)
     behind = pd.DataFrame(regret(table, normalize=normalize), table.index, table.columns).loc[common.index]
     lines = [[name, *_numbers(row, max)] for name, row in zip(table.index, table.to_numpy(), strict=True)]
     lines.append([f"mean of {len(common)}", *_numbers(mean, max)])
-    kind = "normalised regret" if normalize else "regret"
+    kind = "normalized regret" if normalize else "regret"
     lines.append([f"mean {kind} of {len(common)}", *_numbers(behind.mean(), min)])
     return section(title, note, grid(["data set", *table.columns], lines))
 

@@ -13,13 +13,13 @@ and each step of the search brings back a few small arrays.
 import dask.array as da
 import numpy as np
 
-centres = 3 * np.random.default_rng(0).normal(size=(6, 8))
+centers = 3 * np.random.default_rng(0).normal(size=(6, 8))
 
 
 def piece(block_info=None):
     """Make the rows of one piece, always the same."""
     rng = np.random.default_rng(block_info[None]["chunk-location"][0])
-    return centres[rng.integers(6, size=35_000)] + rng.normal(size=(35_000, 8))
+    return centers[rng.integers(6, size=35_000)] + rng.normal(size=(35_000, 8))
 
 
 X = da.map_blocks(piece, chunks=((35_000,) * 8, (8,)), dtype=float, meta=np.empty((0, 0)))

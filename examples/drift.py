@@ -16,16 +16,16 @@ import numpy as np
 
 rng = np.random.default_rng(3)
 n_rows = 60_000
-centres = 5 * rng.normal(size=(5, 6))
+centers = 5 * rng.normal(size=(5, 6))
 machine = rng.integers(4, size=n_rows)
 machine[40_000:] = rng.integers(5, size=20_000)
-X = centres[machine] + rng.normal(size=(n_rows, 6))
-moved = (centres[0] + centres[1]) / 2 - centres[2]
+X = centers[machine] + rng.normal(size=(n_rows, 6))
+moved = (centers[0] + centers[1]) / 2 - centers[2]
 progress = np.clip((np.arange(n_rows) - 20_000) / 500, 0, 1)
 X[machine == 2] += (progress[:, None] * moved)[machine == 2]
 
 # %%
-# Rows are learned in batches of 200, and each batch is labelled before it is learned. ``labels_`` are numbers
+# Rows are learned in batches of 200, and each batch is labeled before it is learned. ``labels_`` are numbers
 # from 0 in the present tree; ``cluster_ids_`` are the ids that stay.
 
 from ravine import HSDC
@@ -61,7 +61,7 @@ for event in sorted(model.split_events_ + model.drift_events_, key=lambda event:
 import matplotlib.pyplot as plt
 
 fig, ax = plt.subplots(figsize=(9, 4), layout="constrained")
-colours, markers = ["#4477aa", "#ee7733", "#228833", "#aa3377", "#aa9911"], "o^sDP"
+colors, markers = ["#4477aa", "#ee7733", "#228833", "#aa3377", "#aa9911"], "o^sDP"
 for number in range(5):
     batch = np.flatnonzero((machine == number) & (ids >= 0)) // 1_000
     pairs, count = np.unique([batch, ids[(machine == number) & (ids >= 0)]], axis=1, return_counts=True)
@@ -70,7 +70,7 @@ for number in range(5):
         1_000 * row + 500,
         cluster + 0.16 * (number - 2),
         s=14,
-        c=colours[number],
+        c=colors[number],
         marker=markers[number],
         label=f"machine {number}",
     )

@@ -57,11 +57,11 @@ import matplotlib.pyplot as plt
 
 fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 result = search.cv_results_
-for scale, colour, marker in ((10.0, "#4477aa", "o"), (100.0, "#ee7733", "^")):
+for scale, color, marker in ((10.0, "#4477aa", "o"), (100.0, "#ee7733", "^")):
     here = result["param_ncuth__scale"] == scale
     mean, deviation = result["mean_test_score"][here], result["std_test_score"][here]
     number = result["param_ncuth__n_clusters"][here].astype(float)
-    ax.errorbar(number, mean, deviation, color=colour, marker=marker, capsize=3, label=f"distances, scale {scale:g}")
+    ax.errorbar(number, mean, deviation, color=color, marker=marker, capsize=3, label=f"distances, scale {scale:g}")
 ax.axhline(score["linear, on the pixels"], color="#222222", linestyle=(0, (3, 2)), label="pixels, on the test rows")
 ax.set(xscale="log", xticks=[10, 20, 40, 80], xlabel="number of clusters", ylabel="accuracy, three folds")
 ax.xaxis.set_major_formatter("{x:.0f}")

@@ -73,8 +73,8 @@ import matplotlib.pyplot as plt
 from ravine import plot
 
 fig, axes = plt.subplot_mosaic([["rows", "silhouette"], ["path", "elbow"]], figsize=(9, 6.4), layout="constrained")
-colours = np.array(["#4477aa", "#ee7733", "#228833", "#aa3377", "#33bbee", "#aa9911", "#774411"])
-axes["rows"].scatter(*X.T, c=colours[model.labels_ % 7], s=3)
+colors = np.array(["#4477aa", "#ee7733", "#228833", "#aa3377", "#33bbee", "#aa9911", "#774411"])
+axes["rows"].scatter(*X.T, c=colors[model.labels_ % 7], s=3)
 axes["rows"].set(title=f"NCutH, {model.n_clusters_} clusters", xlabel="x", ylabel="y")
 axes["silhouette"].plot(numbers, silhouettes, marker="o", color="#4477aa")
 axes["silhouette"].set(title="KMeans", xlabel="number of clusters", ylabel="silhouette")

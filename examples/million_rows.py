@@ -13,10 +13,10 @@ to be told.
 import numpy as np
 
 rng = np.random.default_rng(0)
-centres = 2 * rng.normal(size=(12, 20))
+centers = 2 * rng.normal(size=(12, 20))
 share = np.geomspace(1, 20, 12)
 y = rng.choice(12, 1_000_000, p=share / share.sum())
-X = rng.standard_normal((1_000_000, 20), dtype=np.float32) + centres[y].astype(np.float32)
+X = rng.standard_normal((1_000_000, 20), dtype=np.float32) + centers[y].astype(np.float32)
 print(f"{X.shape[0]:,} rows, {X.shape[1]} columns, {X.nbytes / 1e6:.0f} MB")
 print("rows of each cluster:", np.bincount(y))
 

@@ -7,7 +7,7 @@ tree says which columns part its clusters: in words, in pictures, and in a page 
 """
 
 # %%
-# Chemical analyses of 178 wines of three cultivars. The columns have different units, so they are scaled.
+# Chemical analyzes of 178 wines of three cultivars. The columns have different units, so they are scaled.
 # Nobody says that there are three cultivars. :class:`ravine.MDH` finds three clusters; :class:`ravine.NCutH`,
 # which likes its sides balanced, sees no valley that the held-out rows confirm, and leaves one.
 

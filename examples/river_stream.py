@@ -80,7 +80,7 @@ for name, first, last in (("before", 1_000, 2_400), ("after", 3_600, 5_000)):
     print(f"ARI {name} the change: HSDC {means[0]:.3f}, CluStream {means[1]:.3f}")
 
 # %%
-# One of the readings over time; the colour is the id that a row was given before it was learned. ``CluStream``
+# One of the readings over time; the color is the id that a row was given before it was learned. ``CluStream``
 # follows the mode that moves without a gap, and does not say that it moved; its numbers change places now and
 # then. ``HSDC`` says at which row the clusters were no longer what it had learned. It learns the two that met
 # anew, and the third keeps its id.

@@ -3,8 +3,8 @@ Ten labels
 ==========
 
 Labels are expensive, rows are not. :class:`ravine.MDHClassifier` and
-:class:`ravine.SpectralPursuitClassifier` let the unlabelled rows speak too: the boundary runs where the data
-is thin, with the labelled rows on their sides of it. This page gives them ten labels, draws these eight
+:class:`ravine.SpectralPursuitClassifier` let the unlabeled rows speak too: the boundary runs where the data
+is thin, with the labeled rows on their sides of it. This page gives them ten labels, draws these eight
 times, and compares.
 """
 
@@ -61,15 +61,15 @@ for (task, name), found in scores.items():
 # Each point is one draw of ten labels, each line a mean. Where a thin region parts the classes, all rows
 # together know more than ten labels do: 3 and 8. The tumours have such a region too, but the labels alone find
 # nearly the same boundary. Even and odd digits are ten clusters and no two halves. There is no thin region to
-# find, all are poor, and ``LabelSpreading``, which goes from neighbour to neighbour, is the best of them.
+# find, all are poor, and ``LabelSpreading``, which goes from neighbor to neighbor, is the best of them.
 
 import matplotlib.pyplot as plt
 
 fig, axes = plt.subplots(1, 3, figsize=(9, 2.9), layout="constrained", sharey=True)
 for ax, task in zip(axes, tasks, strict=True):
-    for place, (name, colour) in enumerate(zip(methods, ("#4477aa", "#ee7733", "#999999", "#999999"), strict=True)):
+    for place, (name, color) in enumerate(zip(methods, ("#4477aa", "#ee7733", "#999999", "#999999"), strict=True)):
         found = np.array(scores[task, name])
-        ax.plot(found, place + np.linspace(-0.25, 0.25, 8), "o", color=colour, markersize=4, alpha=0.8)
+        ax.plot(found, place + np.linspace(-0.25, 0.25, 8), "o", color=color, markersize=4, alpha=0.8)
         ax.vlines(found.mean(), place - 0.38, place + 0.38, color="#222222", linewidth=2)
     ax.set(title=task, xlabel="accuracy")
 axes[0].set_yticks(range(4), methods)

@@ -14,8 +14,8 @@ import numpy as np
 from ravine.datasets import make_blobs
 
 rng = np.random.default_rng(0)
-centres = [[0, 0], [9, 1], [2, 8], [12, 9], [-7, 5]]
-places, y = make_blobs(2_000, centers=centres, cluster_std=1.3, random_state=0)
+centers = [[0, 0], [9, 1], [2, 8], [12, 9], [-7, 5]]
+places, y = make_blobs(2_000, centers=centers, cluster_std=1.3, random_state=0)
 visits = rng.geometric(0.2, size=2_000)
 listed = np.repeat(places, visits, axis=0)
 print(f"{len(listed):,} rows, {len(places):,} distinct, the commonest {visits.max()} times")
@@ -53,12 +53,12 @@ import matplotlib.pyplot as plt
 
 model = NCutH(5).fit(places, sample_weight=visits)
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-colours = np.array(["#4477aa", "#ee7733", "#228833", "#aa3377", "#33bbee", "#aa9911", "#774411"])
+colors = np.array(["#4477aa", "#ee7733", "#228833", "#aa3377", "#33bbee", "#aa9911", "#774411"])
 shown = ((model, places, visits, "2,000 places, weights"), (as_copies, few, 50, "40 rows, 50 copies of each"))
 for ax, (fitted, rows, weight, title) in zip(axes, shown, strict=True):
     x, y = np.meshgrid(*(np.linspace(column.min() - 0.5, column.max() + 0.5, 300) for column in rows.T))
     region = fitted.predict(np.column_stack([x.ravel(), y.ravel()])).reshape(x.shape)
-    ax.scatter(*rows.T, s=np.multiply(weight, 1.5), c=colours[fitted.predict(rows) % 7], alpha=0.6, linewidth=0)
+    ax.scatter(*rows.T, s=np.multiply(weight, 1.5), c=colors[fitted.predict(rows) % 7], alpha=0.6, linewidth=0)
     ax.contour(x, y, region, levels=np.arange(fitted.n_clusters_) + 0.5, colors="#222222", linewidths=0.6)
     ax.set_title(f"{title}: {fitted.n_clusters_} clusters")
     ax.set_axis_off()

@@ -28,7 +28,7 @@ def name_of(model):
 
 
 def each(models):
-    """Parametrise a test by models."""
+    """Parametrize a test by models."""
     return pytest.mark.parametrize("model", models, ids=name_of)
 
 

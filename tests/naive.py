@@ -70,8 +70,8 @@ def best_window_score(density, step, count, shares, least_window, least_side):
     mass = np.cumsum(density) / density.sum()
     points = np.arange(len(density))
 
-    def inside(centre, window):
-        return np.interp(centre + window / 2, points, mass) - np.interp(centre - window / 2, points, mass)
+    def inside(center, window):
+        return np.interp(center + window / 2, points, mass) - np.interp(center - window / 2, points, mass)
 
     best = 0.0
     for valley, *near, _ in valleys(density):
@@ -91,8 +91,8 @@ def best_window_score(density, step, count, shares, least_window, least_side):
 
 def valley_p_value(place, left_mode, right_mode, window, values):
     middle, left, right = (
-        np.sum((centre - window / 2 <= values) & (values < centre + window / 2))
-        for centre in (place, left_mode, right_mode)
+        np.sum((center - window / 2 <= values) & (values < center + window / 2))
+        for center in (place, left_mode, right_mode)
     )
     return max(binom.cdf(middle, middle + left, 0.5), binom.cdf(middle, middle + right, 0.5))
 
@@ -148,19 +148,19 @@ def middle_of_least(values):
     return run[0] + (len(run) - 1) // 2
 
 
-def penalised(b, positions, mass, bandwidth, bound, weight, power):
+def penalized(b, positions, mass, bandwidth, bound, weight, power):
     density = mass @ np.exp(-0.5 * ((b - positions) / bandwidth) ** 2) / bandwidth
     return density + weight * max(0, abs(b) - bound) ** power
 
 
-def least_penalised_density(values, weights, bandwidth, alpha, power=1.5, outside=0.1):
+def least_penalized_density(values, weights, bandwidth, alpha, power=1.5, outside=0.1):
     """Eq. 2.10 of Hofmeyr (2016) on a fine grid."""
     bound = alpha * np.sqrt(np.average(values**2, weights=weights))
     steepest = 1 / (np.exp(0.5) * bandwidth**2 * np.sqrt(2 * np.pi))
     weight = steepest / (outside * bandwidth) ** (power - 1)
     mass = weights / weights.sum() / np.sqrt(2 * np.pi)
     grid = np.linspace(values.min(), values.max(), 4001)
-    return min(penalised(b, values, mass, bandwidth, bound, weight, power) for b in grid)
+    return min(penalized(b, values, mass, bandwidth, bound, weight, power) for b in grid)
 
 
 def bfgs_inverse_hessian(steps, changes):
@@ -173,7 +173,7 @@ def bfgs_inverse_hessian(steps, changes):
     return inverse
 
 
-class OnlineTree:
+class IMDHTree:
     """Algorithm 1 of Hofmeyr (2020), one row at a time, with a running principal component for the first rows."""
 
     def __init__(self, depth, n_features, exponent, alpha, penalty, clip, warm_up, most):
@@ -635,12 +635,12 @@ def wrong_side(b, marks, pulls, margin):
     return sum(abs(p) * max(0.0, margin - np.sign(p) * (x - b)) ** 2 for x, p in zip(marks, pulls, strict=True))
 
 
-def labelled_density(values, weights, bandwidth, bound, steepness, marks, pulls, margin):
-    """Density, penalty outside the bound and penalty of labelled rows, the least on a fine grid."""
+def labeled_density(values, weights, bandwidth, bound, steepness, marks, pulls, margin):
+    """Density, penalty outside the bound and penalty of labeled rows, the least on a fine grid."""
     mass = weights / weights.sum() / np.sqrt(2 * np.pi)
     grid = np.linspace(-bound - bandwidth, bound + bandwidth, 8001)
     settings = (values, mass, bandwidth, bound, steepness, 1.5)
-    return min(penalised(b, *settings) + wrong_side(b, marks, pulls, margin) for b in grid)
+    return min(penalized(b, *settings) + wrong_side(b, marks, pulls, margin) for b in grid)
 
 
 def similarity_graph(points, counts, scale):
@@ -649,10 +649,10 @@ def similarity_graph(points, counts, scale):
     return np.outer(counts, counts) * (r / 0.1 + 1) ** 0.1 * np.exp(-r)
 
 
-def laplacian_pairs(graph, counts, normalised):
+def laplacian_pairs(graph, counts, normalized):
     """Eigenvalues from the smallest and vectors in columns, of length 1 by the counts or by the degrees."""
     degrees = graph.sum(axis=1)
-    return linalg.eigh(np.diag(degrees) - graph, np.diag(degrees if normalised else counts))
+    return linalg.eigh(np.diag(degrees) - graph, np.diag(degrees if normalized else counts))
 
 
 def drawn_in(value, bound, contraction):
@@ -664,14 +664,14 @@ def drawn_in(value, bound, contraction):
     return np.sign(value) * (bound + contraction * beyond)
 
 
-def connectivity(points, counts, directions, scale, bound, normalised, correlation=0.0):
+def connectivity(points, counts, directions, scale, bound, normalized, correlation=0.0):
     """log λ₂ of projected points of mean 0 plus the weight of the correlations; the second vector and the graph."""
     directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     values = points @ directions.T
     bounds = bound * np.sqrt(np.average(values**2, axis=0, weights=counts))
     drawn = [[drawn_in(v, b, min(0.01, scale**2)) for v, b in zip(row, bounds, strict=True)] for row in values]
     graph = similarity_graph(np.array(drawn), counts, scale)
-    eigenvalues, vectors = laplacian_pairs(graph, counts, normalised)
+    eigenvalues, vectors = laplacian_pairs(graph, counts, normalized)
     together = ((directions @ directions.T - np.eye(len(directions))) ** 2).sum()
     return np.log(eigenvalues[1]) + correlation * together, vectors[:, 1], graph
 
@@ -687,42 +687,42 @@ def best_sweep(graph, order, sizes):
     return min(sides, key=lambda is_left: cut_value(graph, is_left, sizes))
 
 
-def spectral_partition(X, n_directions, normalised, correlated, least):
+def spectral_partition(X, n_directions, normalized, correlated, least):
     """Sides of the rows in the projection of least λ₂ and λ₂ there, by dense matrices and numerical gradients."""
-    centred = X - X.mean(axis=0)
-    points, counts = centred / np.sqrt((centred**2).mean()), np.ones(len(X))
-    start = np.linalg.svd(centred)[2][:n_directions]
+    centerd = X - X.mean(axis=0)
+    points, counts = centerd / np.sqrt((centerd**2).mean()), np.ones(len(X))
+    start = np.linalg.svd(centerd)[2][:n_directions]
     scale = np.sqrt(n_directions) * (points @ start[0]).std() * len(X) ** -0.2
 
-    def minimise(directions, scale, bound, correlation):
+    def minimize(directions, scale, bound, correlation):
         def value(flat):
-            settings = (flat.reshape(directions.shape), scale, bound, normalised, correlation)
+            settings = (flat.reshape(directions.shape), scale, bound, normalized, correlation)
             return connectivity(points, counts, *settings)[0]
 
         return optimize.minimize(value, directions.ravel()).x.reshape(directions.shape)
 
     for bound in (3.0, 1.5, 1.0, 0.5):
-        last, directions = scale, minimise(start, scale, bound, -0.1 if correlated else 1.0)
+        last, directions = scale, minimize(start, scale, bound, -0.1 if correlated else 1.0)
         if correlated:
             last, one = scale / np.sqrt(n_directions), np.linalg.svd(directions)[2][:1]
-            directions = minimise(one, last, bound, 0.0)
-        value, vector, graph = connectivity(points, counts, directions, last, bound, normalised)
-        sizes = graph.sum(axis=1) if normalised else counts
+            directions = minimize(one, last, bound, 0.0)
+        value, vector, graph = connectivity(points, counts, directions, last, bound, normalized)
+        sizes = graph.sum(axis=1) if normalized else counts
         is_left = best_sweep(graph, np.argsort(vector), sizes)
         if min(is_left.sum(), (~is_left).sum()) >= least:
             break
     return is_left, np.exp(value)
 
 
-def labelled_similarity(values, drawn, sides, i, j, scale):
+def labeled_similarity(values, drawn, sides, i, j, scale):
     """Eq. 3.47 for two rows that are not of one class."""
     if sides[i] == 0:
         i, j = j, i
-    wrong = sides[i] * (values[j] - values[i])  # how far the other lies on the wrong side of a labelled row
+    wrong = sides[i] * (values[j] - values[i])  # how far the other lies on the wrong side of a labeled row
     return np.exp(-((drawn[i] - drawn[j]) ** 2) / (2 * scale**2)) + max(wrong, 0.0) ** 1.5
 
 
-def labelled_connectivity(values, weights, sides, scale, bound, apart=1e-6):
+def labeled_connectivity(values, weights, sides, scale, bound, apart=1e-6):
     """log λ₂ of values of mean 0 on a line, each class a single node (ch. 3B), and the graph."""
     bound *= np.sqrt(np.average(values**2, weights=weights))
     drawn = [drawn_in(value, bound, min(0.01, scale**2)) for value in values]
@@ -732,7 +732,7 @@ def labelled_connectivity(values, weights, sides, scale, bound, apart=1e-6):
         for b, other in enumerate(nodes):
             if a != b:
                 pairs = [(i, j) for i in mine for j in other]
-                similar = [labelled_similarity(values, drawn, sides, i, j, scale) for i, j in pairs]
+                similar = [labeled_similarity(values, drawn, sides, i, j, scale) for i, j in pairs]
                 graph[a, b] = sum(weights[i] * weights[j] * s for (i, j), s in zip(pairs, similar, strict=True))
     sizes = np.array([weights[node].sum() for node in nodes])
     eigenvalues = linalg.eigh(np.diag(graph.sum(axis=1)) - graph, np.diag(sizes), eigvals_only=True)

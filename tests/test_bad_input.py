@@ -41,8 +41,8 @@ from ravine import (
     report,
     save,
 )
-from ravine.checks import checked_sparse
-from ravine.parts import HeldParts
+from ravine._checks import checked_sparse
+from ravine._outofcore import LocalChunks
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -305,7 +305,7 @@ def test_malformed_sparse_rows_are_refused_by_fit_predict_and_transform(model):
 def test_malformed_sparse_rows_are_refused_by_trees_and_reports(X):
     model = PDDP(n_clusters=2).fit(GOOD)
     tree, leaf = model.tree_, int(model.tree_.leaves[0])
-    takers = [tree.apply, tree.predict, tree.decision_path, tree.signed_distance, report.Gatherer(tree).add]
+    takers = [tree.apply, tree.predict, tree.decision_path, tree.signed_distance, report.ReportAccumulator(tree).add]
     takers += [lambda X: tree.counted(X, np.ones(40)), lambda X: tree.split(leaf, tree.cut(0), X)]
     takers += [lambda X: NCutH(n_clusters=2).fit(GOOD).split(leaf, X)]
     for take in takers:
@@ -466,11 +466,11 @@ def test_weights_and_rows_that_are_too_large_together_are_refused(model):
 
 def test_weights_of_rows_in_parts_are_those_of_rows_in_memory():
     weights = np.where(np.arange(40) % 4 == 1, 1e-3, 1e14)
-    parts = HeldParts(lambda: ((GOOD[i : i + 10], weights[i : i + 10]) for i in range(0, 40, 10)), 2)
-    in_parts, in_memory = PDDP(n_clusters=2).fit(parts), PDDP(n_clusters=2).fit(GOOD, sample_weight=weights)
-    assert_array_equal(in_parts.predict(GOOD), in_memory.labels_)
-    assert in_parts.tree_.count[0] == in_memory.tree_.count[0] == 30 * 1e14
-    heavy = HeldParts(lambda: iter([(GOOD, np.full(40, 1e150))]), 2)
+    parts = LocalChunks(lambda: ((GOOD[i : i + 10], weights[i : i + 10]) for i in range(0, 40, 10)), 2)
+    is_out_of_core, in_memory = PDDP(n_clusters=2).fit(parts), PDDP(n_clusters=2).fit(GOOD, sample_weight=weights)
+    assert_array_equal(is_out_of_core.predict(GOOD), in_memory.labels_)
+    assert is_out_of_core.tree_.count[0] == in_memory.tree_.count[0] == 30 * 1e14
+    heavy = LocalChunks(lambda: iter([(GOOD, np.full(40, 1e150))]), 2)
     with pytest.raises(ValueError, match=r"largest of sample_weight is 1e\+150"):
         PDDP().fit(heavy)
 
@@ -488,7 +488,7 @@ def test_weights_of_rows_in_parts_are_those_of_rows_in_memory():
 )
 def test_bad_parts_are_named(rows, message):
     with pytest.raises(ValueError, match=message):
-        PDDP().fit(HeldParts(lambda: iter([(rows, None)]), 2))
+        PDDP().fit(LocalChunks(lambda: iter([(rows, None)]), 2))
 
 
 # Parameters
@@ -671,7 +671,7 @@ def test_parts_before_one_that_is_refused_have_been_learned():
     model, other = IncrementalMDH(n_clusters=2).partial_fit(GOOD), IncrementalMDH(n_clusters=2)
     model.predict(GOOD)
     with pytest.raises(ValueError, match=r"part 2: .*NaN"):
-        model.partial_fit(HeldParts(lambda: ((part, None) for part in rows), 2))
+        model.partial_fit(LocalChunks(lambda: ((part, None) for part in rows), 2))
     for batch in (GOOD, *rows[:2]):
         other.partial_fit(batch)
     assert model.tree_ == other.tree_
@@ -769,7 +769,7 @@ def test_one_cluster_is_one_lazy_column():
     found = PDDP(n_clusters=1).fit(frame).transform(dd.from_pandas(frame, npartitions=3)).compute()
     assert list(found.columns) == ["pddp0"]
     assert not found.to_numpy().any()
-    files = HeldParts(lambda: iter([(GOOD, None)]), 2)
+    files = LocalChunks(lambda: iter([(GOOD, None)]), 2)
     assert_array_equal(one.transform(files), np.zeros((40, 1)))
 
 
@@ -819,7 +819,7 @@ def test_the_warning_shows_the_line_of_the_user():
 
 def test_one_large_cell_in_parts_is_warned_of_with_its_column():
     X = spoiled(GOOD)
-    parts = HeldParts(lambda: ((X[i : i + 10], None) for i in range(0, 40, 10)), 2, ["a", "b"])
+    parts = LocalChunks(lambda: ((X[i : i + 10], None) for i in range(0, 40, 10)), 2, ["a", "b"])
     for model in (PDDP(), NCutH(), MDH()):
         with pytest.warns(UserWarning, match=r"one cell has .* 1e\+12 in column 'b', in one of 40 rows"):
             clone(model).fit(parts)

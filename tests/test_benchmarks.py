@@ -227,7 +227,7 @@ def test_mean_takes_only_data_sets_that_all_finished() -> None:
     assert list(report.comparable(table).index) == ["a"]
 
 
-def test_normalised_regret_spans_our_columns_and_the_published_ones() -> None:
+def test_normalized_regret_spans_our_columns_and_the_published_ones() -> None:
     results = pd.DataFrame(
         {
             "dataset": ["a", "a", "b", "b", "late"],
@@ -245,7 +245,7 @@ def test_normalised_regret_spans_our_columns_and_the_published_ones() -> None:
     assert "| a | 0.300 | **0.500** | 0.100 |" in text
     assert "| mean of 2 | **0.600** | 0.500 | 0.100 |" in text
     # b: 0, 0.4 / 0.8, 1; a: 0.2 / 0.4, 0, 1
-    assert "| mean normalised regret of 2 | **0.250** | **0.250** | 1.000 |" in text
+    assert "| mean normalized regret of 2 | **0.250** | **0.250** | 1.000 |" in text
 
 
 def test_best_of_the_grid_is_taken_for_each_index_alone() -> None:
@@ -338,7 +338,7 @@ class SemiSupervised:
         self.published = [np.r_[np.flatnonzero(y == 0)[i : i + 5], np.flatnonzero(y == 1)[i : i + 5]] for i in range(3)]
         rows = np.concatenate(self.published)
         size = np.full(len(rows), 10)
-        pd.DataFrame({"n_labelled": size, "split": np.repeat(range(3), 10), "row": rows}).to_parquet(
+        pd.DataFrame({"n_labeled": size, "split": np.repeat(range(3), 10), "row": rows}).to_parquet(
             folder / "ssl_usps_splits.parquet"
         )
         self.sets = {name: DataSet.describe(folder / f"{name}.parquet") for name in ("voting", "ssl_usps")}

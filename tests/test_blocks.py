@@ -8,22 +8,22 @@ import pytest
 from sklearn.base import is_classifier
 from tests.estimators import CLASSES
 
-from ravine import blocks
+from ravine import _blocks
 from ravine.datasets import make_blobs
 
 
 @pytest.fixture
 def four_cores(monkeypatch):
-    monkeypatch.setattr(blocks.joblib, "cpu_count", lambda: 4)
-    for cached in (blocks.count_threads, blocks._pool):
+    monkeypatch.setattr(_blocks.joblib, "cpu_count", lambda: 4)
+    for cached in (_blocks.count_threads, _blocks._pool):
         cached.cache_clear()
     yield
-    for cached in (blocks.count_threads, blocks._pool):
+    for cached in (_blocks.count_threads, _blocks._pool):
         cached.cache_clear()
 
 
 def test_there_are_never_more_threads_than_cores(four_cores):
-    assert [blocks.count_threads(n) for n in (2, 4, 5, 999, -1)] == [2, 4, 4, 4, 4]
+    assert [_blocks.count_threads(n) for n in (2, 4, 5, 999, -1)] == [2, 4, 4, 4, 4]
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3, 999])
@@ -38,15 +38,15 @@ def test_as_many_threads_work_at_once_as_asked_for_and_no_more(n_jobs, four_core
         with lock:
             now[0] -= 1
 
-    blocks.map_items(work, range(20), n_jobs)
+    _blocks.map_items(work, range(20), n_jobs)
     assert most[0] == min(n_jobs, 4)
 
 
 def test_pools_do_not_pile_up(four_cores):
     before = {thread.ident for thread in threading.enumerate()}
     for n_jobs in (2, 3, 4, 5, 50, 999, -1):
-        assert blocks.map_items(lambda i: i * i, range(60), n_jobs) == [i * i for i in range(60)]
-        assert blocks.map_items(str, [1, 2], n_jobs) == ["1", "2"]
+        assert _blocks.map_items(lambda i: i * i, range(60), n_jobs) == [i * i for i in range(60)]
+        assert _blocks.map_items(str, [1, 2], n_jobs) == ["1", "2"]
     assert len({thread.ident for thread in threading.enumerate()} - before) <= 3
 
 
@@ -55,7 +55,7 @@ def test_results_come_in_the_order_of_the_items(four_cores):
         time.sleep(0.003 * (5 - i % 5))
         return i
 
-    assert blocks.map_items(work, list(range(17)), 4) == list(range(17))
+    assert _blocks.map_items(work, list(range(17)), 4) == list(range(17))
 
 
 def test_error_of_the_first_item_is_raised_and_later_items_are_left_alone(four_cores):
@@ -69,20 +69,20 @@ def test_error_of_the_first_item_is_raised_and_later_items_are_left_alone(four_c
         return i
 
     with pytest.raises(ValueError, match="item 1"):
-        blocks.map_items(work, range(1000), 4)
+        _blocks.map_items(work, range(1000), 4)
     assert len(begun) < 100
-    assert blocks.map_items(lambda i: -i, range(9), 4) == [-i for i in range(9)]
+    assert _blocks.map_items(lambda i: -i, range(9), 4) == [-i for i in range(9)]
 
 
 def test_work_may_ask_for_work(four_cores):
     def outer(i):
-        return sum(blocks.map_items(lambda j: inner(i, j), range(6), 4))
+        return sum(_blocks.map_items(lambda j: inner(i, j), range(6), 4))
 
     def inner(i, j):
-        return sum(blocks.map_items(lambda k: i * j * k, range(5), 4))
+        return sum(_blocks.map_items(lambda k: i * j * k, range(5), 4))
 
     found = []
-    thread = threading.Thread(target=lambda: found.extend(blocks.map_items(outer, range(8), 4)), daemon=True)
+    thread = threading.Thread(target=lambda: found.extend(_blocks.map_items(outer, range(8), 4)), daemon=True)
     thread.start()
     thread.join(20)
     assert found == [i * 15 * 10 for i in range(8)]
@@ -98,8 +98,8 @@ def test_fit_with_many_jobs_starts_no_more_threads_than_cores(member, monkeypatc
         alive.append(threading.active_count() - before)
 
     monkeypatch.setattr(threading.Thread, "start", counted)
-    blocks._pool.cache_clear()
+    _blocks._pool.cache_clear()
     model = member(n_jobs=999)
     model.fit(X, np.where(np.arange(60) % 6, -1, y)) if is_classifier(model) else model.fit(X)
     model.predict(X)
-    assert max(alive, default=0) <= 2 * blocks.count_threads(-1) + 8  # joblib has some of its own
+    assert max(alive, default=0) <= 2 * _blocks.count_threads(-1) + 8  # joblib has some of its own

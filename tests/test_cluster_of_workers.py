@@ -20,14 +20,14 @@ dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 
-CENTRES = [[0, 0, 0], [12, 0, 3], [0, 17, -3]]
+CENTERS = [[0, 0, 0], [12, 0, 3], [0, 17, -3]]
 MODELS = [NCutH(3), MDH(3)]
 each = pytest.mark.parametrize("model", MODELS, ids=str)
 
 
 @pytest.fixture(scope="module")
 def blobs():
-    return make_blobs(3000, centers=CENTRES, random_state=0)
+    return make_blobs(3000, centers=CENTERS, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def make_large(monkeypatch):
                 monkeypatch.setattr(module, name, number)
 
 
-def in_parts(X):
+def is_out_of_core(X):
     return da.from_array(X, chunks=(1100, X.shape[1]))
 
 
@@ -61,7 +61,7 @@ def undisturbed(blobs, client):
     """Fits on the workers."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         make_large(monkeypatch)
-        return {str(model): clone(model).fit(in_parts(blobs[0])) for model in MODELS}
+        return {str(model): clone(model).fit(is_out_of_core(blobs[0])) for model in MODELS}
 
 
 @each
@@ -73,18 +73,18 @@ def test_partition_is_that_of_rows_in_memory(model, blobs, undisturbed):
 
 @each
 def test_workers_give_the_tree_of_one_process(model, blobs, undisturbed, monkeypatch):
-    monkeypatch.setattr("ravine.parts._dask._client", lambda: None)
+    monkeypatch.setattr("ravine._outofcore._dask._client", lambda: None)
     with dask.config.set(scheduler="synchronous"):
-        here = clone(model).fit(in_parts(blobs[0]))
+        here = clone(model).fit(is_out_of_core(blobs[0]))
     assert here.tree_ == undisturbed[str(model)].tree_
 
 
 def test_workers_draw_the_sample_of_one_process(blobs, client, monkeypatch):
     model = IncrementalMDH(3, sample_size=500)
-    on_workers = clone(model).fit(in_parts(blobs[0]))
-    monkeypatch.setattr("ravine.parts._dask._client", lambda: None)
+    on_workers = clone(model).fit(is_out_of_core(blobs[0]))
+    monkeypatch.setattr("ravine._outofcore._dask._client", lambda: None)
     with dask.config.set(scheduler="synchronous"):
-        here = clone(model).fit(in_parts(blobs[0]))
+        here = clone(model).fit(is_out_of_core(blobs[0]))
     assert here.tree_ == on_workers.tree_
 
 
@@ -93,7 +93,7 @@ def test_killed_worker_changes_nothing(model, blobs, client, undisturbed):
     client.wait_for_workers(2, timeout=30)
     killed = min(client.run(os.getpid).values())
     killer = threading.Timer(0.02, os.kill, (killed, signal.SIGKILL))
-    disturbed = clone(model).set_callbacks(TaskCallback(at_first=killer.start)).fit(in_parts(blobs[0]))
+    disturbed = clone(model).set_callbacks(TaskCallback(at_first=killer.start)).fit(is_out_of_core(blobs[0]))
     assert not killer.is_alive()
     client.wait_for_workers(2, timeout=30)
     assert killed not in client.run(os.getpid).values()
@@ -104,7 +104,7 @@ def test_error_names_the_partition(blobs, client):
     X = blobs[0].copy()
     X[2000, 1] = np.nan
     with pytest.raises(ValueError, match="part 1 has NaN or infinity"):
-        NCutH(3).fit(in_parts(X))
+        NCutH(3).fit(is_out_of_core(X))
 
 
 def test_workers_take_weights_and_empty_partitions(blobs, undisturbed):

@@ -112,9 +112,9 @@ def test_moons_and_blobs_are_those_of_scikit_learn():
 def test_two_gaussians_have_the_stated_moments_and_halves():
     X, y = make_two_gaussians(40_001, variance=0.3, separation=2.0, random_state=0)
     assert_array_equal(np.bincount(y), [20_001, 20_000])
-    for c, centre in enumerate([[-1.0, 0.0], [1.0, 0.0]]):
+    for c, center in enumerate([[-1.0, 0.0], [1.0, 0.0]]):
         # standard errors: sqrt(0.3 / 20000) = 0.004 of a mean, 0.3 sqrt(2 / 20000) = 0.003 of a variance
-        assert_allclose(X[y == c].mean(axis=0), centre, atol=0.02)
+        assert_allclose(X[y == c].mean(axis=0), center, atol=0.02)
         assert_allclose(np.cov(X[y == c].T), 0.3 * np.eye(2), atol=0.015)
 
 
@@ -279,8 +279,8 @@ def test_overhaul_stream_has_three_overhauls_unless_told():
     X, y = make_overhaul_stream(n_features=2, random_state=0)
     assert X.shape == (60_000, 2)
     assert by_stage(y, 15_000) == 4 * [set(range(20))]
-    centre = [X[:15_000][y[:15_000] == 0].mean(axis=0), X[15_000:30_000][y[15_000:30_000] == 0].mean(axis=0)]
-    assert np.linalg.norm(centre[0] - centre[1]) > 1
+    center = [X[:15_000][y[:15_000] == 0].mean(axis=0), X[15_000:30_000][y[15_000:30_000] == 0].mean(axis=0)]
+    assert np.linalg.norm(center[0] - center[1]) > 1
 
 
 def test_drawing_holds_few_matrices_besides_the_rows():

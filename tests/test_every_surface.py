@@ -26,14 +26,14 @@ from matplotlib.text import Text
 
 import ravine
 from ravine import plot, report
-from ravine.names import shown
+from ravine._names import shown
+from ravine.evaluation import evaluate
 from ravine.persist import ESTIMATORS
 from ravine.plot import _map, _panels
-from ravine.stream import evaluate
 
 NAMES = sorted(member.__name__ for member in CLASSES)
 COLUMNS = ["cost_$", "<script>alert(1)</script>\n\u202e"]
-CENTRES = np.array([[0.0, 0.0], [30.0, 0.0], [0.0, 30.0]])
+CENTERS = np.array([[0.0, 0.0], [30.0, 0.0], [0.0, 30.0]])
 
 
 def has_tree(name):
@@ -67,7 +67,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:no cut was confirmed")
 def rows():
     """Three groups in turn, so that row i is of group i modulo 3."""
     noise = np.random.default_rng(0).normal(size=(300, 2))
-    return CENTRES[np.arange(300) % 3] + noise
+    return CENTERS[np.arange(300) % 3] + noise
 
 
 @cache
@@ -362,7 +362,7 @@ def test_sparse_rows_are_refused_in_words_where_it_does_not(name):
 
 
 def test_gathered_rows_of_another_model_are_refused():
-    gatherer = report.Gatherer(model_of("PDDP", "one cluster"))
+    gatherer = report.ReportAccumulator(model_of("PDDP", "one cluster"))
     gatherer.add(rows())
     with pytest.raises(ValueError, match=r"of 2 columns and 1 clusters, and this one has 2 and 3: gather them with"):
         report.html(model_of("PDDP", "plain"), gatherer.rows())

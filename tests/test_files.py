@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ravine import PDDP, files, load, report, save
-from ravine.files import LockedError, Place, check_writable, is_standard_output, lock_file, locked, written_whole
+from ravine import PDDP, _files, load, report, save
+from ravine._files import LockedError, Place, check_writable, is_standard_output, lock_file, locked, written_whole
 
 NOBODY = 65534
 
@@ -277,7 +277,7 @@ def test_case_decides_about_new_files_where_it_does_in_the_folder(tmp_path, monk
 
 LIVES = """
 import os, signal, sys
-from ravine.files import written_whole
+from ravine._files import written_whole
 with written_whole(sys.argv[1]) as place:
     print(place, flush=True)
     sys.stdin.read()
@@ -322,13 +322,13 @@ def test_where_there_are_no_locks_leftovers_stay(tmp_path, monkeypatch):
     with writer(path) as (process, part):
         process.kill()
         process.wait(20)
-        monkeypatch.setattr(files, "lock_file", lambda file: "none")
+        monkeypatch.setattr(_files, "lock_file", lambda file: "none")
         write(path)
         assert part.exists()
 
 
 def test_a_part_that_was_taken_for_a_leftover_is_made_again(tmp_path, monkeypatch):
-    places, lock = [], files.lock_file
+    places, lock = [], _files.lock_file
 
     def lose(file):
         if not places:
@@ -336,7 +336,7 @@ def test_a_part_that_was_taken_for_a_leftover_is_made_again(tmp_path, monkeypatc
             places[0].unlink()
         return lock(file)
 
-    monkeypatch.setattr(files, "lock_file", lose)
+    monkeypatch.setattr(_files, "lock_file", lose)
     write(tmp_path / "labels.csv")
     assert len(places) == 1
     assert (tmp_path / "labels.csv").read_text() == "new"
@@ -355,14 +355,14 @@ def test_an_interruption_at_any_moment_leaves_no_part(tmp_path):
             pass
         finally:
             sys.settrace(before)
-        files.remove_parts()  # as the command does where an interruption came while it was cleaning up
+        _files.remove_parts()  # as the command does where an interruption came while it was cleaning up
         assert parts(tmp_path) == []
-        files._parts.clear()
+        _files._parts.clear()
     assert n_lines > 50
 
 
 def interrupt(left, frame, event, arg):
-    if frame.f_code.co_filename != files.__file__:
+    if frame.f_code.co_filename != _files.__file__:
         return None
     if event == "line":
         left[0] -= 1
@@ -374,7 +374,7 @@ def interrupt(left, frame, event, arg):
 def test_a_lock_says_who_has_it_and_is_gone_with_its_process(tmp_path):
     path = tmp_path / "lock"
     program = (
-        "import sys; from ravine.files import locked\n"
+        "import sys; from ravine._files import locked\n"
         "with locked(sys.argv[1], 'wait'): print(flush=True); sys.stdin.read()"
     )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -392,7 +392,7 @@ def test_a_lock_says_who_has_it_and_is_gone_with_its_process(tmp_path):
 
 
 def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
-    path, lock, n_calls = tmp_path / "lock", files.lock_file, []
+    path, lock, n_calls = tmp_path / "lock", _files.lock_file, []
 
     def lose(file):
         if not n_calls:
@@ -400,7 +400,7 @@ def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(tmp_path, monkeyp
         n_calls.append(file)
         return lock(file)
 
-    monkeypatch.setattr(files, "lock_file", lose)
+    monkeypatch.setattr(_files, "lock_file", lose)
     with locked(path, "wait") as is_held:
         assert is_held
         assert path.exists()
@@ -417,6 +417,6 @@ def test_a_file_system_without_locks_is_told_from_a_lock_that_is_held(tmp_path, 
         monkeypatch.setattr(fcntl, "flock", fail)
         with open(tmp_path / "file", "wb") as file:
             assert lock_file(file.fileno()) == outcome
-    monkeypatch.setattr(files, "lock_file", lambda file: "none")
+    monkeypatch.setattr(_files, "lock_file", lambda file: "none")
     with locked(tmp_path / "lock", "wait") as is_held:
         assert not is_held

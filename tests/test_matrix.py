@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests import naive
 
-from ravine import blocks, matrix
+from ravine import _blocks, _matrix
 
 _rng = np.random.default_rng(0)
 X = _rng.normal(size=(60, 5)) * (_rng.uniform(size=(60, 5)) < 0.4)
@@ -14,7 +14,7 @@ kinds = pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, sparse.cs
 
 @kinds
 def test_moments_agree_with_naive(make):
-    about = matrix.moments(make(X), weights)
+    about = _matrix.moments(make(X), weights)
     count, mean, sum_sq = naive.moments(X, weights)
     assert about.count == pytest.approx(count)
     assert_allclose(about.mean, mean)
@@ -24,51 +24,51 @@ def test_moments_agree_with_naive(make):
 @kinds
 def test_sum_of_squares_survives_a_far_origin(make):
     far = X + 1e8
-    assert matrix.moments(make(far), weights).sum_sq == pytest.approx(naive.moments(X, weights)[2], rel=1e-6)
+    assert _matrix.moments(make(far), weights).sum_sq == pytest.approx(naive.moments(X, weights)[2], rel=1e-6)
 
 
 @kinds
 def test_deviations_of_columns_are_zero_where_only_rounding_differs(make):
-    assert_allclose(matrix.column_deviations(make(X)), X.std(axis=0))
+    assert_allclose(_matrix.column_deviations(make(X)), X.std(axis=0))
     constant = np.full((30, 2), 0.1) + np.array([0.0, 1e9])
-    assert_array_equal(matrix.column_deviations(make(constant)), [0, 0])
-    assert_array_equal(matrix.column_deviations(make(X)[:0]), np.zeros(5))
+    assert_array_equal(_matrix.column_deviations(make(constant)), [0, 0])
+    assert_array_equal(_matrix.column_deviations(make(X)[:0]), np.zeros(5))
 
 
 @kinds
 def test_project_and_scatter_times_agree_with_naive(make, rng):
     v, mean = rng.normal(size=5), X.mean(axis=0)
-    assert_allclose(matrix.project(make(X), v), X @ v)
-    assert_allclose(matrix.scatter_times(make(X), weights, mean, v), naive.scatter(X, weights, mean) @ v)
+    assert_allclose(_matrix.project(make(X), v), X @ v)
+    assert_allclose(_matrix.scatter_times(make(X), weights, mean, v), naive.scatter(X, weights, mean) @ v)
 
 
 def test_scatter_agrees_with_naive():
     some = weights * (weights > 0.5)
-    assert_allclose(matrix.scatter(X, some, X[0]), naive.scatter(X, some, X[0]))
+    assert_allclose(_matrix.scatter(X, some, X[0]), naive.scatter(X, some, X[0]))
 
 
 def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, rng):
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", 35)
-    one, three = (matrix.moments(X, weights, n_jobs) for n_jobs in (1, 3))
+    monkeypatch.setattr(_blocks, "BLOCK_CELLS", 35)
+    one, three = (_matrix.moments(X, weights, n_jobs) for n_jobs in (1, 3))
     assert_array_equal(one.mean, three.mean)
     assert one.sum_sq == three.sum_sq
-    assert_array_equal(matrix.scatter(X, weights, X[0], 1), matrix.scatter(X, weights, X[0], 3))
+    assert_array_equal(_matrix.scatter(X, weights, X[0], 1), _matrix.scatter(X, weights, X[0], 3))
     v = rng.normal(size=5)
-    times = [matrix.scatter_times(X, weights, X[0], v, n_jobs) for n_jobs in (1, 3)]
+    times = [_matrix.scatter_times(X, weights, X[0], v, n_jobs) for n_jobs in (1, 3)]
     assert_array_equal(*times)
 
 
 def test_n_jobs_counts_threads_as_scikit_learn_does(monkeypatch):
-    monkeypatch.setattr(blocks.joblib, "cpu_count", lambda: 4)
-    blocks.count_threads.cache_clear()
-    assert [blocks.count_threads(n) for n in (None, 1, 3, -1, -2, -9)] == [1, 1, 3, 4, 3, 1]
-    blocks.count_threads.cache_clear()
+    monkeypatch.setattr(_blocks.joblib, "cpu_count", lambda: 4)
+    _blocks.count_threads.cache_clear()
+    assert [_blocks.count_threads(n) for n in (None, 1, 3, -1, -2, -9)] == [1, 1, 3, 4, 3, 1]
+    _blocks.count_threads.cache_clear()
     with pytest.raises(ValueError, match="n_jobs=0 has no meaning: use -1"):
-        blocks.count_threads(0)
+        _blocks.count_threads(0)
 
 
 def test_blocks_cover_every_row_once(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", 10)
+    monkeypatch.setattr(_blocks, "BLOCK_CELLS", 10)
     for shape in ((0, 3), (1, 3), (7, 3), (9, 3), (5, 0), (4, 100)):
-        parts = blocks.map_blocks(lambda b: list(range(b.start, b.stop)), shape, n_jobs=2)
+        parts = _blocks.map_blocks(lambda b: list(range(b.start, b.stop)), shape, n_jobs=2)
         assert [row for part in parts for row in part] == list(range(shape[0]))

@@ -17,9 +17,9 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from ravine import PDDP, MDHClassifier, SumOfNorms, SupportVectorClustering, plot, report
-from ravine.names import shown
+from ravine._names import shown
+from ravine.evaluation import Evaluation
 from ravine.report import Compared, write_comparison
-from ravine.stream import Evaluation
 
 UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\ufeff\ud800-\udfff]")
 

@@ -189,7 +189,7 @@ def test_files_of_many_classes_in_which_all_pairs_have_a_boundary_load(path, rng
         ("nearest", lambda a: a + 9, "'nearest' has an entry outside 0 to 17"),
         ("nearest", lambda a: a.ravel(), "'nearest' is not a table"),
         ("nearest", lambda a: a[:, :0], "'nearest' is not a table"),
-        ("nearest", lambda a: a * 0, "'nearest' has a class twice, or as its own neighbour"),
+        ("nearest", lambda a: a * 0, "'nearest' has a class twice, or as its own neighbor"),
         ("nearest", lambda a: a[:, :3], "'normal' has the shape"),
         ("nearest", None, "the state needs the fields"),
     ],

@@ -20,10 +20,10 @@ from matplotlib.contour import ContourSet
 
 import ravine
 from ravine import PDDP, IncrementalMDH, SpectralPursuit, SumOfNorms, SupportVectorClustering, plot
+from ravine._svc import Nearest
 from ravine.cuts import Cut
 from ravine.datasets import make_blobs
 from ravine.plot import _clusterpath, _node, _sequence, _support
-from ravine.support import Nearest
 from ravine.tree.prune import sum_sq_path
 
 
@@ -192,14 +192,14 @@ def test_node_shows_distance_to_the_cut_and_spread_across_it(fitted, kind):
     assert {word for word in ("width", "height") if word in ax.get_ylabel()}
 
 
-def test_sides_of_a_node_differ_in_marker_colour_and_words(fitted):
+def test_sides_of_a_node_differ_in_marker_color_and_words(fitted):
     X, model = fitted
     ax = plot.node(model, X)
     markers = [collection.get_paths()[0].vertices.shape for collection in ax.collections]
-    colours = [to_hex(collection.get_facecolor()[0]) for collection in ax.collections]
+    colors = [to_hex(collection.get_facecolor()[0]) for collection in ax.collections]
     words = [text.get_text() for text in ax.get_legend().get_texts()]
     assert markers[0] != markers[1]
-    assert colours[0] != colours[1]
+    assert colors[0] != colors[1]
     assert words[0].startswith("left: cluster")
     assert words[1].startswith("right: cluster")
     counts = model.tree_.count[[model.tree_.left[0], model.tree_.right[0]]]
@@ -211,7 +211,7 @@ def test_where_a_cut_bends_rows_are_drawn_on_the_side_they_go_to(rng):
     X = rng.normal(size=(300, 2))
     X *= (np.where(rng.uniform(size=300) < 0.5, 1.0, 6.0) / np.linalg.norm(X, axis=1))[:, np.newaxis]  # two rings
     model = SpectralPursuit(2, scale=0.3).fit(X)
-    assert model.tree_.surface[0] is not None
+    assert model.tree_.kernel_sum[0] is not None
     counts = np.bincount(model.labels_).tolist()
     assert [len(c.get_offsets()) for c in plot.node(model, X).collections] == counts
     bars = plot.density(model, X).patches
@@ -273,12 +273,12 @@ def boxes(collection):
 
 
 def blocks_by_column(ax):
-    """Of each number of clusters, bottoms, tops and colours of the blocks, from below."""
+    """Of each number of clusters, bottoms, tops and colors of the blocks, from below."""
     (blocks,) = polygons(ax)
     columns = {}
-    for (left, right, bottom, top), colour in zip(boxes(blocks), blocks.get_facecolor(), strict=True):
+    for (left, right, bottom, top), color in zip(boxes(blocks), blocks.get_facecolor(), strict=True):
         parts = columns.setdefault(round((left + right) / 2), ([], [], []))
-        for part, value in zip(parts, (bottom, top, to_hex(colour)), strict=True):
+        for part, value in zip(parts, (bottom, top, to_hex(color)), strict=True):
             part.append(value)
     return columns
 
@@ -296,17 +296,17 @@ def test_blocks_of_the_path_are_the_shares_of_cut_to(seed):
     plt.close("all")
 
 
-def test_new_blocks_of_the_path_are_coloured(fitted):
+def test_new_blocks_of_the_path_are_colored(fitted):
     _, model = fitted
     columns = blocks_by_column(plot.path(model))
     tree = model.tree_
     new = [[tree.label[tree.left[cut]], tree.label[tree.right[cut]]] for cut in tree.cuts]
-    for k, (_, _, colours) in columns.items():
-        assert sum(colour == _sequence.LEFT for colour in colours) == (k > 1)
-        assert sum(colour == _sequence.RIGHT for colour in colours) == (k > 1)
-        assert len(colours) == k
+    for k, (_, _, colors) in columns.items():
+        assert sum(color == _sequence.LEFT for color in colors) == (k > 1)
+        assert sum(color == _sequence.RIGHT for color in colors) == (k > 1)
+        assert len(colors) == k
     last = columns[3][2]
-    assert [i for i, colour in enumerate(last) if colour != _sequence.PALE] in new
+    assert [i for i, color in enumerate(last) if color != _sequence.PALE] in new
 
 
 def test_blocks_of_many_clusters_run_on_from_column_to_column(monkeypatch):
@@ -342,7 +342,7 @@ def test_dashed_line_of_the_path_is_where_the_next_column_has_a_new_edge(fitted)
         assert line[:, 0].mean() == pytest.approx(k)
 
 
-def test_last_blocks_of_the_path_are_labelled_where_there_is_room(fitted):
+def test_last_blocks_of_the_path_are_labeled_where_there_is_room(fitted):
     _, model = fitted
     assert [t.get_text().strip() for t in plot.path(model).texts] == [f"cluster {c}, 33%" for c in range(3)]
     small = plt.figure(figsize=(4, 0.3)).add_subplot()
@@ -399,8 +399,8 @@ def lines_of(ax):
     return lines
 
 
-def points_and_centres(ax):
-    """Of each cluster, the collection of its rows and that of its centre."""
+def points_and_centers(ax):
+    """Of each cluster, the collection of its rows and that of its center."""
     scatters = [c for c in ax.collections if not isinstance(c, LineCollection)]
     return scatters[::2], scatters[1::2]
 
@@ -414,7 +414,7 @@ def ending(model, n_lambdas):
     return model
 
 
-def test_lines_lead_from_every_row_over_the_centres_to_the_last_fusion(convex):
+def test_lines_lead_from_every_row_over_the_centers_to_the_last_fusion(convex):
     X, model = convex
     segments = np.array(lines_of(plot.clusterpath(model)).get_segments())
     starts, ends = segments[:, 0], segments[:, 1]
@@ -423,8 +423,8 @@ def test_lines_lead_from_every_row_over_the_centres_to_the_last_fusion(convex):
         assert (starts == row).all(axis=1).any()
     for end in ends:
         assert (sources == end).all(axis=1).any()
-    for centre in model.cluster_centers_:
-        assert np.isclose(ends, centre).all(axis=1).any()
+    for center in model.cluster_centers_:
+        assert np.isclose(ends, center).all(axis=1).any()
 
 
 def test_each_fusion_of_the_path_is_the_end_of_two_ways(convex):
@@ -446,23 +446,23 @@ def test_late_lines_are_thicker_and_darker(convex):
     assert_array_equal(lines.get_segments()[-1][1], model.path_.centroids[-1])
 
 
-def test_clusters_differ_in_colour_and_marker_and_have_their_rows_and_centre(convex):
+def test_clusters_differ_in_color_and_marker_and_have_their_rows_and_center(convex):
     X, model = convex
     ax = plot.clusterpath(model)
-    points, centres = points_and_centres(ax)
-    assert len(points) == len(centres) == model.n_clusters_ == 3
+    points, centers = points_and_centers(ax)
+    assert len(points) == len(centers) == model.n_clusters_ == 3
     for k in range(3):
         assert sorted(map(tuple, points[k].get_offsets())) == sorted(map(tuple, X[model.labels_ == k]))
-        assert_array_equal(centres[k].get_offsets(), model.cluster_centers_[[k]])
-        assert to_hex(points[k].get_facecolor()[0]) == to_hex(centres[k].get_edgecolor()[0])
-    assert len({to_hex(c.get_edgecolor()[0]) for c in centres}) == 3
-    assert len({c.get_paths()[0].vertices.tobytes() for c in centres}) == 3
+        assert_array_equal(centers[k].get_offsets(), model.cluster_centers_[[k]])
+        assert to_hex(points[k].get_facecolor()[0]) == to_hex(centers[k].get_edgecolor()[0])
+    assert len({to_hex(c.get_edgecolor()[0]) for c in centers}) == 3
+    assert len({c.get_paths()[0].vertices.tobytes() for c in centers}) == 3
     counts = np.bincount(model.labels_)
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [f"cluster {k}, {counts[k]} rows" for k in range(3)]
     assert ax.get_title() == f"3 clusters at λ = {model.lam_:.3g}, strength {model.strength_:.2g}"
 
 
-def test_fifty_six_clusters_differ_in_colour_or_marker():
+def test_fifty_six_clusters_differ_in_color_or_marker():
     styles = {
         (_clusterpath.COLOURS[k % len(_clusterpath.COLOURS)], _clusterpath.MARKERS[k % len(_clusterpath.MARKERS)])
         for k in range(56)
@@ -492,8 +492,8 @@ def test_columns_of_the_clusterpath_are_chosen_by_name_or_number(rng):
         assert (ax.get_xlabel(), ax.get_ylabel()) == names
     ax = plot.clusterpath(model, features=("c", "b"), feature_names=["a", "b", "c"])
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("c", "b")
-    _, centres = points_and_centres(ax)
-    assert_array_equal([c.get_offsets()[0] for c in centres], model.cluster_centers_[:, [2, 1]])
+    _, centers = points_and_centers(ax)
+    assert_array_equal([c.get_offsets()[0] for c in centers], model.cluster_centers_[:, [2, 1]])
     plt.close("all")
 
 
@@ -521,8 +521,8 @@ def test_places_of_one_column_are_drawn_against_lambda(rng):
     assert (ways[:, 1:, 0] >= ways[:, :-1, 0] * (1 - 1e-12)).all()
     assert_allclose(ways[-1, -1], [path.merge_lambdas[-1], path.centroids[-1, 0]])
     assert set(X[:, 0]) <= set(ways[:, 0, 1])
-    _, centres = points_and_centres(ax)
-    assert_allclose([c.get_offsets()[0] for c in centres], [(model.lam_, c) for c in model.cluster_centers_[:, 0]])
+    _, centers = points_and_centers(ax)
+    assert_allclose([c.get_offsets()[0] for c in centers], [(model.lam_, c) for c in model.cluster_centers_[:, 0]])
     plt.close("all")
 
 
@@ -541,7 +541,7 @@ def test_of_many_rows_a_sample_is_drawn_with_its_ways_to_the_end(convex, monkeyp
     X, model = convex
     monkeypatch.setattr(_clusterpath, "MOST_POINTS", 20)
     ax = plot.clusterpath(model)
-    points, _ = points_and_centres(ax)
+    points, _ = points_and_centers(ax)
     assert sum(len(p.get_offsets()) for p in points) == 20
     assert "20 of 100 rows drawn" in ax.get_title()
     segments = np.array(lines_of(ax).get_segments())
@@ -654,13 +654,13 @@ def boundary(ax):
 
 
 def rows_drawn(ax, hollow):
-    """Of each collection of rows, its colour and its rows."""
+    """Of each collection of rows, its color and its rows."""
     found = []
     for c in ax.collections:
         is_row = not isinstance(c, ContourSet) and c.get_zorder() in (3, 4) and len(c.get_offsets())
         if is_row and (len(c.get_facecolor()) == 0) == hollow:
-            colour = c.get_edgecolor() if hollow else c.get_facecolor()
-            found.append((to_hex(colour[0]), c.get_offsets().data))
+            color = c.get_edgecolor() if hollow else c.get_facecolor()
+            found.append((to_hex(color[0]), c.get_offsets().data))
     return found
 
 
@@ -697,24 +697,24 @@ def test_region_of_each_cluster_has_its_rows_above_the_level_and_no_others(enclo
     assert ((height > model.level_ + 0.01) != ~model.outlier_).any()
 
 
-def test_rows_have_the_colour_of_their_cluster_and_hollow_ones_are_the_outliers(enclosed):
+def test_rows_have_the_color_of_their_cluster_and_hollow_ones_are_the_outliers(enclosed):
     X, model = enclosed
     ax = plot.support(model)
     for hollow, are_shown in ((False, ~model.outlier_), (True, model.outlier_)):
-        of_colour = rows_drawn(ax, hollow)
-        for colour, rows in of_colour:
-            k = _clusterpath.COLOURS.index(colour)
+        of_color = rows_drawn(ax, hollow)
+        for color, rows in of_color:
+            k = _clusterpath.COLOURS.index(color)
             assert_array_equal(sorted_rows(rows), sorted_rows(X[are_shown & (model.labels_ == k)]))
-        assert sum(len(rows) for _, rows in of_colour) == are_shown.sum() > 0
+        assert sum(len(rows) for _, rows in of_color) == are_shown.sum() > 0
     assert len(rows_drawn(ax, hollow=False)) == 3
 
 
-def test_outliers_in_no_cluster_are_grey(enclosed):
+def test_outliers_in_no_cluster_are_gray(enclosed):
     X, _ = enclosed
     model = SupportVectorClustering(outliers="label", contamination=0.1).fit(X)
     ax = plot.support(model)
-    ((colour, rows),) = rows_drawn(ax, hollow=True)
-    assert colour == _support.FAINT
+    ((color, rows),) = rows_drawn(ax, hollow=True)
+    assert color == _support.FAINT
     assert_array_equal(sorted_rows(rows), sorted_rows(X[model.labels_ == -1]))
     assert [len(rows) for _, rows in rows_drawn(ax, hollow=False)] == np.bincount(model.labels_ + 1)[1:].tolist()
 
@@ -786,8 +786,8 @@ def test_given_rows_are_drawn_as_they_are_predicted(enclosed, rng):
     ax = plot.support(model, X)
     label, is_outlier = model.predict(X), model.decision_function(X) < 0
     for hollow in (False, True):
-        for colour, rows in rows_drawn(ax, hollow):
-            here = (label == _clusterpath.COLOURS.index(colour)) & (is_outlier == hollow)
+        for color, rows in rows_drawn(ax, hollow):
+            here = (label == _clusterpath.COLOURS.index(color)) & (is_outlier == hollow)
             assert_array_equal(rows, X[here])
     assert ax.get_title().endswith(f"{is_outlier.mean():.1%} outliers")
 
@@ -819,7 +819,7 @@ def test_few_vectors_and_their_equilibria_are_marked_and_many_on_demand(enclosed
     assert words[-3:-1] == ["40 support vectors", f"{len(few.equilibria_)} equilibria"]
 
 
-def test_many_clusters_share_colours_and_the_legend_says_how_many_it_leaves_out():
+def test_many_clusters_share_colors_and_the_legend_says_how_many_it_leaves_out():
     places = np.stack(np.meshgrid(np.arange(5), np.arange(4)), axis=-1).reshape(-1, 2)
     X, _ = make_blobs(400, centers=12.0 * places, random_state=0)
     model = SupportVectorClustering().fit(X)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests.strategies import seeds
 
-from ravine.reservoir import Reservoir, arrival_keys, content_sample, has_copies, merge_copies, visits
+from ravine._reservoir import Reservoir, arrival_keys, content_sample, has_copies, merge_copies, visits
 
 
 @given(seeds, st.integers(2, 30), st.lists(st.integers(1, 40), min_size=1, max_size=5), st.booleans())

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import linalg
 
-from ravine import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SpectralPursuit, matrix
+from ravine import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SpectralPursuit, _matrix
 from ravine.cuts.mdh import PenalisedDensity
 
 NOISE, N_DRAWS = 1e-14, 100
@@ -44,7 +44,7 @@ def other_digits(seed):
     sums = {"project": noisy, "scatter": symmetric, "scatter_times": noisy, "weighted_sum": noisy}
     with ExitStack() as stack:
         for name, change in sums.items():
-            true = getattr(matrix, name)
+            true = getattr(_matrix, name)
             for module in [module for key, module in sys.modules.items() if key.startswith("ravine.")]:
                 if vars(module).get(name) is true:
                     stack.enter_context(patch.object(module, name, changed(true, change)))
@@ -63,9 +63,9 @@ def cloud():
     return rows - rows.mean(axis=0)
 
 
-def around(n_groups, centre):
+def around(n_groups, center):
     """Groups that a turn about the origin carries into each other."""
-    return np.concatenate([turned(cloud() + centre, 2 * np.pi * k / n_groups) for k in range(n_groups)])
+    return np.concatenate([turned(cloud() + center, 2 * np.pi * k / n_groups) for k in range(n_groups)])
 
 
 def scaled_triangle():

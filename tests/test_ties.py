@@ -3,9 +3,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from tests import naive
 
-from ravine import kernels
-from ravine.matrix import order_along
-from ravine.ties import first_least, is_less, pointing_up, pop_first, rounded_order, settled_basis
+from ravine import _kernels
+from ravine._matrix import order_along
+from ravine._ties import first_least, is_less, pointing_up, pop_first, rounded_order, settled_basis
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from ravine.ties import first_least, is_less, pointing_up, pop_first, rounded_or
 )
 def test_less_is_less_by_more_than_rounding(value, other, less):
     assert is_less(value, other) is less
-    assert kernels.ties.is_less(value, other) is less
+    assert _kernels.ties.is_less(value, other) is less
 
 
 def test_sign_is_that_of_the_first_of_the_largest_entries(rng):
@@ -82,13 +82,13 @@ def test_least_of_a_line_is_the_middle_of_its_first_run(rng):
     for _ in range(50):
         values = rng.integers(3, size=12) + 1.0
         shaken = values * (1 + 1e-13 * rng.normal(size=12))
-        assert kernels.ties.middle_of_least(shaken) == naive.middle_of_least(values)
+        assert _kernels.ties.middle_of_least(shaken) == naive.middle_of_least(values)
     assert first_least([2.0, 1.0 + 1e-12, 1.0]) == 1
-    assert kernels.ties.middle_of_least(np.full(3, np.inf)) == 1
+    assert _kernels.ties.middle_of_least(np.full(3, np.inf)) == 1
 
 
 def test_least_of_each_row_is_the_first_of_those_that_tie(rng):
     table, added = rng.integers(4, size=(30, 6)) * 1.0, rng.integers(2, size=6) * 1.0
     shaken = table + 1e-13 * rng.normal(size=table.shape)
-    found = kernels.ties.first_least_of_rows(shaken, added, 1e-9)
+    found = _kernels.ties.first_least_of_rows(shaken, added, 1e-9)
     assert_array_equal(found, (table + added).argmin(axis=1))

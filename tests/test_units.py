@@ -36,12 +36,12 @@ each_stream = pytest.mark.parametrize("member", [m for m in CLASSES if hasattr(m
 FACTORS = [1e-100, 1e-30, 1e-6, 1 / 3, 1e6, 1e30, 1e100]
 POWERS = [2.0**-300, 2.0**300]
 
-CENTRES = np.array([[0.0, 0.0, 0.0], [14.0, 0.0, 3.0], [0.0, 16.0, 5.0], [15.0, 17.0, -5.0]])
+CENTERS = np.array([[0.0, 0.0, 0.0], [14.0, 0.0, 3.0], [0.0, 16.0, 5.0], [15.0, 17.0, -5.0]])
 
 
 @pytest.fixture(scope="module")
 def blobs():
-    return make_blobs(160, centers=CENTRES, random_state=3)
+    return make_blobs(160, centers=CENTERS, random_state=3)
 
 
 def made(member, options, unit=1.0):

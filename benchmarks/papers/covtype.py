@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from benchmarks import report, stored
 from benchmarks.report import Comparison
 from ravine import HSDC
-from ravine.stream import evaluate
+from ravine.evaluation import evaluate
 
 NAME = "covtype"
 CONTINUOUS = [f"x{j}" for j in range(10)]

@@ -32,7 +32,7 @@ from benchmarks import report, stored
 from benchmarks.report import Comparison
 from ravine import HSDC, SPDC
 from ravine.datasets import make_gaussian_stream, make_merging_stream, make_overhaul_stream, make_splitting_stream
-from ravine.stream import evaluate
+from ravine.evaluation import evaluate
 
 SEGMENT, EVERY = 100, 200
 NAME = "stream_tables"

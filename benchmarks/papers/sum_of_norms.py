@@ -179,11 +179,11 @@ def figure_2(sizes: list[int], *, cone: bool) -> pd.DataFrame:
 def draw_figure_2(results: pd.DataFrame, path: Path) -> None:
     plt = importlib.import_module("matplotlib.pyplot")
     figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
-    for name, colour in COLOURS.items():
+    for name, color in COLOURS.items():
         line = results.dropna(subset=f"{name}_s")
         if len(line):
             label = "cone solver" if name == "cone" else name
-            ax.plot(line.rows, line[f"{name}_s"], "o-", color=colour, label=label, linewidth=1.6)
+            ax.plot(line.rows, line[f"{name}_s"], "o-", color=color, label=label, linewidth=1.6)
     ax.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds")
     ax.set_xticks(results.rows, [f"{n:,}" for n in results.rows])
     ax.minorticks_off()

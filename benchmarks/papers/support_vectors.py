@@ -41,11 +41,11 @@ from benchmarks import report, stored
 from benchmarks.report import Comparison
 from benchmarks.worker import DataSet, load
 from ravine import SupportVectorClustering
+from ravine._reservoir import merge_copies, visits
+from ravine._svc import KernelSum, Learner, Strip, objective, solve_exactly
 from ravine.cluster._support_vectors import STRATEGIES
 from ravine.datasets import make_blobs, make_moons, make_rings
 from ravine.metrics import purity
-from ravine.reservoir import merge_copies, visits
-from ravine.support import Learner, Strip, Surface, objective, solve_exactly
 
 Floats = NDArray[np.float64]
 Data = tuple[Floats, NDArray[np.int64]]
@@ -122,7 +122,7 @@ PUBLISHED: dict[str, dict[str, tuple[float, ...]]] = {
 TITLES = {
     "purity": "Table 2, purity, and in brackets the number of clusters that it comes with",
     "rand": "Table 3, Rand index",
-    "nmi": "Table 4, normalised mutual information",
+    "nmi": "Table 4, normalized mutual information",
     "training_s": "Table 7, seconds of training, median over the grid",
     "clustering_s": "Table 8, seconds of clustering, median over the grid",
 }
@@ -200,8 +200,8 @@ def fit_classical(data: DataSet, scale: str, gamma: float, nu: float) -> Record:
     start = time.perf_counter()
     model = OneClassSVM(gamma=gamma, nu=nu).fit(X)
     trained = time.perf_counter()
-    surface = Surface(model.support_vectors_, model.dual_coef_[0] / model.offset_[0], gamma)
-    labels = Strip.of(surface, X, EPSILON, None).predict(X)
+    kernel_sum = KernelSum(model.support_vectors_, model.dual_coef_[0] / model.offset_[0], gamma)
+    labels = Strip.of(kernel_sum, X, EPSILON, None).predict(X)
     times = {"training_s": trained - start, "clustering_s": time.perf_counter() - trained}
     return {"dataset": data.name, "variant": CLASSICAL, "gamma": gamma, "nu": nu, **scores(y, labels), **times}
 
@@ -348,8 +348,8 @@ def gaps(name: str, X: Floats, n_runs: int) -> pd.DataFrame:
                 learner = Learner(rows.shape[1], gamma, C, budget, number, 5, seed)
                 for epoch in range(1, EPOCHS + 1):
                     learner.learn(rows, visited.in_epoch(epoch), visited.weight)
-                surface = learner.surface
-                gap = objective(surface, C, surface.heights(rows), mass) / least - 1
+                kernel_sum = learner.kernel_sum
+                gap = objective(kernel_sum, C, kernel_sum.heights(rows), mass) / least - 1
                 records.append((name, len(rows), gamma, C, budget, strategy, seed, learner.n_vectors, gap, proved))
     print(f"budget, {name}", flush=True)
     heads = ["dataset", "rows", "gamma", "C", "budget", "strategy", "seed", "n_vectors", "gap", "optimum_proved_to"]
@@ -364,9 +364,9 @@ def draw_gaps(results: pd.DataFrame, path: Path) -> None:
     figure, axes = plt.subplots(1, len(names), figsize=(3.4 * len(names), 3.5), sharey=True, layout="constrained")
     for ax, name in zip(np.atleast_1d(axes), names, strict=True):
         part = results[results.dataset == name]
-        for strategy, colour in COLOURS.items():
+        for strategy, color in COLOURS.items():
             line = part[(part.strategy == strategy) & part.budget.notna()]
-            style = {"color": colour, "marker": MARKERS[strategy], "markersize": 5.5, "linewidth": 1.8}
+            style = {"color": color, "marker": MARKERS[strategy], "markersize": 5.5, "linewidth": 1.8}
             ax.plot(line.budget.astype(float), line.gap, label=strategy, **style)
         ax.axhline(part.gap[part.budget.isna()].iloc[0], color="#555555", linestyle="--", label="no budget")
         ax.set(

@@ -85,7 +85,7 @@ def comparisons(stem: Path) -> list[Comparison]:
 
 
 def page(stem: Path) -> str:
-    """Both tables, each with the mean normalised regret."""
+    """Both tables, each with the mean normalized regret."""
     results = stored.read_table(stem)
     parts = [
         report.score_lines(

@@ -33,7 +33,7 @@ def spectral(
     n_clusters: int,
     seed: int,
     *,
-    laplacian: Literal["normalised", "standard"] = "standard",
+    laplacian: Literal["normalized", "standard"] = "standard",
     projection: Literal["orthogonal", "correlated"],
     margin: bool = False,
 ) -> ravine.SpectralPursuit:
@@ -45,8 +45,8 @@ def spectral(
 METHODS = {
     "SCP2_o": partial(spectral, projection="orthogonal"),
     "SCP2_c": partial(spectral, projection="correlated"),
-    "SCnP2_o": partial(spectral, laplacian="normalised", projection="orthogonal"),
-    "SCnP2_c": partial(spectral, laplacian="normalised", projection="correlated"),
+    "SCnP2_o": partial(spectral, laplacian="normalized", projection="orthogonal"),
+    "SCnP2_c": partial(spectral, laplacian="normalized", projection="correlated"),
     "LMSC_o": partial(spectral, projection="orthogonal", margin=True),
     "LMSC": partial(spectral, projection="correlated", margin=True),
 }
@@ -151,7 +151,7 @@ TABLES = [
 
 R_SECONDS = {
     "standard": {"dermatology": 11.5, "optdigits": 76.9, "pendigits": 72.9},
-    "normalised": {"breast_cancer": 10.1, "dermatology": 13.5, "optdigits": 82.2},
+    "normalized": {"breast_cancer": 10.1, "dermatology": 13.5, "optdigits": 82.2},
 }
 """Of the author's R package, for the Laplacians and data sets on which it was run."""
 TIMED = ("breast_cancer", "dermatology", "optdigits", "pendigits")

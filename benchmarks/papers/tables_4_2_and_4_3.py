@@ -97,7 +97,7 @@ def time_table(results: pd.DataFrame) -> str:
 def page(stem: Path) -> str:
     results = stored.read_table(stem)
     tables = [compare.markdown(results, table, {method: method for method in METHODS}) for table in TABLES]
-    return stored.page("Minimum normalised cuts (Tables 4.2 to 4.4)", stem, [*tables, time_table(results)])
+    return stored.page("Minimum normalized cuts (Tables 4.2 to 4.4)", stem, [*tables, time_table(results)])
 
 
 if __name__ == "__main__":

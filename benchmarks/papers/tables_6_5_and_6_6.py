@@ -5,9 +5,9 @@
 
 Writes tables_6_5_and_6_6.csv, .md and .json; runs that the first one holds are not made again. Table 6.5 has ten random
 label sets of 2, 10 and 25 % of the rows, drawn again where a class has none; the paper's are not known. Table 6.6 has
-the twelve published sets of 10 and 100 labels, in DATA/NAME_splits.parquet: columns n_labelled, split, row. Columns are
+the twelve published sets of 10 and 100 labels, in DATA/NAME_splits.parquet: columns n_labeled, split, row. Columns are
 scaled to unit variance. Accuracy is that on the rows without a label, mean and standard deviation over the sets. MDP2
-is MDHClassifier and S3CP2 is SpectralPursuitClassifier, each as it comes. "linear SVM" has the labelled rows only;
+is MDHClassifier and S3CP2 is SpectralPursuitClassifier, each as it comes. "linear SVM" has the labeled rows only;
 "self-training" is scikit-learn's, around the same machine with calibrated probabilities.
 """
 
@@ -87,7 +87,7 @@ PUBLISHED_MACHINES: dict[str, dict[tuple[str, str], tuple[float, float]]] = {
         ("100", "ssl_usps"): (0.8689, 0.7888),
     },
 }
-"""Accuracy of a linear SVM on the labelled rows and of S³VM; their third column is that of S³CP² above."""
+"""Accuracy of a linear SVM on the labeled rows and of S³VM; their third column is that of S³CP² above."""
 
 ALL = "all"
 
@@ -103,9 +103,9 @@ def spectral(X: Floats, y: Ints) -> ravine.SpectralPursuitClassifier:
 
 
 def linear_svm(X: Floats, y: Ints) -> SVC:
-    """What the labelled rows know by themselves."""
-    labelled = y != UNLABELLED
-    return SVC(kernel="linear").fit(X[labelled], y[labelled])
+    """What the labeled rows know by themselves."""
+    labeled = y != UNLABELLED
+    return SVC(kernel="linear").fit(X[labeled], y[labeled])
 
 
 def label_spreading(X: Floats, y: Ints) -> LabelSpreading:
@@ -139,7 +139,7 @@ def warm_up(methods: Collection[str]) -> None:
 
 
 def drawn_splits(y: Ints, share: float, seed: int) -> Iterator[Ints]:
-    """Labelled rows, uniform among the sets that have each class."""
+    """Labeled rows, uniform among the sets that have each class."""
     random, n_classes = np.random.default_rng(seed), len(np.unique(y))
     found = 0
     while found < N_DRAWS:
@@ -149,10 +149,10 @@ def drawn_splits(y: Ints, share: float, seed: int) -> Iterator[Ints]:
             yield rows
 
 
-def published_splits(path: Path, n_labelled: int) -> Iterator[Ints]:
-    """Labelled rows of each published set of this size."""
+def published_splits(path: Path, n_labeled: int) -> Iterator[Ints]:
+    """Labeled rows of each published set of this size."""
     table = pd.read_parquet(path)
-    for _, split in table[table["n_labelled"] == n_labelled].groupby("split"):
+    for _, split in table[table["n_labeled"] == n_labeled].groupby("split"):
         yield split["row"].to_numpy()
 
 
@@ -171,12 +171,12 @@ def score(data: DataSet, labels: str, methods: Collection[str], seed: int) -> It
     for split, rows in enumerate(splits(data, truth, labels, seed)):
         y = np.full(len(truth), UNLABELLED)
         y[rows] = truth[rows]
-        unlabelled = y == UNLABELLED
+        unlabeled = y == UNLABELLED
         for method in methods:
             start = time.perf_counter()
             model = METHODS[method](X, y)
             seconds = time.perf_counter() - start
-            accuracy = np.mean(model.predict(X[unlabelled]) == truth[unlabelled])
+            accuracy = np.mean(model.predict(X[unlabeled]) == truth[unlabeled])
             key = {"dataset": data.name, "labels": labels, "split": split, "method": method}
             yield {**key, "accuracy": round(float(accuracy), 6), "fit_s": round(seconds, 4)}
 

@@ -1,4 +1,4 @@
-"""SumOfNorms: its speed on all pairs and on a graph of neighbours, and the clusters of its default λ beside HDBSCAN's.
+"""SumOfNorms: its speed on all pairs and on a graph of neighbors, and the clusters of its default λ beside HDBSCAN's.
 
     python -m benchmarks.peers.convex DATA --out results
     python -m benchmarks.peers.convex DATA --out results --large    # a path of 200,000 rows too
@@ -34,9 +34,9 @@ from benchmarks import report, stored
 from benchmarks.report import Comparison
 from benchmarks.worker import DataSet, load
 from ravine import SumOfNorms
+from ravine._convex import Points, ScaledProblem, Settings, least_size
 from ravine.cluster._sum_of_norms import DUAL_BYTES
 from ravine.datasets import make_two_gaussians
-from ravine.fusion import ConvexProblem, Points, Settings, least_size
 
 Floats = NDArray[np.float64]
 Data = tuple[Floats, NDArray[np.int64]]
@@ -62,20 +62,20 @@ SCORE_FORMATS |= {"nmi": "{:.3f}", "strength": "{:.2f}", "gap": "{:.1e}", "secon
 SCORE_FORMATS |= {"hdbscan_n_clusters": "{}", "hdbscan_ari": "{:.3f}", "hdbscan_nmi": "{:.3f}"}
 SCORE_FORMATS |= {"hdbscan_noise": "{:.2f}", "hdbscan_s": "{:.2f}"}
 FORMATS = {"pairs": PAIRS_FORMATS, "path": PATH_FORMATS, "clusters": SCORE_FORMATS}
-TITLES = {"pairs": "All pairs", "path": "A path on a graph of neighbours", "clusters": "Clusters of the default λ"}
+TITLES = {"pairs": "All pairs", "path": "A path on a graph of neighbors", "clusters": "Clusters of the default λ"}
 NOTES = {
     "pairs": f"Two Gaussians, d = 2, all pairs of weight 1: seconds of a fit to a relative gap of {TOL:g}.",
-    "path": f"Moons, 10 neighbours: a path of {N_LAMBDAS} λ, then solutions at {N_PROVED} of them with a proved gap; "
+    "path": f"Moons, 10 neighbors: a path of {N_LAMBDAS} λ, then solutions at {N_PROVED} of them with a proved gap; "
     f"`n_proved` reach {TOL:g}. CCMMR's seconds are published ones, on another machine of two cores.",
     "clusters": "Default λ. HDBSCAN's noise is one more cluster in its scores.",
 }
 
 
-def gaussians(sizes: list[int], centres: Floats, spread: float = 1.0) -> Data:
-    """Round Gaussians of so many rows around the centres."""
+def gaussians(sizes: list[int], centers: Floats, spread: float = 1.0) -> Data:
+    """Round Gaussians of so many rows around the centers."""
     y = np.repeat(np.arange(len(sizes)), sizes)
-    noise = np.random.default_rng(7).standard_normal((len(y), centres.shape[1]))
-    return centres[y] + spread * noise, y
+    noise = np.random.default_rng(7).standard_normal((len(y), centers.shape[1]))
+    return centers[y] + spread * noise, y
 
 
 def two_rings() -> Data:
@@ -159,7 +159,7 @@ def path_on_graph(n: int) -> dict[str, Any]:
     X, _ = make_moons(n, noise=0.1, random_state=0)
     points = Points.of(X, np.ones(n))
     settings = Settings("dual", TOL, 5000, 1e-3, False, 0)
-    graph_s, problem = timed(partial(ConvexProblem, points, settings, 10, 2.0, -1))
+    graph_s, problem = timed(partial(ScaledProblem, points, settings, 10, 2.0, -1))
     path_s, path = timed(partial(problem.follow, N_LAMBDAS))
     spread = np.linspace(0, len(path.lambdas) - 1, N_PROVED + 2).round().astype(int)[1:-1]
     proofs = [timed(partial(problem.solve, float(path.lambdas[i]), path)) for i in spread]

@@ -2,10 +2,10 @@
 
     python -m benchmarks.peers.drift --runs 4 --moves 15 --out results
 
-Stationary: a million rows of five unit Gaussians with centres in all directions, the nearest two 4 to 12 deviations
+Stationary: a million rows of five unit Gaussians with centers in all directions, the nearest two 4 to 12 deviations
 apart, and of the static stream of the paper (20 classes, d = 50). Moved: 20,000 rows of five Gaussians are learned,
-then one of them is moved along the normal of a cut until its centre lies on it, and 1,000 more rows are learned. Cut
-and Gaussian are drawn from those for which the new centre still reaches the cut. Writes drift_stationary.csv,
+then one of them is moved along the normal of a cut until its center lies on it, and 1,000 more rows are learned. Cut
+and Gaussian are drawn from those for which the new center still reaches the cut. Writes drift_stationary.csv,
 drift_moved.csv, drift.md and drift.json; the streams of a run depend on its cell, its number and `--seed` alone.
 """
 
@@ -36,16 +36,16 @@ BLOBS = [(d, distance) for d in (2, 10, 50) for distance in (4, 6, 8, 12)]
 MOVES = [(d, distance) for d in (2, 10, 50) for distance in (8, 12, 20)]
 
 
-def centres_of(d: int, distance: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Normal centres, scaled so that the nearest two are this far apart."""
-    centres = rng.normal(size=(CLASSES, d))
-    scaled: NDArray[np.float64] = centres * distance / pdist(centres).min()
+def centers_of(d: int, distance: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Normal centers, scaled so that the nearest two are this far apart."""
+    centers = rng.normal(size=(CLASSES, d))
+    scaled: NDArray[np.float64] = centers * distance / pdist(centers).min()
     return scaled
 
 
-def draw(centres: NDArray[np.float64], n_rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def draw(centers: NDArray[np.float64], n_rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Rows of unit Gaussians of equal shares."""
-    rows: NDArray[np.float64] = centres[rng.integers(CLASSES, size=n_rows)]
+    rows: NDArray[np.float64] = centers[rng.integers(CLASSES, size=n_rows)]
     rows += rng.normal(size=rows.shape)
     return rows
 
@@ -74,8 +74,8 @@ def stationary_runs(n_runs: int, n_rows: int, seed: int) -> Iterator[dict[str, A
     for run in range(n_runs):
         for d, distance in BLOBS:
             rng = random(seed + run, "blobs", d, distance)
-            centres = centres_of(d, distance, rng)
-            chunks = (draw(centres, CHUNK, rng) for _ in range(n_rows // CHUNK))
+            centers = centers_of(d, distance, rng)
+            chunks = (draw(centers, CHUNK, rng) for _ in range(n_rows // CHUNK))
             yield stationary(f"d = {d}, {distance} σ", chunks, run)
         X, _ = make_gaussian_stream(n_rows, n_classes=20, n_features=50, random_state=seed + run)
         yield stationary("the paper's, C = 20, d = 50", iter(np.array_split(X, n_rows // CHUNK)), run)
@@ -93,23 +93,23 @@ def path(tree: HyperplaneTree, x: NDArray[np.float64]) -> list[int]:
 def move(d: int, distance: float, run: int, seed: int) -> dict[str, Any]:
     """Whether the cut onto which a Gaussian has moved is reported, and after how many rows."""
     rng = random(seed + run, "moved", d, distance)
-    centres = centres_of(d, distance, rng)
-    model = HSDC().partial_fit(draw(centres, LEARNED, rng))
+    centers = centers_of(d, distance, rng)
+    model = HSDC().partial_fit(draw(centers, LEARNED, rng))
     tree = model.tree_
     choices = []
-    for i, centre in enumerate(centres):
-        for node in path(tree, centre):
-            moved = centre - (centre @ tree.normal[node] - tree.offset[node]) * tree.normal[node]
+    for i, center in enumerate(centers):
+        for node in path(tree, center):
+            moved = center - (center @ tree.normal[node] - tree.offset[node]) * tree.normal[node]
             if node in path(tree, moved):
                 choices.append((node, i, moved))
     result = {"d": d, "distance": distance, "run": run, "n_clusters": model.n_clusters_}
     if not choices:
         return result | {"outcome": "nothing to move"}
-    node, i, centres[i] = choices[rng.integers(len(choices))]
+    node, i, centers[i] = choices[rng.integers(len(choices))]
     ids = model.node_ids_
-    cut, above = ids[node], {ids[n] for n in path(tree, centres[i]) if n < node}
+    cut, above = ids[node], {ids[n] for n in path(tree, centers[i]) if n < node}
     p_value = float(tree.p_value[node])
-    model.partial_fit(draw(centres, AFTER, rng))
+    model.partial_fit(draw(centers, AFTER, rng))
     events = [event for event in model.drift_events_ if event["row"] >= LEARNED]
     at_cut = next((event for event in events if event["node"] == cut), None)
     if at_cut is not None:

@@ -22,10 +22,10 @@ CHUNK = 100_000
 
 
 def mixture(n: int, d: int, seed: int, k: int = 10) -> NDArray[np.float64]:
-    """Rows of k unit Gaussians whose centres do not depend on the seed."""
+    """Rows of k unit Gaussians whose centers do not depend on the seed."""
     rng = np.random.default_rng(seed)
-    centres = np.random.default_rng(0).uniform(0, 12, size=(k, d))
-    return centres[rng.integers(0, k, n)] + rng.normal(size=(n, d))
+    centers = np.random.default_rng(0).uniform(0, 12, size=(k, d))
+    return centers[rng.integers(0, k, n)] + rng.normal(size=(n, d))
 
 
 def fit_seconds(X: NDArray[np.float64], **options: object) -> float:

@@ -4,7 +4,7 @@
     python -m benchmarks.peers.level MDH --draws 10 --only power --jobs 2
 
 False alarms: one cluster of several shapes, as it is and rounded at one standard deviation. Power: mixtures of two to
-ten unit Gaussians, the two nearest centres 6 or 7 standard deviations apart, of about equal sizes or of sizes from 1 to
+ten unit Gaussians, the two nearest centers 6 or 7 standard deviations apart, of about equal sizes or of sizes from 1 to
 10. Prints a line a cell; a draw's data depend on its cell and number alone.
 """
 
@@ -46,11 +46,11 @@ def draw_mixture(cell: tuple[int, int, int, int], seed: int) -> tuple[NDArray[np
     separation, n, unequal, d = cell
     rng = _random(cell, seed)
     k = int(rng.integers(2, 11))
-    centres = rng.normal(size=(k, d))
-    centres *= separation / pdist(centres).min()
+    centers = rng.normal(size=(k, d))
+    centers *= separation / pdist(centers).min()
     share = np.linspace(1, unequal, k)
     component = rng.choice(k, size=n, p=share / share.sum())
-    return centres[component] + rng.normal(size=(n, d)), k
+    return centers[component] + rng.normal(size=(n, d)), k
 
 
 def _random(cell: tuple[object, ...], seed: int) -> np.random.Generator:

@@ -24,7 +24,7 @@ METHODS = {"NCutH": methods.ncuth, "MDH": methods.mdh}
 BESIDE = {"NCutH": "ncutdc_std", "MDH": "mddc_std"}
 SPECTRAL = {
     "SCPP, standard Laplacian": {"SCP2_o": "scpp_standard", "SCP2_c": "scpp_standard"},
-    "SCPP, normalised Laplacian": {"SCnP2_o": "scpp_normalised", "SCnP2_c": "scpp_normalised"},
+    "SCPP, normalized Laplacian": {"SCnP2_o": "scpp_normalized", "SCnP2_c": "scpp_normalized"},
 }
 
 
@@ -63,7 +63,7 @@ def table(stem: Path, title: str, score: str, columns: Mapping[str, str]) -> str
 Parts = list[tuple[Path, str, str, Mapping[str, str]]]
 
 
-def parts(stem: Path) -> Parts:
+def parts(stem: Path) -> Chunks:
     """Files of ours, title, score and columns of each table."""
     found: Parts = [(stem, "PPCI", score, BESIDE) for score in SCORES]
     spectral = stem.with_name(tables_3.NAME)

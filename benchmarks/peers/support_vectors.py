@@ -37,7 +37,7 @@ from benchmarks.peers.predict import MIB, _peak_bytes, in_fresh_process
 from benchmarks.report import Comparison
 from benchmarks.worker import DataSet, load
 from ravine import SupportVectorClustering
-from ravine.support import least_size
+from ravine._svc import least_size
 
 Floats = NDArray[np.float64]
 
@@ -71,9 +71,9 @@ def clouds(rows: int) -> Data:
     """Gaussians of unit variance in a cube, made in place: a temporary array would count as memory of the fit."""
     rng = np.random.default_rng(7)
     X, y = rng.standard_normal((rows, N_COLUMNS)), np.sort(np.arange(rows) % N_CLOUDS)
-    centres = rng.uniform(0, 10, (N_CLOUDS, N_COLUMNS))
-    for label, centre in enumerate(centres):
-        X[slice(*np.searchsorted(y, [label, label + 1]))] += centre
+    centers = rng.uniform(0, 10, (N_CLOUDS, N_COLUMNS))
+    for label, center in enumerate(centers):
+        X[slice(*np.searchsorted(y, [label, label + 1]))] += center
     return X, y
 
 

@@ -13,10 +13,10 @@ SIDES = np.array([-1, 1])
 
 
 def draw_rows(ax, X, labels, size=8, alpha=0.6):
-    """Rows of the plane, each cluster with a colour and a marker of its own."""
+    """Rows of the plane, each cluster with a color and a marker of its own."""
     for cluster in np.unique(labels):
-        marker, colour = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
-        ax.scatter(*X[labels == cluster].T, s=size, marker=marker, color=colour, alpha=alpha, linewidth=0)
+        marker, color = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
+        ax.scatter(*X[labels == cluster].T, s=size, marker=marker, color=color, alpha=alpha, linewidth=0)
 
 
 def draw_in_a_square(ax, X, labels, size=9):
@@ -44,7 +44,7 @@ def draw_clusters(ax, X, model, title):
     draw_boundaries(ax, model.predict)
 
 
-def draw_labelled(ax, X, y, size=60):
+def draw_labeled(ax, X, y, size=60):
     """The rows that have a label, large, with a dark edge."""
     for k in range(2):
         ax.scatter(*X[y == k].T, s=size, marker=MARKERS[k], color=COLOURS[k], edgecolor=LINE, linewidth=1.1, zorder=4)
@@ -66,7 +66,7 @@ def draw_few_labels(cases, methods, machine, numbers, n_draws, seed, lowest):
     """Boundaries from two labels of each class above, mean accuracies by the number of labels below.
 
     `cases` are functions that draw rows, and titles. Of `methods`, names and estimators that see all rows, the first
-    one's boundary is drawn; `machine` sees the labelled rows only.
+    one's boundary is drawn; `machine` sees the labeled rows only.
     """
     styles = dict(zip(methods, (("o-", LINE), ("^:", COLOURS[0])), strict=False))
     styles["support vector machine on the labels"] = ("s--", COLOURS[3])
@@ -86,14 +86,14 @@ def draw_few_labels(cases, methods, machine, numbers, n_draws, seed, lowest):
         X, truth = draw(rng)
         y = few_labels(truth, 2, rng)
         draw_rows(plane, X, truth, alpha=0.35)
-        draw_labelled(plane, X, y)
+        draw_labeled(plane, X, y)
         first, *_, last = fitted(X, y)
         draw_boundaries(plane, first.predict, linewidths=2)
         draw_boundaries(plane, last.predict, linestyles="--", colors=COLOURS[3], linewidths=1.6)
         plain(plane, title)
         means = np.mean([[accuracies(draw, n, draws) for n in numbers] for draws in range(n_draws)], axis=0)
-        for mean, (name, (style, colour)) in zip(means.T, styles.items(), strict=True):
-            line.plot(numbers, mean, style, color=colour, markersize=4, label=name)
+        for mean, (name, (style, color)) in zip(means.T, styles.items(), strict=True):
+            line.plot(numbers, mean, style, color=color, markersize=4, label=name)
         line.set(xscale="log", xticks=numbers, xticklabels=numbers, ylim=(lowest, 1.01), xlabel="labels per class")
         line.minorticks_off()
         line.spines[["top", "right"]].set_visible(False)

@@ -24,7 +24,7 @@ WHAT = {
     "support": "support vectors",
     "parts": "rows on Dask and in files",
     "reservoir": "samples of streams",
-    "neighbours": "graphs",
+    "neighbors": "graphs",
     "checks": "rows and weights",
     "matrix": "dense and sparse rows",
     "kernels": "Numba loops",

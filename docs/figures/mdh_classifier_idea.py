@@ -2,7 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _drawing import draw_boundaries, draw_labelled, plain
+from _drawing import draw_boundaries, draw_labeled, plain
 from _rows import few_labels, gap_between
 from scipy.stats import gaussian_kde
 from sklearn.svm import LinearSVC
@@ -18,7 +18,7 @@ machine = LinearSVC().fit(X[y >= 0], y[y >= 0])
 
 figure, (plane, line) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained", width_ratios=[1.2, 1])
 plane.scatter(*X.T, s=6, color=FAINT, linewidth=0)
-draw_labelled(plane, X, y)
+draw_labeled(plane, X, y)
 draw_boundaries(plane, model.predict, linewidths=2)
 draw_boundaries(plane, machine.predict, linestyles="--", colors=COLOURS[3], linewidths=1.6)
 plain(plane, "four labels, 596 rows without")
@@ -29,8 +29,8 @@ values = {"MDHClassifier": (X @ cut.normal - cut.offset, LINE, "-")}
 offset = machine.intercept_[0] / np.linalg.norm(machine.coef_)
 values["support vector machine"] = (X @ other + offset, COLOURS[3], "--")
 grid = np.linspace(-8, 8, 400)
-for name, (value, colour, dashes) in values.items():
-    line.plot(grid, gaussian_kde(value, 0.15)(grid), color=colour, linestyle=dashes, label=name)
+for name, (value, color, dashes) in values.items():
+    line.plot(grid, gaussian_kde(value, 0.15)(grid), color=color, linestyle=dashes, label=name)
 line.axvline(0, color=FAINT, linewidth=1)
 line.set(xlabel="distance to the boundary", ylabel="density of all rows", yticks=[], xlim=(-8, 8))
 line.spines[["top", "right"]].set_visible(False)

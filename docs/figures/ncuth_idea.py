@@ -43,8 +43,8 @@ axes[1].set(xlabel="b", ylabel="NCut(v, b)", yticks=[], title="along the directi
 angles = np.linspace(0, np.pi, 120)
 least = [ncuts(np.array([np.cos(a), np.sin(a)]))[1].min() for a in angles]
 axes[2].plot(np.degrees(angles), least, color=LINE)
-for direction, marker, colour, word in ((start, "o", FAINT, "start"), (v, "D", RIGHT, "found")):
+for direction, marker, color, word in ((start, "o", FAINT, "start"), (v, "D", RIGHT, "found")):
     angle = np.arctan2(direction[1], direction[0]) % np.pi
-    axes[2].plot(np.degrees(angle), ncuts(direction)[1].min(), marker, color=colour, markersize=8, label=word)
+    axes[2].plot(np.degrees(angle), ncuts(direction)[1].min(), marker, color=color, markersize=8, label=word)
 axes[2].set(xlabel="angle of v, degrees", ylabel="least NCut", yticks=[], title="every direction", xticks=[0, 90, 180])
 axes[2].legend(frameon=False)

@@ -2,7 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _drawing import draw_boundaries, draw_labelled, plain
+from _drawing import draw_boundaries, draw_labeled, plain
 from _rows import few_labels
 from scipy.linalg import eigh
 
@@ -35,17 +35,17 @@ model = SpectralPursuitClassifier().fit(X, y)
 (cut,) = model.cuts_
 figure, (plane, line) = plt.subplots(1, 2, figsize=(8, 3.5), layout="constrained")
 plane.scatter(*X.T, s=9, color=FAINT, linewidth=0)
-draw_labelled(plane, X, y)
+draw_labeled(plane, X, y)
 draw_boundaries(plane, model.predict, linewidths=2)
 plain(plane, "six labels: one class has two clusters")
 
 degrees = np.arange(-90, 270, 3)
-for with_labels, colour, dashes, name in (
+for with_labels, color, dashes, name in (
     (False, FAINT, "--", "without labels"),
     (True, COLOURS[0], "-", "with labels"),
 ):
     values = [connectivity(np.radians(angle), with_labels) for angle in degrees]
-    line.plot(degrees, values, color=colour, linestyle=dashes, label=name)
+    line.plot(degrees, values, color=color, linestyle=dashes, label=name)
 found = (np.degrees(np.arctan2(*cut.normal[::-1])) + 90) % 360 - 90
 line.axvline(found, color=LINE, linewidth=1, label="direction found")
 line.set(yscale="log", xlabel="angle of the direction v, degrees", ylabel="λ₂", xticks=range(-90, 271, 90))

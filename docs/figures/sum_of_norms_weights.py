@@ -1,4 +1,4 @@
-"""The two clusters of the same moons with neighbours as edges, and with all pairs."""
+"""The two clusters of the same moons with neighbors as edges, and with all pairs."""
 
 import matplotlib.pyplot as plt
 from _drawing import draw_rows, plain

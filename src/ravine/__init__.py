@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ravine import cluster, datasets, metrics, plot, report, semi_supervised, stream, tree
+    from ravine import cluster, datasets, evaluation, metrics, plot, report, semi_supervised, tree
     from ravine.cluster import (
         HSDC,
         MDH,
@@ -36,13 +36,13 @@ __all__ = [
     "__version__",
     "cluster",
     "datasets",
+    "evaluation",
     "load",
     "metrics",
     "plot",
     "report",
     "save",
     "semi_supervised",
-    "stream",
     "tree",
 ]
 
@@ -64,7 +64,7 @@ _HOME = {
     **dict.fromkeys(("load", "save"), "ravine.persist"),
     **dict.fromkeys(("MDHClassifier", "SpectralPursuitClassifier"), "ravine.semi_supervised"),
 }
-_MODULES = ("cluster", "datasets", "metrics", "plot", "report", "semi_supervised", "stream", "tree")
+_MODULES = ("cluster", "datasets", "evaluation", "metrics", "plot", "report", "semi_supervised", "tree")
 
 
 def __getattr__(name: str) -> Any:

@@ -226,7 +226,7 @@ def compactness(X: ArrayLike, labels: ArrayLike) -> float:
     total = 0.0
     for rows in np.split(np.argsort(cluster), ends[:-1]):
         if len(rows) > 1:
-            # Centred, so that scikit-learn's squared distances lose no digits to a far origin.
+            # Centerd, so that scikit-learn's squared distances lose no digits to a far origin.
             members = data[rows] - data[rows].mean(axis=0)
             chunks = pairwise_distances_chunked(members, reduce_func=_row_sums, working_memory=64)
             total += sum(float(sums.sum()) for sums in chunks) / (len(rows) - 1)

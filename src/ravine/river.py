@@ -20,8 +20,8 @@ try:
 except ImportError as error:
     raise ImportError("the adapter needs River: pip install 'ravine[river]'") from error
 
+from ravine._matrix import Floats, Ints
 from ravine.cluster import IncrementalMDH
-from ravine.matrix import Floats, Ints
 
 __all__ = ["RiverClusterer"]
 

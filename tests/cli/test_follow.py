@@ -32,15 +32,15 @@ class Steps(Stop):
 
     def __init__(self, *steps):
         super().__init__()
-        self._steps = list(steps)
+        self._reductions = list(steps)
 
     def wait_for(self, call, *args):
         if call is not time.sleep:
             return call(*args)
-        if not self._steps:
+        if not self._reductions:
             self.asked = True
             raise Stopped
-        self._steps.pop(0)()
+        self._reductions.pop(0)()
         return None
 
 

@@ -88,7 +88,7 @@ def give_stdin(monkeypatch):
     return give
 
 
-def test_each_row_is_labelled_by_what_was_learned_before_it(file, X, tmp_path):
+def test_each_row_is_labeled_by_what_was_learned_before_it(file, X, tmp_path):
     found = run(file, out=tmp_path / "out")
     assert [record["row"] for record in found] == list(range(450))
     assert [record["cluster"] for record in found[:100]] == [None] * 100
@@ -498,11 +498,11 @@ class Follower:
     """Something that happens beside a run that follows a file, step by step, each when the output is that long."""
 
     def __init__(self, out, *steps):
-        self._out, self._steps = out, steps
+        self._out, self._reductions = out, steps
         self._thread = threading.Thread(target=self._go)
 
     def _go(self):
-        for n_lines, act in self._steps:
+        for n_lines, act in self._reductions:
             end = time.monotonic() + 20
             while time.monotonic() < end and self._out.read_bytes().count(b"\n") < n_lines:
                 time.sleep(0.01)
@@ -550,7 +550,7 @@ def test_a_growing_file_is_followed_by_whole_lines_until_a_signal(text, tmp_path
     assert out.read_bytes() == _whole_output(text, tmp_path)
 
 
-def test_rows_of_a_batch_that_is_not_full_are_labelled_at_a_signal_if_nobody_comes_back(file, tmp_path):
+def test_rows_of_a_batch_that_is_not_full_are_labeled_at_a_signal_if_nobody_comes_back(file, tmp_path):
     with Follower(tmp_path / "out", (400, ask(signal.SIGTERM))):
         assert len(run(file, out=tmp_path / "out", poll=0.02)) == 450
 
@@ -591,7 +591,7 @@ def test_files_that_another_process_uses_are_refused_and_left_alone(file, text, 
 
 
 def test_where_there_are_no_locks_the_user_is_warned_and_the_stream_runs(file, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("ravine.files.lock_file", lambda descriptor: "none")
+    monkeypatch.setattr("ravine._files.lock_file", lambda descriptor: "none")
     assert len(run(file, out=tmp_path / "out", checkpoint=tmp_path / "kept", quiet=False)) == 450
     assert "kept: this file system has no locks: see that no other process uses the folder" in capsys.readouterr().err
 

@@ -106,9 +106,9 @@ def test_predict_of_training_rows_equals_labels(model, blobs):
 
 @each_of_all
 def test_number_of_threads_changes_nothing(model, blobs, monkeypatch):
-    from ravine import blocks
+    from ravine import _blocks
 
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", 500)
+    monkeypatch.setattr(_blocks, "BLOCK_CELLS", 500)
     one, four = (clone(model).set_params(n_jobs=n_jobs).fit(blobs[0]) for n_jobs in (1, 4))
     assert_array_equal(one.labels_, four.labels_)
     if hasattr(one, "tree_"):

@@ -13,14 +13,14 @@ from ravine import HSDC
 each = pytest.mark.parametrize("model", [HSDC(), HSDC(inherit=True), HSDC(n_intervals=20)], ids=repr)
 
 
-def centres_on_a_circle():
+def centers_on_a_circle():
     angle = 2 * np.pi * np.arange(5) / 5 + 0.3
     return np.c_[10 * np.cos(angle), 10 * np.sin(angle), np.zeros(5)]
 
 
-def rows_about(rng, centres, n, first=0):
-    y = rng.integers(first, len(centres), n)
-    return centres[y] + 0.7 * rng.normal(size=(n, centres.shape[1])), y
+def rows_about(rng, centers, n, first=0):
+    y = rng.integers(first, len(centers), n)
+    return centers[y] + 0.7 * rng.normal(size=(n, centers.shape[1])), y
 
 
 def streamed(model, X, sizes):
@@ -45,11 +45,11 @@ def assert_same_stream(ours, theirs):
 @pytest.fixture(scope="module")
 def drifting():
     """Rows of five blobs; after 1,500 rows the first of them lies where the root cuts."""
-    rng, centres = np.random.default_rng(7), centres_on_a_circle()
-    X, y = rows_about(rng, centres, 1500)
+    rng, centers = np.random.default_rng(7), centers_on_a_circle()
+    X, y = rows_about(rng, centers, 1500)
     root = HSDC().fit(X).tree_
-    moved = centres.copy()
-    moved[0] = centres.mean(axis=0)
+    moved = centers.copy()
+    moved[0] = centers.mean(axis=0)
     moved[0] += (root.offset[0] - moved[0] @ root.normal[0]) * root.normal[0]
     later, z = rows_about(rng, moved, 1500)
     return np.concatenate([X, later]), np.concatenate([y, z])
@@ -94,17 +94,17 @@ def test_blob_moved_onto_the_first_cut_is_seen_at_that_cut(model, drifting):
 
 
 def test_clusters_away_from_a_drift_keep_their_ids(rng):
-    centres = np.array([[0.0, 0.0], [6.0, 0.0], [200.0, 0.0], [206.0, 0.0]])
-    X, _ = rows_about(rng, centres, 3000)
+    centers = np.array([[0.0, 0.0], [6.0, 0.0], [200.0, 0.0], [206.0, 0.0]])
+    X, _ = rows_about(rng, centers, 3000)
     model = HSDC().fit(X)
     assert model.n_clusters_ >= 4
-    old = dict(zip(model.predict(centres).tolist(), range(4), strict=True))
+    old = dict(zip(model.predict(centers).tolist(), range(4), strict=True))
     assert len(old) == 4
-    ids = model.cluster_ids_[model.predict(centres)]
-    assert_array_equal(model.partial_fit(rows_about(rng, centres, 2000)[0]).cluster_ids_[model.predict(centres)], ids)
-    moved = centres.copy()
+    ids = model.cluster_ids_[model.predict(centers)]
+    assert_array_equal(model.partial_fit(rows_about(rng, centers, 2000)[0]).cluster_ids_[model.predict(centers)], ids)
+    moved = centers.copy()
     tree = model.tree_
-    node = next(n for n in tree.cuts if n and (np.diff(centres[:2] @ tree.normal[n] < tree.offset[n])).any())
+    node = next(n for n in tree.cuts if n and (np.diff(centers[:2] @ tree.normal[n] < tree.offset[n])).any())
     moved[1, 0] = tree.offset[node] / tree.normal[node, 0]  # onto the cut between the first two
     model.partial_fit(rows_about(rng, moved, 1000)[0])
     fallen = [event for event in model.drift_events_ if event["row"] >= 5000]
@@ -112,14 +112,14 @@ def test_clusters_away_from_a_drift_keep_their_ids(rng):
     assert fallen[0]["kind"] == "drift"
     assert set(ids[:2]) <= set(fallen[0]["clusters"])
     assert fallen[0]["node"] != 0
-    assert_array_equal(model.cluster_ids_[model.predict(centres)][2:], ids[2:])
+    assert_array_equal(model.cluster_ids_[model.predict(centers)][2:], ids[2:])
     assert not set(ids[:2]) & set(model.cluster_ids_)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_blobs_that_stay_do_not_drift(seed):
     rng = np.random.default_rng(seed)
-    model = HSDC().fit(rows_about(rng, centres_on_a_circle(), 5000)[0])
+    model = HSDC().fit(rows_about(rng, centers_on_a_circle(), 5000)[0])
     assert "drift" not in [event["kind"] for event in model.drift_events_]
 
 

@@ -89,8 +89,8 @@ def test_stream_goes_on_after_fit(blobs):
 
 
 def test_forgetting_follows_a_stream_that_has_changed(rng):
-    def rows(centres, n):
-        return np.array(centres)[rng.integers(0, 2, n)] + rng.normal(size=(n, 2))
+    def rows(centers, n):
+        return np.array(centers)[rng.integers(0, 2, n)] + rng.normal(size=(n, 2))
 
     stream = np.concatenate([rows([[0, 0], [10, 0]], 3000), rows([[0, 0], [0, 10]], 3000)])
     model = streamed(IncrementalMDH(forget=500), stream, [500])
@@ -134,7 +134,7 @@ def test_offset_of_the_columns_costs_no_digits(model, blobs):
         assert_allclose(far_model.tree_.sum_sq[0], near_model.tree_.sum_sq[0], rtol=1e-5)
 
 
-def test_standardising_makes_the_unit_of_a_column_irrelevant(blobs):
+def test_standardizing_makes_the_unit_of_a_column_irrelevant(blobs):
     X, unit = blobs[0], np.array([1e-6, 1.0, 1e6])
     for fit in (lambda m, X: m.fit(X), lambda m, X: streamed(m, X, [300])):
         ours, other = fit(IncrementalMDH(), X), fit(IncrementalMDH(), X * unit)

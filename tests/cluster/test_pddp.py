@@ -62,8 +62,8 @@ def test_lowest_antimode_is_cut_first(rng):
 
 
 def test_number_of_clusters_comes_by_itself(rng):
-    centres = rng.uniform(-40, 40, size=(6, 5))
-    X, y = make_blobs(1200, centers=centres, random_state=0)
+    centers = rng.uniform(-40, 40, size=(6, 5))
+    X, y = make_blobs(1200, centers=centers, random_state=0)
     model = PDDP().fit(X)
     assert model.n_clusters_ == 6
     assert adjusted_rand_score(y, model.labels_) > 0.99

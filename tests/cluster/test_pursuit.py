@@ -31,8 +31,8 @@ def test_a_direction_is_found_that_the_principal_component_hides(rng):
 
 @each
 def test_number_of_clusters_comes_by_itself(method, rng):
-    centres = rng.uniform(-40, 40, size=(7, 6))
-    X, y = make_blobs(1000, centers=centres, random_state=0)
+    centers = rng.uniform(-40, 40, size=(7, 6))
+    X, y = make_blobs(1000, centers=centers, random_state=0)
     model = method().fit(X)
     assert model.n_clusters_ == 7
     assert adjusted_rand_score(y, model.labels_) > 0.99

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris, load_wine, make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from ravine import NCutH, SpectralPursuit, blocks
+from ravine import NCutH, SpectralPursuit, _blocks
 from ravine.cuts import spectral
 from ravine.datasets import make_blobs
 from ravine.tree import _tree
@@ -47,7 +47,7 @@ def test_size_of_the_blocks_does_not_matter_to_prediction(cells, monkeypatch):
     X = load_wine().data
     model = SpectralPursuit(4).fit(X)
     before = model.labels_
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", cells)
+    monkeypatch.setattr(_blocks, "BLOCK_CELLS", cells)
     monkeypatch.setattr(_tree, "BLOCK_CELLS", cells)
     assert_array_equal(model.predict(X), before)
     for form in forms(X).values():
@@ -63,7 +63,7 @@ def test_threads_do_not_matter(kind):
 
 
 @pytest.mark.parametrize("make", [make_circles, make_moons])
-@pytest.mark.parametrize("laplacian", ["normalised", "standard"])
+@pytest.mark.parametrize("laplacian", ["normalized", "standard"])
 def test_clusters_that_no_line_parts_are_found_on_a_plane(make, laplacian, rng):
     shape = {"factor": 0.3, "noise": 0.04} if make is make_circles else {"noise": 0.05}
     X, y = make(400, random_state=0, **shape)
@@ -294,7 +294,7 @@ def test_any_small_matrix_gives_finite_attributes(X, kind, n_microclusters, n_cl
         assert np.isfinite(array).all()
 
 
-@pytest.mark.parametrize("laplacian", ["normalised", "standard"])
+@pytest.mark.parametrize("laplacian", ["normalized", "standard"])
 @pytest.mark.parametrize("margin", [False, True])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_weights_of_any_size_and_of_many_powers_of_ten_end(laplacian, margin, rng):

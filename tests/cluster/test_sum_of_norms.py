@@ -60,7 +60,7 @@ def test_new_rows_go_to_the_cluster_around_them(fitted):
     assert same_partition(fitted.predict(X), y)
 
 
-def test_new_rows_are_drawn_to_the_centres_where_all_pairs_are_edges(gaussians):
+def test_new_rows_are_drawn_to_the_centers_where_all_pairs_are_edges(gaussians):
     model = SumOfNorms(0.008, **UNIFORM).fit(gaussians[0])
     X, y = make_two_gaussians(200, variance=0.01, separation=np.sqrt(2), random_state=1)
     assert model.n_clusters_ == 2

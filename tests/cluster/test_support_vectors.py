@@ -130,10 +130,10 @@ def test_outliers_are_few_and_lie_outside(moons):
     assert_array_equal(model.outlier_, model.decision_function(X) < 0)
     assert model.outlier_.mean() <= model.contamination
     assert (model.labels_ >= 0).all()
-    labelled = SupportVectorClustering(outliers="label").fit(X)
-    assert_array_equal(labelled.labels_, np.where(model.outlier_, -1, model.labels_))
-    assert_array_equal(labelled.predict(X), labelled.labels_)
-    assert_array_equal(labelled.cut_to(1).labels_, np.where(model.outlier_, -1, 0))
+    labeled = SupportVectorClustering(outliers="label").fit(X)
+    assert_array_equal(labeled.labels_, np.where(model.outlier_, -1, model.labels_))
+    assert_array_equal(labeled.predict(X), labeled.labels_)
+    assert_array_equal(labeled.cut_to(1).labels_, np.where(model.outlier_, -1, 0))
 
 
 def test_contamination_bounds_the_share_of_outliers(moons):
@@ -283,7 +283,7 @@ def test_exact_solver_does_not_learn_online(moons):
 
 
 def test_exact_solver_refuses_more_rows_than_it_can_hold(monkeypatch, moons):
-    from ravine.support import _learn
+    from ravine._svc import _learn
 
     monkeypatch.setattr(_learn, "MAX_BYTES", 8 * 300**2)
     with pytest.raises(ValueError, match="all of 400 distinct rows"):

@@ -4,9 +4,9 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from tests import naive
 
+from ravine._matrix import moments
 from ravine.cuts import principal
 from ravine.cuts.principal import antimode_cut, flattest_direction, mean_cut, principal_direction, spread_across
-from ravine.matrix import moments
 
 
 def direction(X, weights=None):

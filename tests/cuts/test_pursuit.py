@@ -8,11 +8,11 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from tests import naive
 
+from ravine._matrix import moments, weighted_sum
 from ravine.cuts import mdh, pursuit
-from ravine.cuts.mdh import NO_LABELS, Labels, PenalisedDensity, labelled_density_cut, minimum_density_cut
-from ravine.cuts.ncut import NormalisedCut, ncut_cut
+from ravine.cuts.mdh import NO_LABELS, Labels, PenalisedDensity, labeled_density_cut, minimum_density_cut
+from ravine.cuts.ncut import NormalizedCut, ncut_cut
 from ravine.cuts.pursuit import make_starts, pursue, search
-from ravine.matrix import moments, weighted_sum
 
 
 def some_labels(scale):
@@ -22,7 +22,7 @@ def some_labels(scale):
 
 
 OBJECTIVES = {
-    "ncut": lambda exact, scale: NormalisedCut(scale, 0.01, exact_rows=exact),
+    "ncut": lambda exact, scale: NormalizedCut(scale, 0.01, exact_rows=exact),
     "density, bound 0": lambda exact, scale: PenalisedDensity(scale, 0.0, 1e-9, exact_rows=exact),
     "density, bound 0.5": lambda exact, scale: PenalisedDensity(scale, 0.5, 1e-9, exact_rows=exact),
     "density with labels": lambda exact, scale: PenalisedDensity(
@@ -30,7 +30,7 @@ OBJECTIVES = {
     ),
 }
 UNLABELLED = {name: make for name, make in OBJECTIVES.items() if "labels" not in name}
-each_unlabelled = pytest.mark.parametrize("make", UNLABELLED.values(), ids=UNLABELLED)
+each_unlabeled = pytest.mark.parametrize("make", UNLABELLED.values(), ids=UNLABELLED)
 each_objective = pytest.mark.parametrize("make", OBJECTIVES.values(), ids=OBJECTIVES)
 
 
@@ -66,29 +66,29 @@ def test_gradient_agrees_with_finite_differences(make, exact, scale, rng):
 @pytest.mark.parametrize("scale", [0.01, 0.5, 30.0])
 def test_ncut_of_rows_agrees_with_naive(scale, rng):
     values, weights = rng.normal(size=40), rng.integers(1, 3, size=40).astype(float)
-    assert NormalisedCut(scale, 0.01)(values, weights)[0] == pytest.approx(naive.best_ncut(values, weights, scale))
+    assert NormalizedCut(scale, 0.01)(values, weights)[0] == pytest.approx(naive.best_ncut(values, weights, scale))
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.4, 1.0])
-def test_penalised_density_agrees_with_naive(alpha, rng):
+def test_penalized_density_agrees_with_naive(alpha, rng):
     values, weights = rng.normal(size=60), rng.integers(1, 3, size=60).astype(float)
     values -= np.average(values, weights=weights)
     ours, place, _ = PenalisedDensity(0.3, alpha, 1e-9)(values, weights)
-    assert ours == pytest.approx(naive.least_penalised_density(values, weights, 0.3, alpha), rel=1e-3)
+    assert ours == pytest.approx(naive.least_penalized_density(values, weights, 0.3, alpha), rel=1e-3)
     assert abs(place) <= alpha * np.sqrt(np.average(values**2, weights=weights)) + 0.1 * 0.3
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("strength", [0.1, 1.0, 100.0])
 @pytest.mark.parametrize("exact", [10**6, 0], ids=["exact", "binned"])
-def test_labelled_density_agrees_with_naive_and_stays_within_the_bound(alpha, strength, exact, rng):
+def test_labeled_density_agrees_with_naive_and_stays_within_the_bound(alpha, strength, exact, rng):
     values, weights = rng.normal(size=60), rng.integers(1, 3, size=60).astype(float)
     values -= np.average(values, weights=weights)
     labels = Labels(np.arange(5), strength * np.array([1.0, -1.0, 0.5, -0.7, 2.0]), 0.3, np.abs(values).max())
     objective = PenalisedDensity(0.3, alpha, 1e-9, labels=labels, exact_rows=exact)
     ours, place, _ = objective(values, weights)
     steepness, bound = objective._settings(60)[2], alpha * np.sqrt(np.average(values**2, weights=weights))
-    slow = naive.labelled_density(values, weights, 0.3, bound, steepness, values[:5], labels.pulls, 0.3)
+    slow = naive.labeled_density(values, weights, 0.3, bound, steepness, values[:5], labels.pulls, 0.3)
     assert ours == pytest.approx(slow, rel=2e-3 if exact else 0.03)
     assert abs(place) <= bound + 0.1 * 0.3
 
@@ -102,7 +102,7 @@ def test_binned_value_is_near_the_exact_one(make, rng):
     assert np.mean((values < exact[1]) != (values < binned[1])) <= 0.001
 
 
-@each_unlabelled
+@each_unlabeled
 def test_integer_weights_equal_repeated_rows(make, rng):
     values, repeats = rng.normal(size=50), rng.integers(1, 4, size=50)
     values -= np.average(values, weights=repeats)
@@ -135,7 +135,7 @@ def test_search_finds_the_minimum_of_a_smooth_function(rng):
 
 @each_objective
 @pytest.mark.parametrize("as_csr", [False, True])
-def test_end_of_a_search_is_no_worse_than_its_neighbours(make, as_csr, rng):
+def test_end_of_a_search_is_no_worse_than_its_neighbors(make, as_csr, rng):
     objective = make(10**6, 2.0)
     X, weights, about = cloud(rng, n=300)
     found = search(sparse.csr_array(X) if as_csr else X, weights, about.mean, objective, np.eye(4)[0])
@@ -166,7 +166,7 @@ def test_large_nodes_end_at_a_stationary_point_of_all_rows(rng, monkeypatch):
     monkeypatch.setattr(pursuit, "COARSE_ROWS", 300)
     X, _, _ = cloud(rng, n=4000)
     about = moments(X, np.ones(4000))
-    objective = NormalisedCut(5.0, 0.01)
+    objective = NormalizedCut(5.0, 0.01)
     found = pursue(X, np.ones(4000), about.mean, objective, np.eye(4)[0])
     c = objective((X - about.mean) @ found.direction, np.ones(4000))[2]()
     by_direction = weighted_sum(X, c) - c.sum() * about.mean
@@ -236,10 +236,10 @@ def test_shrinking_scale_widens_the_margin(rng):
     assert margin(wide) > 0.98 * margin(plain)
 
 
-def labelled_cut(X, sides, weights=None, **options):
+def labeled_cut(X, sides, weights=None, **options):
     weights = np.ones(len(X)) if weights is None else weights
     settings = {"bandwidth": 0.9, "alphas": (0.0, 0.9), "gammas": (10.0, 100.0), "margin": 1.0, **options}
-    return labelled_density_cut(X, weights, moments(X, weights), sides, starts=make_starts(2), **settings)
+    return labeled_density_cut(X, weights, moments(X, weights), sides, starts=make_starts(2), **settings)
 
 
 def test_labels_choose_between_two_valleys(rng):
@@ -250,7 +250,7 @@ def test_labels_choose_between_two_valleys(rng):
         order = np.argsort(X[:, column])
         sides = np.zeros(400, dtype=np.int64)
         sides[order[:3]], sides[order[-3:]] = -1, 1
-        cut = labelled_cut(X, sides)
+        cut = labeled_cut(X, sides)
         assert cut.normal @ normal > 0.95
         assert_allclose(np.mean(cut.goes_left(X)), 0.5, atol=0.01)
 
@@ -259,7 +259,7 @@ def test_exchanged_sides_turn_the_cut(rng):
     X = separable(rng, gap=4.0)
     sides = np.zeros(120, dtype=np.int64)
     sides[[0, 1, 2]], sides[[70, 80]] = -1, 1
-    cut, turned = labelled_cut(X, sides), labelled_cut(X, -sides)
+    cut, turned = labeled_cut(X, sides), labeled_cut(X, -sides)
     assert_allclose(turned.normal, -cut.normal, atol=1e-6)
     assert turned.offset == pytest.approx(-cut.offset, abs=1e-6)
     assert (cut.goes_left(X) == (np.arange(120) < 60)).all()
@@ -270,14 +270,14 @@ def test_many_rows_are_searched_on_a_sample_that_keeps_the_labels(rng, monkeypat
     X[1500:, 0] += 6
     sides = np.zeros(3000, dtype=np.int64)
     sides[[3, 7]], sides[[2000, 2500]] = -1, 1
-    whole = labelled_cut(X, sides)
+    whole = labeled_cut(X, sides)
     monkeypatch.setattr(mdh, "COARSE_ABOVE", 1000)
     monkeypatch.setattr(pursuit, "COARSE_ROWS", 300)
     monkeypatch.setattr(mdh, "COARSE_ROWS", 300)
-    coarse = labelled_cut(X, sides)
+    coarse = labeled_cut(X, sides)
     assert coarse.normal @ whole.normal > 0.99
     sides[:1500], sides[1500:] = -1, 1
-    assert labelled_cut(X, sides).normal @ whole.normal > 0.99
+    assert labeled_cut(X, sides).normal @ whole.normal > 0.99
 
 
 def test_derivatives_of_another_length_than_the_rows_are_refused(rng):

@@ -10,13 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests import naive
 
-from ravine import kernels
+from ravine import _kernels
+from ravine._matrix import moments
 from ravine.cuts import spectral
 from ravine.cuts.pursuit import descend, make_starts, search
 from ravine.cuts.spectral import Connectivity, LineConnectivity, contraction_at, drawn_in, spectral_cut
-from ravine.matrix import moments
 
-both_laplacians = pytest.mark.parametrize("normalised", [False, True], ids=["standard", "normalised"])
+both_laplacians = pytest.mark.parametrize("normalized", [False, True], ids=["standard", "normalized"])
 
 
 def cloud(rng, n=30, d=4):
@@ -71,20 +71,20 @@ def test_contraction_is_small_and_falls_with_the_scale():
 
 def test_tiny_scales_leave_nothing_to_compare(rng):
     points, counts = cloud(rng)
-    assert Connectivity(points, counts, 1e-170, 2.0, False).minimise(np.eye(4)[:2]) is None
+    assert Connectivity(points, counts, 1e-170, 2.0, False).minimize(np.eye(4)[:2]) is None
 
 
 @both_laplacians
 @pytest.mark.parametrize("n_directions", [1, 2, 3])
 @pytest.mark.parametrize("bound", [0.7, 4.0], ids=["outside", "inside"])
 @pytest.mark.parametrize("correlation", [0.0, 1.0, -0.1])
-def test_connectivity_and_its_gradient_agree_with_dense_matrices(normalised, n_directions, bound, correlation, rng):
+def test_connectivity_and_its_gradient_agree_with_dense_matrices(normalized, n_directions, bound, correlation, rng):
     points, counts = cloud(rng)
-    objective = Connectivity(points, counts, 0.8, bound, normalised, correlation)
+    objective = Connectivity(points, counts, 0.8, bound, normalized, correlation)
 
     def value(flat):
         directions = flat.reshape(n_directions, 4)
-        return naive.connectivity(points, counts, directions, 0.8, bound, normalised, correlation)[0]
+        return naive.connectivity(points, counts, directions, 0.8, bound, normalized, correlation)[0]
 
     for _ in range(3):
         flat = rng.normal(size=4 * n_directions) * np.repeat(rng.uniform(0.5, 2, size=n_directions), 4)
@@ -101,11 +101,11 @@ def test_symmetry_does_not_hide_the_second_eigenvalue():
 
 
 @both_laplacians
-def test_end_of_a_search_is_no_worse_than_its_neighbours(normalised, rng):
+def test_end_of_a_search_is_no_worse_than_its_neighbors(normalized, rng):
     points, counts = cloud(rng, n=60)
-    objective = Connectivity(points, counts, 0.8, 2.0, normalised, 1.0)
+    objective = Connectivity(points, counts, 0.8, 2.0, normalized, 1.0)
     start = np.eye(4)[2:]
-    view = objective.minimise(start, 1e-7)
+    view = objective.minimize(start, 1e-7)
     end = objective(view.directions.ravel())[0]
     assert end < objective(start.ravel())[0] - 0.1
     for _ in range(50):
@@ -121,9 +121,9 @@ def square():
 
 
 @both_laplacians
-def test_repeated_eigenvalue_is_parted_by_a_step_along_a_coordinate(normalised, monkeypatch):
+def test_repeated_eigenvalue_is_parted_by_a_step_along_a_coordinate(normalized, monkeypatch):
     monkeypatch.setattr(spectral, "NOISE", 0.0)
-    objective = Connectivity(square(), np.full(4, 3.0), 0.5, 3.0, normalised)
+    objective = Connectivity(square(), np.full(4, 3.0), 0.5, 3.0, normalized)
     start = np.eye(2).ravel()
     value, view, gradient = objective(start)
     assert view.next_value == pytest.approx(view.value, rel=1e-6)
@@ -136,7 +136,7 @@ def test_repeated_eigenvalue_is_parted_by_a_step_along_a_coordinate(normalised, 
 
 
 @both_laplacians
-def test_search_that_ends_at_a_repeated_eigenvalue_goes_on(normalised, monkeypatch):
+def test_search_that_ends_at_a_repeated_eigenvalue_goes_on(normalized, monkeypatch):
     starts = []
 
     def stuck_at_first(evaluate, start, tolerance):
@@ -144,17 +144,17 @@ def test_search_that_ends_at_a_repeated_eigenvalue_goes_on(normalised, monkeypat
         return (start, *evaluate(start)[:2]) if len(starts) == 1 else descend(evaluate, start, tolerance)
 
     monkeypatch.setattr(spectral, "descend", stuck_at_first)
-    objective = Connectivity(square(), np.full(4, 3.0), 0.5, 3.0, normalised)
-    end = objective.minimise(np.eye(2))
+    objective = Connectivity(square(), np.full(4, 3.0), 0.5, 3.0, normalized)
+    end = objective.minimize(np.eye(2))
     assert np.count_nonzero(starts[1] - starts[0]) == 1
     assert np.log(end.value) < objective(starts[0])[0] - 0.1
     assert end.next_value > 1.05 * end.value
 
 
 @both_laplacians
-def test_step_along_a_coordinate_goes_down_on_either_side(normalised, rng):
+def test_step_along_a_coordinate_goes_down_on_either_side(normalized, rng):
     points, counts = cloud(rng)
-    objective = Connectivity(points, counts, 0.8, 2.0, normalised)
+    objective = Connectivity(points, counts, 0.8, 2.0, normalized)
     signs = set()
     for _ in range(8):
         flat = rng.normal(size=8)
@@ -182,9 +182,9 @@ def values_on_a_line(rng, n=80):
 
 @both_laplacians
 @pytest.mark.parametrize("bound", [0.8, 3.0], ids=["outside", "inside"])
-def test_gradient_on_a_line_agrees_with_finite_differences(normalised, bound, rng):
+def test_gradient_on_a_line_agrees_with_finite_differences(normalized, bound, rng):
     values, weights = values_on_a_line(rng)
-    objective = LineConnectivity(0.15, bound, normalised, 1.7, 0.02, 1e-4)
+    objective = LineConnectivity(0.15, bound, normalized, 1.7, 0.02, 1e-4)
     gradient = objective(values, weights)[2]()
     expected = differences(lambda v: objective(v, weights)[0], values, 1e-7)
     moved = np.abs(values) / 1.7 > bound * np.sqrt(np.average(values**2, weights=weights)) / 1.7 + 0.3
@@ -193,13 +193,13 @@ def test_gradient_on_a_line_agrees_with_finite_differences(normalised, bound, rn
 
 
 @both_laplacians
-def test_line_tends_to_the_points_as_its_grid_gets_finer(normalised, rng):
+def test_line_tends_to_the_points_as_its_grid_gets_finer(normalized, rng):
     values, weights = values_on_a_line(rng, n=40)
-    objective = Connectivity(values[:, np.newaxis], weights, 0.3, 2.0, normalised)
+    objective = Connectivity(values[:, np.newaxis], weights, 0.3, 2.0, normalized)
     exact, view, _ = objective(np.ones(1))
     errors, places = [], []
     for step in (0.1, 0.05, 0.02, 0.01):
-        on_grid, place, _ = LineConnectivity(0.3, 2.0, normalised, 1.0, step, 1e-4)(values, weights)
+        on_grid, place, _ = LineConnectivity(0.3, 2.0, normalized, 1.0, step, 1e-4)(values, weights)
         errors.append(abs(on_grid - exact))
         places.append(place)
     assert errors[-1] < 1e-3
@@ -208,11 +208,11 @@ def test_line_tends_to_the_points_as_its_grid_gets_finer(normalised, rng):
 
 
 @both_laplacians
-def test_line_gradient_by_direction_tends_to_that_of_the_points(normalised, rng):
+def test_line_gradient_by_direction_tends_to_that_of_the_points(normalized, rng):
     points, counts = cloud(rng, n=40, d=3)
     direction = np.array([0.8, 0.6, 0.0])
-    _, _, gradient = Connectivity(points, counts, 0.8, 4.0, normalised)(direction)
-    c = LineConnectivity(0.8, 4.0, normalised, 1.0, 0.01, 1e-4)(points @ direction, counts)[2]()
+    _, _, gradient = Connectivity(points, counts, 0.8, 4.0, normalized)(direction)
+    c = LineConnectivity(0.8, 4.0, normalized, 1.0, 0.01, 1e-4)(points @ direction, counts)[2]()
     by_direction = points.T @ c
     assert_allclose(by_direction - (by_direction @ direction) * direction, gradient(), atol=0.04)
 
@@ -223,7 +223,7 @@ def test_vanished_similarities_give_an_infinite_value_that_ends_a_search(rng):
     objective = Connectivity(values[:, np.newaxis], np.ones(40), 1e-3, 3.0, False)
     assert objective(np.ones(1))[0] == np.inf
     assert_array_equal(objective(np.ones(1))[2](), [0.0])
-    assert objective.minimise(np.ones((1, 1))) is None
+    assert objective.minimize(np.ones((1, 1))) is None
     on_line = LineConnectivity(1.0, 3.0, False, 1.0, 1e5, 1e-4)
     assert on_line(values, np.ones(40))[0] == np.inf
     found = search(values[:, np.newaxis], np.ones(40), np.zeros(1), on_line, np.ones(1))
@@ -240,7 +240,7 @@ def two_groups(rng, n=40, d=3):
     return X
 
 
-def cut_of(X, weights=None, n_directions=2, correlated=False, normalised=True, **options):
+def cut_of(X, weights=None, n_directions=2, correlated=False, normalized=True, **options):
     weights = np.ones(X.shape[0]) if weights is None else weights
     settings = {"balance": weights.sum() / 4, **options}
     return spectral_cut(
@@ -249,7 +249,7 @@ def cut_of(X, weights=None, n_directions=2, correlated=False, normalised=True, *
         moments(X, weights),
         starts=make_starts(n_directions),
         correlated=correlated,
-        normalised=normalised,
+        normalized=normalized,
         **settings,
     )
 
@@ -260,10 +260,10 @@ def same_partition(one, other):
 
 @both_laplacians
 @pytest.mark.parametrize(("n_directions", "correlated"), [(2, False), (3, True), (1, False)])
-def test_exact_cut_agrees_with_a_dense_search(normalised, n_directions, correlated, rng):
+def test_exact_cut_agrees_with_a_dense_search(normalized, n_directions, correlated, rng):
     X = two_groups(rng, n=24)
-    is_left, value = naive.spectral_partition(X, n_directions, normalised, correlated, least=6)
-    cut = cut_of(X, None, n_directions, correlated, normalised)
+    is_left, value = naive.spectral_partition(X, n_directions, normalized, correlated, least=6)
+    cut = cut_of(X, None, n_directions, correlated, normalized)
     assert same_partition(cut.goes_left(X), is_left)
     assert cut.value == pytest.approx(value, rel=0.01)
     assert (cut.surface is None) == (correlated or n_directions == 1)
@@ -271,11 +271,11 @@ def test_exact_cut_agrees_with_a_dense_search(normalised, n_directions, correlat
 
 @both_laplacians
 @pytest.mark.parametrize("correlated", [False, True])
-def test_weights_stand_for_repeated_rows(normalised, correlated, rng):
+def test_weights_stand_for_repeated_rows(normalized, correlated, rng):
     X = two_groups(rng)
     repeats = rng.integers(1, 4, size=40)
     often = np.repeat(X, repeats, axis=0)
-    settings = {"correlated": correlated, "normalised": normalised, "n_directions": 3 if correlated else 2}
+    settings = {"correlated": correlated, "normalized": normalized, "n_directions": 3 if correlated else 2}
     weighted, repeated = cut_of(X, repeats.astype(float), **settings), cut_of(often, **settings)
     assert_array_equal(weighted.goes_left(X), repeated.goes_left(X))
     assert weighted.value == pytest.approx(repeated.value, rel=1e-4)
@@ -310,18 +310,18 @@ def test_sparse_rows_give_the_same_cut(rng):
 
 
 @both_laplacians
-def test_more_columns_than_rows_are_searched_in_the_span_of_the_rows(normalised, rng):
+def test_more_columns_than_rows_are_searched_in_the_span_of_the_rows(normalized, rng):
     X = two_groups(rng, n=30)
     wide = X @ np.linalg.qr(rng.normal(size=(200, 3)))[0].T
-    side = cut_of(X, normalised=normalised).goes_left(X)
-    cut = cut_of(wide, normalised=normalised)
+    side = cut_of(X, normalized=normalized).goes_left(X)
+    cut = cut_of(wide, normalized=normalized)
     assert same_partition(cut.goes_left(wide), side)
     assert cut.normal.shape == (200,)
     assert cut.surface.directions.shape == (2, 200)
 
 
 def test_search_of_many_columns_begins_at_the_start(rng, monkeypatch):
-    monkeypatch.setattr(kernels.bfgs, "MAX_ITERATIONS", 0)
+    monkeypatch.setattr(_kernels.bfgs, "MAX_ITERATIONS", 0)
     X = rng.normal(size=(30, 200)) * np.linspace(3, 1, 200)
     about = moments(X, np.ones(30))
     start = make_starts(2)(X, np.ones(30), about)
@@ -346,30 +346,30 @@ def test_cut_of_a_line_lies_in_the_widest_gap(rng):
 
 
 @both_laplacians
-def test_bound_shrinks_until_the_sides_are_balanced(normalised, rng, monkeypatch):
+def test_bound_shrinks_until_the_sides_are_balanced(normalized, rng, monkeypatch):
     X = two_groups(rng, n=80)
     X[:3, 0] += 12
-    sides = np.bincount(cut_of(X, normalised=normalised).goes_left(X))
+    sides = np.bincount(cut_of(X, normalized=normalized).goes_left(X))
     assert sides.min() >= 20
     monkeypatch.setattr(spectral, "BOUNDS", (3.0,))
-    assert np.bincount(cut_of(X, normalised=normalised).goes_left(X)).min() < 20
+    assert np.bincount(cut_of(X, normalized=normalized).goes_left(X)).min() < 20
 
 
 @both_laplacians
 @pytest.mark.parametrize("n_directions", [1, 2])
 @pytest.mark.parametrize("n_microclusters", [60, 90])
-def test_eigenvalue_of_the_rows_lies_within_the_bound(normalised, n_directions, n_microclusters, rng, monkeypatch):
+def test_eigenvalue_of_the_rows_lies_within_the_bound(normalized, n_directions, n_microclusters, rng, monkeypatch):
     X = two_groups(rng, n=100)
     ends, bounds = [], []
     measure = spectral._Search.approximation_bound
     monkeypatch.setattr(
         spectral._Search, "approximation_bound", lambda self, found: ends.append(found) or measure(self, found)
     )
-    options = {"normalised": normalised, "n_directions": n_directions, "n_microclusters": n_microclusters}
+    options = {"normalized": normalized, "n_directions": n_directions, "n_microclusters": n_microclusters}
     cut_of(X, on_bound=bounds.append, **options)
     points = X - X.mean(axis=0)
     points /= np.sqrt((points**2).mean())
-    settings = (ends[0].directions, ends[0].scale, ends[0].bound, normalised)
+    settings = (ends[0].directions, ends[0].scale, ends[0].bound, normalized)
     of_rows = np.exp(naive.connectivity(points, np.ones(100), *settings)[0])
     difference = abs(ends[0].value - of_rows) / of_rows
     assert 0 < difference <= bounds[0] < 1e3
@@ -383,9 +383,9 @@ def test_bound_is_zero_where_nothing_is_approximated(rng):
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0])
 @both_laplacians
-def test_bound_is_finite_and_not_negative(normalised, scale, rng):
+def test_bound_is_finite_and_not_negative(normalized, scale, rng):
     bounds = []
-    cut_of(two_groups(rng, n=300), normalised=normalised, scale=scale, n_microclusters=5, on_bound=bounds.append)
+    cut_of(two_groups(rng, n=300), normalized=normalized, scale=scale, n_microclusters=5, on_bound=bounds.append)
     assert all(0 <= bound < np.inf for bound in bounds)
 
 
@@ -394,13 +394,13 @@ def test_rows_that_cannot_be_told_apart_have_no_cut():
     assert cut_of(np.ones((300, 2)), n_microclusters=20) is None
 
 
-@pytest.mark.parametrize("normalised", [True, False])
-def test_a_connection_without_digits_for_its_derivative_counts_as_none(normalised):
+@pytest.mark.parametrize("normalized", [True, False])
+def test_a_connection_without_digits_for_its_derivative_counts_as_none(normalized):
     points = np.repeat([[0.0, 0.0], [3.0, 1.0]], 10, axis=0) + 0.01 * np.random.default_rng(0).normal(size=(20, 2))
     points -= points.mean(axis=0)
     start, values = np.eye(2)[:1].ravel(), []
     for scale in (0.1, 0.006):
-        objective = Connectivity(points, np.full(20, 1e12), scale, 3.0, normalised)
+        objective = Connectivity(points, np.full(20, 1e12), scale, 3.0, normalized)
         values.append(objective(start)[0])
     assert np.isfinite(values[0])
     assert values[1] == np.inf

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ravine.kernels import elementary
-from ravine.kernels._compile import reduction
+from ravine._kernels import elementary
+from ravine._kernels._compile import reduction
 
 ULP = np.finfo(np.float64).eps
 sizes = st.integers(0, 40)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from tests.strategies import seeds
 
-from ravine.kernels import exact
-from ravine.parts._steps import fine_for, grid_for
+from ravine._kernels import exact
+from ravine._outofcore._reductions import fine_for, grid_for
 
 N_ROWS, N_COLUMNS, N_GROUPS = 120, 3, 7
 
@@ -23,18 +23,18 @@ class Case:
         self.X = ((rng.standard_t(1, shape) if heavy else rng.normal(size=shape)) * 10.0**exponent).astype(dtype)
         self.w = rng.uniform(0.1, 3.0, size=N_ROWS) if weighted else np.ones(N_ROWS)
         low, high = self.X.min(axis=0).astype(float), self.X.max(axis=0).astype(float)
-        self.centre, self.reach = (low + high) / 2, high - low
+        self.center, self.reach = (low + high) / 2, high - low
         self.diameter, self.weight = float(np.linalg.norm(self.reach)), N_ROWS * float(self.w.max())
         self.fine = fine_for(N_ROWS)
         v = rng.normal(size=N_COLUMNS)
         self.v = v / np.linalg.norm(v)
-        self.origin = float(self.centre @ self.v)
+        self.origin = float(self.center @ self.v)
         self.step, self.first = self.diameter / 40, -42
         self.slopes, self.tilt = rng.normal(size=85), float(rng.normal()) / self.diameter
         self.group = rng.integers(0, N_GROUPS, size=N_ROWS)
 
     def apart(self):
-        return self.X.astype(float) - self.centre
+        return self.X.astype(float) - self.center
 
     def values(self, rows):
         out = np.empty(len(rows))
@@ -44,7 +44,7 @@ class Case:
 
 def moments(case, rows):
     bounds = (case.weight, case.weight * case.reach, case.weight * case.reach**2)
-    return exact.moments(case.X, rows, case.w, case.centre, case.fine, *(grid_for(bound) for bound in bounds))
+    return exact.moments(case.X, rows, case.w, case.center, case.fine, *(grid_for(bound) for bound in bounds))
 
 
 def terms_of_moments(case):
@@ -54,7 +54,7 @@ def terms_of_moments(case):
 
 def scatter(case, rows):
     grid = grid_for(case.weight * np.outer(case.reach, case.reach))
-    return (exact.scatter(case.X, rows, case.w, case.centre, case.fine, grid),)
+    return (exact.scatter(case.X, rows, case.w, case.center, case.fine, grid),)
 
 
 def terms_of_scatter(case):
@@ -64,7 +64,7 @@ def terms_of_scatter(case):
 
 def scatter_times(case, rows):
     grid = grid_for(case.weight * case.diameter * case.reach)
-    return (exact.scatter_times(case.X, rows, case.w, case.centre, case.v, case.fine, grid),)
+    return (exact.scatter_times(case.X, rows, case.w, case.center, case.v, case.fine, grid),)
 
 
 def terms_of_scatter_times(case):
@@ -93,7 +93,7 @@ def terms_of_bins(case):
 def groups(case, rows):
     out = np.zeros((2, N_GROUPS, N_COLUMNS))
     grid = grid_for(case.weight * case.reach)
-    exact.groups(case.X, rows, case.w, case.centre, case.group[rows], case.fine, grid, out)
+    exact.groups(case.X, rows, case.w, case.center, case.group[rows], case.fine, grid, out)
     return (out,)
 
 
@@ -107,7 +107,7 @@ def pull(case, rows):
     steepest = np.abs(case.slopes).max() + abs(case.tilt) * case.diameter
     grid = grid_for(case.weight * steepest * case.reach)
     along = (case.v, case.origin, case.step, float(case.first))
-    return (exact.pull(case.X, rows, case.w, case.centre, *along, case.slopes, case.tilt, case.fine, grid),)
+    return (exact.pull(case.X, rows, case.w, case.center, *along, case.slopes, case.tilt, case.fine, grid),)
 
 
 def terms_of_pull(case):

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests import naive
 from tests.strategies import seeds
 
-from ravine.kernels import intervals
-from ravine.kernels.intervals import ATOMS, COST, HIGH, LOW, WEIGHT
+from ravine._kernels import intervals
+from ravine._kernels.intervals import ATOMS, COST, HIGH, LOW, WEIGHT
 
 KINDS = ["equal", "growing", "random"]
 

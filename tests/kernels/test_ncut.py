@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from tests import naive
 from tests.strategies import seeds
 
-from ravine import kernels
+from ravine import _kernels
 
 
 def line(seed, n=12):
@@ -17,7 +17,7 @@ def line(seed, n=12):
 def best_cut(positions, mass, scale, least=1.0):
     decay = np.append(np.exp(-np.diff(positions) / scale), 0.0)
     potential, slope = np.zeros(len(mass)), np.zeros(len(mass))
-    value, k = kernels.ncut.best_cut(mass, decay, least, potential, slope)
+    value, k = _kernels.ncut.best_cut(mass, decay, least, potential, slope)
     return value, k, potential, slope
 
 

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 from tests import naive
 from tests.strategies import seeds
 
-from ravine import kernels
+from ravine import _kernels
 
 
 def some_labels(rng, n):
@@ -19,11 +19,11 @@ def test_derivatives_agree_with_finite_differences(seed, b, bound, n_labels):
     positions, mass = rng.normal(size=8), rng.uniform(size=8)
     arguments = (positions, mass, 0.4, bound, 2.0, 1.5)
     labels = some_labels(rng, n_labels)
-    first, second = kernels.penalty.derivatives_at(b, *arguments, *labels)
-    f = [naive.penalised(b + step, *arguments) + naive.wrong_side(b + step, *labels) for step in (1e-5, 0, -1e-5)]
+    first, second = _kernels.penalty.derivatives_at(b, *arguments, *labels)
+    f = [naive.penalized(b + step, *arguments) + naive.wrong_side(b + step, *labels) for step in (1e-5, 0, -1e-5)]
     if abs(abs(b) - bound) > 1e-3 and abs(b) > 1e-3:  # away from the kinks
         assert_allclose(first, (f[0] - f[2]) / 2e-5, rtol=1e-4, atol=1e-5)
-        slopes = [kernels.penalty.derivatives_at(b + step, *arguments, *labels)[0] for step in (1e-6, -1e-6)]
+        slopes = [_kernels.penalty.derivatives_at(b + step, *arguments, *labels)[0] for step in (1e-6, -1e-6)]
         at_margin = np.abs(labels[0] - np.sign(labels[1]) * labels[2] - b).min(initial=1)
         if at_margin > 1e-5:  # where a label begins to count the second derivative jumps
             assert_allclose(second, (slopes[0] - slopes[1]) / 2e-6, rtol=1e-4, atol=1e-4)
@@ -36,12 +36,12 @@ def test_refined_minimum_is_no_worse_than_a_fine_grid(seed, bound, n_labels):
     arguments, labels = (positions, mass, 0.4, bound, 2.0, 1.5), some_labels(rng, n_labels)
 
     def value(b):
-        return naive.penalised(b, *arguments) + naive.wrong_side(b, *labels)
+        return naive.penalized(b, *arguments) + naive.wrong_side(b, *labels)
 
     grid = np.linspace(-3, 3, 121)
     j = int(np.argmin([value(b) for b in grid]))
     j = min(max(j, 1), 119)
-    b = kernels.penalty.refine(grid[j - 1], grid[j + 1], *arguments, *labels)
+    b = _kernels.penalty.refine(grid[j - 1], grid[j + 1], *arguments, *labels)
     fine = min(value(x) for x in np.linspace(grid[j - 1], grid[j + 1], 500))
     assert value(b) <= fine + 1e-9
 
@@ -49,6 +49,6 @@ def test_refined_minimum_is_no_worse_than_a_fine_grid(seed, bound, n_labels):
 @given(seeds, st.integers(0, 30), st.integers(0, 40), st.floats(-3, 1))
 def test_penalty_of_labels_on_a_grid_agrees_with_naive(seed, n_labels, n_points, low):
     labels = some_labels(np.random.default_rng(seed), n_labels)
-    on_grid = kernels.penalty.wrong_side_on_grid(low, 0.07, n_points, *labels)
+    on_grid = _kernels.penalty.wrong_side_on_grid(low, 0.07, n_points, *labels)
     assert_allclose(on_grid, [naive.wrong_side(low + 0.07 * k, *labels) for k in range(n_points)], atol=1e-12)
-    assert_allclose(kernels.penalty.wrong_side(low, *labels)[0], naive.wrong_side(low, *labels), atol=1e-12)
+    assert_allclose(_kernels.penalty.wrong_side(low, *labels)[0], naive.wrong_side(low, *labels), atol=1e-12)

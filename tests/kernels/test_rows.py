@@ -5,7 +5,7 @@ from scipy import sparse
 from tests import naive
 from tests.strategies import random_tree
 
-from ravine import kernels, matrix
+from ravine import _kernels, _matrix
 
 _rng = np.random.default_rng(0)
 X = _rng.normal(size=(50, 7))
@@ -14,28 +14,28 @@ weights = _rng.uniform(size=50)
 
 def test_project_is_the_matrix_vector_product():
     out = np.empty(50)
-    kernels.rows.project(X, X[0], out)
+    _kernels.rows.project(X, X[0], out)
     assert_allclose(out, X @ X[0])
 
 
 def test_projections_on_several_directions_are_the_matrix_product():
     out = np.empty((50, 4))
-    kernels.rows.project_all(X, X[:4], out)
+    _kernels.rows.project_all(X, X[:4], out)
     assert_allclose(out, X @ X[:4].T, atol=1e-14)
 
 
 def test_weighted_sum_agrees_with_naive():
-    assert_allclose(kernels.rows.weighted_sum(X, weights), weights @ X)
+    assert_allclose(_kernels.rows.weighted_sum(X, weights), weights @ X)
 
 
 def test_column_squares_agree_with_naive():
     mean = np.average(X, axis=0, weights=weights)
-    assert_allclose(kernels.rows.column_squares(X, weights, mean).sum(), naive.moments(X, weights)[2])
+    assert_allclose(_kernels.rows.column_squares(X, weights, mean).sum(), naive.moments(X, weights)[2])
 
 
 def test_group_moments_agree_with_naive(rng):
     group = rng.integers(0, 3, size=50)
-    count, mean, sum_sq = matrix.group_moments(X, weights, group, np.zeros((4, 7)))
+    count, mean, sum_sq = _matrix.group_moments(X, weights, group, np.zeros((4, 7)))
     for g in range(3):
         about = naive.moments(X[group == g], weights[group == g])
         assert_allclose(count[g], about[0])
@@ -46,15 +46,15 @@ def test_group_moments_agree_with_naive(rng):
 
 def test_fingerprints_tell_rows_apart_and_copies_not(rng):
     rows = rng.integers(0, 2, size=(400, 12)).astype(float)
-    ours = matrix.fingerprint(rows, seed=1)
-    assert_array_equal(ours, matrix.fingerprint(sparse.csr_array(rows), seed=1))
-    assert_array_equal(ours, matrix.fingerprint(np.where(rows == 0, -0.0, rows), seed=1))
+    ours = _matrix.fingerprint(rows, seed=1)
+    assert_array_equal(ours, _matrix.fingerprint(sparse.csr_array(rows), seed=1))
+    assert_array_equal(ours, _matrix.fingerprint(np.where(rows == 0, -0.0, rows), seed=1))
     assert len(np.unique(ours)) == len(np.unique(rows, axis=0))
-    assert (ours != matrix.fingerprint(rows, seed=2)).all()
+    assert (ours != _matrix.fingerprint(rows, seed=2)).all()
 
 
 def test_scatter_times_agrees_with_naive():
-    assert_allclose(kernels.rows.scatter_times(X, weights, X[1], X[0]), naive.scatter(X, weights, X[1]) @ X[0])
+    assert_allclose(_kernels.rows.scatter_times(X, weights, X[1], X[0]), naive.scatter(X, weights, X[1]) @ X[0])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -65,10 +65,10 @@ def test_walk_agrees_with_naive(dtype, kind):
     rows = X.astype(dtype)
     leaf, column, distance = np.empty(50, np.int64), np.cumsum(tree.left >= 0) - 1, np.zeros((50, 10))
     if kind == "dense":
-        kernels.rows.walk(rows, *arrays, leaf, column, distance)
+        _kernels.rows.walk(rows, *arrays, leaf, column, distance)
     else:
         csr = sparse.csr_array(rows)
-        kernels.rows.walk_csr(csr.indptr, csr.indices, csr.data, *arrays, leaf, column, distance)
+        _kernels.rows.walk_csr(csr.indptr, csr.indices, csr.data, *arrays, leaf, column, distance)
     assert_array_equal(leaf, [naive.walk(x.astype(float), *arrays) for x in rows])
     for i, x in enumerate(rows.astype(float)):
         node = leaf[i]
@@ -80,7 +80,7 @@ def test_walk_agrees_with_naive(dtype, kind):
 def test_kernels_work_where_no_cache_folder_can_be_written(monkeypatch):
     from numba.core import caching
 
-    from ravine.kernels._compile import kernel
+    from ravine._kernels._compile import kernel
 
     monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
 

@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose
 from tests import naive
 from tests.strategies import seeds
 
-from ravine.kernels import spectral
+from ravine._kernels import spectral
 
 SHAPE = 0.1
-both_laplacians = pytest.mark.parametrize("normalised", [False, True], ids=["standard", "normalised"])
+both_laplacians = pytest.mark.parametrize("normalized", [False, True], ids=["standard", "normalized"])
 
 
 def cloud(seed, n=12, d=2):
@@ -26,12 +26,12 @@ def weighed(points, counts, scale):
     return graph, degrees
 
 
-def second(points, counts, scale, normalised, seed=0):
+def second(points, counts, scale, normalized, seed=0):
     """λ₂, λ₃, their vectors, the sizes and the graph after elimination."""
     graph, degrees = weighed(points, counts, scale)
     pivots = np.empty(len(counts))
     spectral.eliminate(graph, pivots)
-    sizes = degrees if normalised else counts
+    sizes = degrees if normalized else counts
     vectors = np.random.default_rng(seed).normal(size=(2, len(counts)))
     values = spectral.second_pair(graph, pivots, sizes, vectors)
     return *values, vectors, sizes, graph
@@ -66,11 +66,11 @@ def test_elimination_solves_the_laplacian_and_leaves_the_weights_above(seed, som
 
 @both_laplacians
 @given(seed=seeds, scale=st.sampled_from([0.3, 1.0, 20.0]), counted=st.booleans())
-def test_second_pair_agrees_with_dense_matrices(normalised, seed, scale, counted):
+def test_second_pair_agrees_with_dense_matrices(normalized, seed, scale, counted):
     points, counts = cloud(seed)
     counts = counts if counted else np.ones(12)
-    dense, dense_vectors = naive.laplacian_pairs(naive.similarity_graph(points, counts, scale), counts, normalised)
-    value, next_value, vectors, sizes, _ = second(points, counts, scale, normalised)
+    dense, dense_vectors = naive.laplacian_pairs(naive.similarity_graph(points, counts, scale), counts, normalized)
+    value, next_value, vectors, sizes, _ = second(points, counts, scale, normalized)
     # At a large scale all eigenvalues are nearly one, and the steps end before their vectors are told apart.
     assert_allclose(value, dense[1], rtol=1e-8 if scale < 20 else 0.05)
     assert_allclose(next_value, dense[2], rtol=0.3)
@@ -82,12 +82,12 @@ def test_second_pair_agrees_with_dense_matrices(normalised, seed, scale, counted
 
 @both_laplacians
 @given(seed=seeds)
-def test_counts_stand_for_repeated_rows(normalised, seed):
+def test_counts_stand_for_repeated_rows(normalized, seed):
     points, counts = cloud(seed)
     rows = np.repeat(points, counts.astype(int), axis=0)
     once = np.ones(len(rows))
-    dense, _ = naive.laplacian_pairs(naive.similarity_graph(rows, once, 1.0), once, normalised)
-    assert_allclose(second(points, counts, 1.0, normalised)[0], dense[1], rtol=1e-8)
+    dense, _ = naive.laplacian_pairs(naive.similarity_graph(rows, once, 1.0), once, normalized)
+    assert_allclose(second(points, counts, 1.0, normalized)[0], dense[1], rtol=1e-8)
 
 
 @both_laplacians
@@ -95,11 +95,11 @@ def test_counts_stand_for_repeated_rows(normalised, seed):
     "gap",
     [40.0, 75.0, 300.0, 600.0],
 )
-def test_tiny_eigenvalues_keep_their_digits(normalised, gap, rng):
+def test_tiny_eigenvalues_keep_their_digits(normalized, gap, rng):
     counts = rng.integers(1, 4, size=12).astype(float)
     points = np.sort(rng.uniform(size=12))[:, np.newaxis]
     points[5:] += gap
-    value, _, _, sizes, _ = second(points, counts, 1.0, normalised)
+    value, _, _, sizes, _ = second(points, counts, 1.0, normalized)
     left = np.arange(12) < 5
     # To leading order, and the next is smaller by the weight across.
     assert_allclose(value, naive.cut_value(naive.similarity_graph(points, counts, 1.0), left, sizes), rtol=1e-10)
@@ -107,12 +107,12 @@ def test_tiny_eigenvalues_keep_their_digits(normalised, gap, rng):
 
 
 @both_laplacians
-def test_two_points_have_an_eigenvalue(normalised, rng):
+def test_two_points_have_an_eigenvalue(normalized, rng):
     counts = np.array([2.0, 3.0])
     for _ in range(10):
         points = rng.normal(size=(2, 1))
-        dense, _ = naive.laplacian_pairs(naive.similarity_graph(points, counts, 1.0), counts, normalised)
-        assert_allclose(second(points, counts, 1.0, normalised)[0], dense[1], rtol=1e-8)
+        dense, _ = naive.laplacian_pairs(naive.similarity_graph(points, counts, 1.0), counts, normalized)
+        assert_allclose(second(points, counts, 1.0, normalized)[0], dense[1], rtol=1e-8)
 
 
 def test_similarities_that_vanish_give_no_finite_eigenvalue():
@@ -122,21 +122,21 @@ def test_similarities_that_vanish_give_no_finite_eigenvalue():
 
 @both_laplacians
 @given(seed=seeds, d=st.integers(1, 3))
-def test_slopes_agree_with_finite_differences(normalised, seed, d):
+def test_slopes_agree_with_finite_differences(normalized, seed, d):
     points, counts = cloud(seed, d=d)
 
     def value(points, counts):
-        return naive.laplacian_pairs(naive.similarity_graph(points, counts, 1.0), counts, normalised)[0][1]
+        return naive.laplacian_pairs(naive.similarity_graph(points, counts, 1.0), counts, normalized)[0][1]
 
-    dense, vectors = naive.laplacian_pairs(naive.similarity_graph(points, counts, 1.0), counts, normalised)
+    dense, vectors = naive.laplacian_pairs(naive.similarity_graph(points, counts, 1.0), counts, normalized)
     if dense[2] < 1.05 * dense[1]:
         return
     graph, _ = weighed(points, counts, 1.0)
     spectral.eliminate(graph, np.empty(12))  # only what stands above the diagonal is asked for
     by_point, by_mass = np.empty_like(points), np.empty(12)
     vector = np.ascontiguousarray(vectors[:, 1])
-    spectral.slopes(points, 1.0, SHAPE, graph, vector, dense[1], normalised, by_point)
-    spectral.mass_slopes(graph, counts, vector, dense[1], normalised, by_mass)
+    spectral.slopes(points, 1.0, SHAPE, graph, vector, dense[1], normalized, by_point)
+    spectral.mass_slopes(graph, counts, vector, dense[1], normalized, by_mass)
     for i in range(0, 12, 5):
         step = 1e-5 * np.eye(12)[i]
         change = value(points, counts + step) - value(points, counts - step)
@@ -149,10 +149,10 @@ def test_slopes_agree_with_finite_differences(normalised, seed, d):
 
 @both_laplacians
 @given(seed=seeds, d=st.integers(1, 2))
-def test_sweep_is_the_best_of_all_cuts_in_the_order(normalised, seed, d):
+def test_sweep_is_the_best_of_all_cuts_in_the_order(normalized, seed, d):
     points, counts = cloud(seed, d=d)
     dense = naive.similarity_graph(points, counts, 0.5)
-    sizes = dense.sum(axis=1) if normalised else counts
+    sizes = dense.sum(axis=1) if normalized else counts
     order = np.random.default_rng(seed).permutation(12)
     graph, _ = weighed(points, counts, 0.5)
     spectral.eliminate(graph, np.empty(12))

@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from ravine import PDDP, IncrementalMDH, report
-from ravine.report import Gatherer
+from ravine.report import ReportAccumulator
 from ravine.report._page import SCRIPTS, to_json
 
 HOSTILE = [
@@ -99,7 +99,7 @@ def test_scripts_write_text_and_never_markup():
         assert "</script" not in script
 
 
-def test_licences_of_the_charts_are_in_the_page(model_and_rows):
+def test_licenses_of_the_charts_are_in_the_page(model_and_rows):
     page = report.html(*model_and_rows)
     assert "Mike Bostock" in page
     assert "Observable, Inc." in page
@@ -107,7 +107,7 @@ def test_licences_of_the_charts_are_in_the_page(model_and_rows):
 
 def test_the_same_model_and_rows_give_the_same_bytes(model_and_rows, tmp_path):
     model, X = model_and_rows
-    gatherer = Gatherer(model.tree_)
+    gatherer = ReportAccumulator(model.tree_)
     for start in range(0, len(X), 7):
         gatherer.add(X[start : start + 7])
     paths = [report.write(model, rows, tmp_path / f"{i}.html") for i, rows in enumerate([X, X, gatherer.rows()])]
@@ -130,9 +130,9 @@ def test_columns_of_a_frame_are_named(model_and_rows):
 
 def test_labels_of_gathered_rows_are_not_given_twice(model_and_rows):
     model, X = model_and_rows
-    gatherer = Gatherer(model.tree_)
+    gatherer = ReportAccumulator(model.tree_)
     gatherer.add(X)
-    with pytest.raises(ValueError, match="given to the Gatherer"):
+    with pytest.raises(ValueError, match="given to the ReportAccumulator"):
         report.html(model, gatherer.rows(), labels=["a"] * 120)
 
 
@@ -140,7 +140,7 @@ def test_a_million_rows_stay_below_five_megabytes():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 50)) + 8 * rng.integers(0, 4, size=(20_000, 1))
     model = PDDP(n_clusters=60, split="mean").fit(X)
-    gatherer = Gatherer(model.tree_)
+    gatherer = ReportAccumulator(model.tree_)
     for _ in range(50):
         gatherer.add(X)
     page = report.html(model, gatherer.rows())

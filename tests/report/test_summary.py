@@ -13,7 +13,7 @@ from tests.strategies import random_tree, seeds
 from ravine import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit
 from ravine.datasets import make_blobs
 from ravine.metrics import contingency_scores
-from ravine.report import Gatherer, _choice, _nodes
+from ravine.report import ReportAccumulator, _count_reason, _nodes
 from ravine.report._sample import LeafRanges, Sample
 from ravine.report._summary import clusters_at, summarize
 from ravine.report._text import p_text
@@ -21,7 +21,7 @@ from ravine.tree._text import sets_apart
 
 
 def summary_of(model, X, labels=None, n_rows_kept=20_000, **options):
-    gatherer = Gatherer(getattr(model, "tree_", model), n_rows_kept)
+    gatherer = ReportAccumulator(getattr(model, "tree_", model), n_rows_kept)
     gatherer.add(X, labels)
     found = summarize(model, gatherer.rows(), **options)
     json.dumps(found, allow_nan=False)
@@ -56,7 +56,7 @@ def test_clusters_of_every_number_are_the_leaves_of_the_cut_tree(seed, n_cuts):
 def test_rows_of_a_node_are_those_that_pass_it(seed, n_cuts):
     tree = random_tree(n_cuts, 2, seed)
     X = np.random.default_rng(seed).normal(size=(60, 2))
-    gatherer = Gatherer(tree)
+    gatherer = ReportAccumulator(tree)
     gatherer.add(X)
     sample = Sample(gatherer.rows(), LeafRanges(tree))
     passes = tree.decision_path(X).toarray()
@@ -215,7 +215,7 @@ def test_names_must_be_as_many_as_columns(blobs):
 
 def test_the_same_rows_give_the_same_summary_in_any_batches(blobs):
     X, labels, model = blobs
-    gatherer = Gatherer(model.tree_, 300)
+    gatherer = ReportAccumulator(model.tree_, 300)
     for start in range(0, len(X), 77):
         gatherer.add(X[start : start + 77], labels[start : start + 77])
     in_batches = summarize(model, gatherer.rows())
@@ -272,9 +272,9 @@ def test_below_a_cut_without_evidence_the_level_shrinks(shrink, level, upper, lo
     p_value = np.ones(tree.n_nodes)
     p_value[0], p_value[below] = 0.4, 0.03
     tested = replace(tree, p_value=p_value)
-    choice = _choice.Choice("evidence", "", *_choice._levels(tested, 0.05, shrink))
+    choice = _count_reason.CountReason("evidence", "", *_count_reason._levels(tested, 0.05, shrink))
     assert choice.level[below] == pytest.approx(level)
-    assert [_choice.evidence_text(tested, node, choice) for node in (0, below)] == [upper, lower]
+    assert [_count_reason.evidence_text(tested, node, choice) for node in (0, below)] == [upper, lower]
 
 
 @pytest.mark.parametrize(

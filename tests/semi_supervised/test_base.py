@@ -33,8 +33,8 @@ def test_scikit_learn_checks(estimator, check):
 
 def blobs(n_classes, n=300, n_labels=3):
     """Rows in blobs, their classes, and labels of the first rows of each class."""
-    centres = [[0, 0, 0], [9, 0, 0], [0, 9, 5], [9, 9, -5]][:n_classes]
-    X, truth = make_blobs(n, centers=centres, random_state=1)
+    centers = [[0, 0, 0], [9, 0, 0], [0, 9, 5], [9, 9, -5]][:n_classes]
+    X, truth = make_blobs(n, centers=centers, random_state=1)
     y = np.full(n, -1)
     for c in range(n_classes):
         first = np.flatnonzero(truth == c)[:n_labels]
@@ -119,7 +119,7 @@ def test_labels_may_be_of_any_kind(model, labels, mark):
 
 @each
 @pytest.mark.parametrize("labels", [np.array(["a", "b"]), np.array([False, True])])
-def test_all_rows_may_be_labelled(model, labels):
+def test_all_rows_may_be_labeled(model, labels):
     X, truth, _ = blobs(2)
     fitted = clone(model).fit(X, labels[truth])
     assert_array_equal(fitted.transduction_, labels[truth])
@@ -251,9 +251,9 @@ def test_every_row_may_be_a_class_of_its_own(model, rng):
 @each
 @each_number
 def test_number_of_threads_changes_nothing(model, n_classes, monkeypatch):
-    from ravine import blocks
+    from ravine import _blocks
 
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", 200)
+    monkeypatch.setattr(_blocks, "BLOCK_CELLS", 200)
     X, _, y = blobs(n_classes)
     one, four = (clone(model).set_params(n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 4))
     assert_array_equal(one.decision_function(X), four.decision_function(X))
@@ -351,11 +351,11 @@ def test_progress_is_reported_and_nothing_else_is_printed(model, capfd):
 
 
 def test_reading_labels_keeps_their_type():
-    labels, is_labelled = read_labels(np.array(["a", None, -1, "b"], dtype=object))
+    labels, is_labeled = read_labels(np.array(["a", None, -1, "b"], dtype=object))
     assert labels.dtype.kind == "U"
-    assert_array_equal(is_labelled, [True, False, False, True])
-    labels, is_labelled = read_labels(np.array([4, -1, 6]))
-    assert_array_equal(labels[is_labelled], [4, 6])
+    assert_array_equal(is_labeled, [True, False, False, True])
+    labels, is_labeled = read_labels(np.array([4, -1, 6]))
+    assert_array_equal(labels[is_labeled], [4, 6])
 
 
 def many_blobs(n_classes, seed=0, n_columns=4, n_labels=3, each=20):

@@ -34,7 +34,7 @@ def supervised(X, truth, y):
     [(load_breast_cancer, 0.92), (load_wine, 0.94), (load_digits, 0.8)],
     ids=["cancer", "wine", "digits"],
 )
-def test_unlabelled_rows_help_where_labels_are_few(load, least):
+def test_unlabeled_rows_help_where_labels_are_few(load, least):
     X, truth = load(return_X_y=True)
     X = scale(X)
     ours, theirs = [], []
@@ -98,7 +98,7 @@ def test_stronger_labels_leave_fewer_of_them_on_the_wrong_side(rng):
     assert strong > weak
 
 
-def test_label_margin_keeps_labelled_rows_away_from_the_cut(rng):
+def test_label_margin_keeps_labeled_rows_away_from_the_cut(rng):
     X = rng.normal(size=(400, 2))
     truth = (X[:, 0] > 0).astype(int)
     y = few_labels(truth, 20)

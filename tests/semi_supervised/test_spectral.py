@@ -11,7 +11,7 @@ from ravine.semi_supervised import SpectralPursuitClassifier
 
 
 @pytest.mark.parametrize(("load", "least"), [(load_breast_cancer, 0.92), (load_wine, 0.94)], ids=["cancer", "wine"])
-def test_unlabelled_rows_help_where_labels_are_few(load, least):
+def test_unlabeled_rows_help_where_labels_are_few(load, least):
     X, truth = load(return_X_y=True)
     X = scale(X)
     labels = [few_labels(truth, 3, seed) for seed in range(5)]

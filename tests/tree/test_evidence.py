@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests import naive
 
+from ravine._matrix import moments
 from ravine.cuts.valley import strongest_valley
-from ravine.matrix import moments
 from ravine.tree.evidence import (
     ValleyTest,
     confirmed_cut,

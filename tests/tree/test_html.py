@@ -120,7 +120,7 @@ def test_names_are_shown_and_never_run(blobs):
 
 
 @given(trees)
-def test_fragment_names_nothing_on_the_page_and_takes_its_colours_from_it(tree):
+def test_fragment_names_nothing_on_the_page_and_takes_its_colors_from_it(tree):
     for element in parsed(tree).iter():
         assert not {"id", "class"} & set(element.attrib)
         assert "background" not in element.get("style", "")

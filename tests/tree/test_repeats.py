@@ -14,9 +14,9 @@ from ravine.tree.repeats import COLLECTING, DONE, WINDOW, RepeatWatch
 
 def four_blobs(n_rows, n_columns, seed=0):
     rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(4, n_columns))
-    centres *= 10 / np.linalg.norm(centres, axis=1)[:, np.newaxis]
-    return centres[rng.integers(0, 4, n_rows)] + rng.normal(size=(n_rows, n_columns))
+    centers = rng.normal(size=(4, n_columns))
+    centers *= 10 / np.linalg.norm(centers, axis=1)[:, np.newaxis]
+    return centers[rng.integers(0, 4, n_rows)] + rng.normal(size=(n_rows, n_columns))
 
 
 def rounded(X, step):

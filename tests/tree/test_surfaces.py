@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests.strategies import random_tree, seeds
 
-from ravine import blocks
+from ravine import _blocks
 from ravine.cuts import Cut, Surface
 from ravine.tree import HyperplaneTree, _tree
 
@@ -73,7 +73,7 @@ def test_size_of_the_blocks_and_threads_do_not_matter(cells, as_csr, monkeypatch
     X = rows_for(tree, 1, n=50)
     given_rows = sparse.csr_array(X) if as_csr else X
     leaf, distance = tree.apply(X), tree.signed_distance(X)
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", cells)
+    monkeypatch.setattr(_blocks, "BLOCK_CELLS", cells)
     monkeypatch.setattr(_tree, "BLOCK_CELLS", cells)
     for n_jobs in (1, 2):
         assert_array_equal(tree.apply(given_rows, n_jobs), leaf)
@@ -112,11 +112,11 @@ def test_splitting_a_leaf_again_by_the_cut_that_was_there_gives_back_the_tree(tr
 @given(bent_trees, seeds)
 def test_unscaled_tree_parts_the_rows_before_scaling(tree, seed):
     rng = np.random.default_rng(seed)
-    centre, scale = rng.normal(size=tree.n_features), rng.uniform(0.5, 3, size=tree.n_features)
+    center, scale = rng.normal(size=tree.n_features), rng.uniform(0.5, 3, size=tree.n_features)
     Z = rows_for(tree, seed, n=100)
     clear = np.abs(np.where(tree.signed_distance(Z) == 0, 1, tree.signed_distance(Z))).min(axis=1) > 1e-9
-    unscaled = tree.unscaled(centre, scale)
-    assert_array_equal(unscaled.predict(Z * scale + centre)[clear], tree.predict(Z)[clear])
+    unscaled = tree.unscaled(center, scale)
+    assert_array_equal(unscaled.predict(Z * scale + center)[clear], tree.predict(Z)[clear])
 
 
 @given(bent_trees, seeds)

@@ -12,7 +12,7 @@ from scipy import sparse
 from tests import naive
 from tests.strategies import random_tree, seeds, trees
 
-from ravine import blocks
+from ravine import _blocks
 from ravine.cuts import Cut
 from ravine.tree import HyperplaneTree
 from ravine.tree._text import shares_of_cut
@@ -85,7 +85,7 @@ def test_threads_and_blocks_do_not_change_the_result(monkeypatch, as_csr):
     X = rows_for(tree, 4, n=101)
     X = sparse.csr_array(X) if as_csr else X
     whole = tree.apply(X, n_jobs=1)
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", 20)
+    monkeypatch.setattr(_blocks, "BLOCK_CELLS", 20)
     for n_jobs in (1, 2, 5, -1, None):
         assert_array_equal(tree.apply(X, n_jobs=n_jobs), whole)
         assert_array_equal(tree.signed_distance(X, n_jobs), tree.signed_distance(X, 1))
@@ -296,8 +296,8 @@ def test_missing_unknown_and_foreign_dictionaries_are_refused():
     for name in list(record):
         with pytest.raises(ValueError, match=name):
             HyperplaneTree.from_dict({key: value for key, value in record.items() if key != name})
-    with pytest.raises(ValueError, match=r"unknown: \['colour'\]"):
-        HyperplaneTree.from_dict({**record, "colour": 1})
+    with pytest.raises(ValueError, match=r"unknown: \['color'\]"):
+        HyperplaneTree.from_dict({**record, "color": 1})
     with pytest.raises(ValueError, match="format_version is 99; this version of ravine reads 1"):
         HyperplaneTree.from_dict({**record, "format_version": 99})
     with pytest.raises(ValueError, match="not from list"):
@@ -420,9 +420,9 @@ def test_counting_leaves_out_the_cuts_with_nothing_on_one_side_and_no_others(tre
 @given(trees, seeds)
 def test_unscaled_tree_takes_rows_as_they_were_before_scaling(tree, seed):
     rng = np.random.default_rng(seed)
-    centre, scale = rng.normal(size=tree.n_features), rng.uniform(0.5, 2, size=tree.n_features)
+    center, scale = rng.normal(size=tree.n_features), rng.uniform(0.5, 2, size=tree.n_features)
     X = rows_for(tree, seed)
-    other = tree.unscaled(centre, scale)
+    other = tree.unscaled(center, scale)
     near = np.abs(tree.signed_distance(X)).min(axis=1, initial=1, where=tree.signed_distance(X) != 0) < 1e-9
-    assert_array_equal(other.apply(X * scale + centre)[~near], tree.apply(X)[~near])
-    assert_allclose(other.mean, tree.mean * scale + centre)
+    assert_array_equal(other.apply(X * scale + center)[~near], tree.apply(X)[~near])
+    assert_allclose(other.mean, tree.mean * scale + center)

@@ -5,7 +5,7 @@ import signal
 import sys
 from types import FrameType
 
-from ravine.names import shown
+from ravine._names import shown
 
 ENDINGS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
 """Signals that end the command, as far as the system has them, and what is said then."""
@@ -17,7 +17,7 @@ def main() -> None:
     A signal ends it with 128 and the number of the signal, and no half file is left. SIGHUP is not heeded where it was
     ignored before, as under nohup.
     """
-    from ravine.files import remove_parts
+    from ravine._files import remove_parts
 
     ended_by: signal.Signals | None = None
 

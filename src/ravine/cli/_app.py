@@ -76,7 +76,7 @@ Only = Annotated[
 Drop = Annotated[list[str] | None, typer.Option(help="Leave these columns out: a,b,c.", rich_help_panel=CHOICE)]
 Label = Annotated[
     str | None,
-    typer.Option(help="Column of known classes, kept aside for scores and colours.", rich_help_panel=CHOICE),
+    typer.Option(help="Column of known classes, kept aside for scores and colors.", rich_help_panel=CHOICE),
 ]
 Encode = Annotated[
     bool, typer.Option("--encode", help="Turn words into columns of zeros and ones.", rich_help_panel=CHOICE)
@@ -161,11 +161,11 @@ def cluster(
 ) -> None:
     """Find the clusters of a table."""
     from ravine.cli._cluster import cluster
-    from ravine.cli._data import Choice
+    from ravine.cli._data import TableOptions
 
     cluster(
         data,
-        Choice(
+        TableOptions(
             _split(columns), _split(drop), label, encode, missing.value, _text(delimiter, decimal, header, encoding)
         ),
         method=method.value,
@@ -269,11 +269,11 @@ def compare(
 ) -> None:
     """Run several methods side by side on a table that fits in memory."""
     from ravine.cli._compare import compare
-    from ravine.cli._data import Choice
+    from ravine.cli._data import TableOptions
 
     compare(
         data,
-        Choice(
+        TableOptions(
             _split(columns), _split(drop), label, encode, missing.value, _text(delimiter, decimal, header, encoding)
         ),
         methods=_split([methods]),
@@ -295,7 +295,7 @@ def stream(
         StreamMethod, typer.Option(help="hsdci lets new nodes inherit from old ones; imdh does not forget.")
     ] = StreamMethod.hsdc,
     batch: Annotated[
-        int, typer.Option(min=1, help="Rows that are labelled by what was learned before, then learned, at a time.")
+        int, typer.Option(min=1, help="Rows that are labeled by what was learned before, then learned, at a time.")
     ] = 100,
     columns: Annotated[
         list[str] | None,
@@ -358,12 +358,14 @@ def stream(
     quiet: Quiet = False,
 ) -> None:
     """Label the rows of a stream as they come, and learn from them."""
-    from ravine.cli._rows import Choice
+    from ravine.cli._rows import StreamOptions
     from ravine.cli._stream import Plan, stream
 
     stream(
         data,
-        Choice(_text(delimiter, decimal, header, encoding), _split(columns), _split(drop), bad_rows is BadRows.skip),
+        StreamOptions(
+            _text(delimiter, decimal, header, encoding), _split(columns), _split(drop), bad_rows is BadRows.skip
+        ),
         Plan(
             method=method.value,
             batch=batch,
@@ -412,7 +414,7 @@ def _text(delimiter: str | None, decimal: str, header: bool | None, encoding: st
 
 def _screen(quiet: bool, as_json: bool, *outputs: str | Path | None) -> Any:
     """Words go to standard error where an output goes to standard output."""
+    from ravine._files import is_standard_output
     from ravine.cli._screen import Screen
-    from ravine.files import is_standard_output
 
     return Screen(quiet, as_json, any(out is not None and (out == "-" or is_standard_output(out)) for out in outputs))

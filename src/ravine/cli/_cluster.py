@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ravine.cli._data import Choice, Data, TooLargeError, open_data, stacked
+from ravine._matrix import Floats, column_moments
+from ravine._outofcore import LocalChunks, chunked_root
+from ravine.cli._data import Data, TableOptions, TooLargeError, open_data, stacked
 from ravine.cli._places import check_files
 from ravine.cli._results import kind_of_labels, label_rows, show_clusters
 from ravine.cli._screen import Meter, Screen
 from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH
 from ravine.io._table import listed
-from ravine.matrix import Floats, column_moments
-from ravine.parts import HeldParts, parted_root
 from ravine.persist import save
 from ravine.report import write
 
@@ -33,7 +33,7 @@ AT_ONCE = 1 << 23
 
 def cluster(
     where: Sequence[str],
-    choice: Choice,
+    options: TableOptions,
     *,
     method: str,
     n_clusters: int | None,
@@ -51,7 +51,7 @@ def cluster(
     start = time.perf_counter()
     kind_of_labels(out)
     check_files("cluster", data=where, out=out, model=model_path, report=report_path)
-    with open_data(where, choice, screen) as data:
+    with open_data(where, options, screen) as data:
         model = make_model(method, n_clusters, scale, seed, n_jobs)
         with screen.warnings_in_a_line():
             learn(model, data, scale, in_passes)
@@ -101,21 +101,21 @@ def learn(model: Any, data: Data, scale: bool, in_passes: bool = False) -> None:
 
 def _fit_in_passes(model: Any, data: Data, scale: bool) -> None:
     """Fit on rows that are read from the files anew whenever something is asked of them."""
-    n_columns, centre, deviation = len(data.columns.names), None, None
+    n_columns, center, deviation = len(data.columns.names), None, None
     if scale:
         with data.screen.progress("measuring the columns", None):
-            root = parted_root(HeldParts(lambda: ((X, None) for X in data.arrays()), n_columns, n_jobs=model.n_jobs))
-        centre, deviation = root.about.mean, _or_one(np.sqrt(root.squares / root.about.count))
+            root = chunked_root(LocalChunks(lambda: ((X, None) for X in data.arrays()), n_columns, n_jobs=model.n_jobs))
+        center, deviation = root.about.mean, _or_one(np.sqrt(root.squares / root.about.count))
 
     def read() -> Iterator[tuple[Floats, None]]:
         for X in data.arrays():
-            if centre is not None and deviation is not None:
-                _scale(X, centre, deviation)
+            if center is not None and deviation is not None:
+                _scale(X, center, deviation)
             yield X, None
 
-    fit(model, HeldParts(read, n_columns, n_jobs=model.n_jobs), data.screen)
-    if centre is not None and deviation is not None:
-        model.tree_ = model.tree_.unscaled(centre, deviation)
+    fit(model, LocalChunks(read, n_columns, n_jobs=model.n_jobs), data.screen)
+    if center is not None and deviation is not None:
+        model.tree_ = model.tree_.unscaled(center, deviation)
 
 
 def _learn_in_batches(model: IncrementalMDH, data: Data) -> None:
@@ -138,22 +138,22 @@ def _learn_in_batches(model: IncrementalMDH, data: Data) -> None:
 
 def fit_scaled(model: Any, X: Floats, scale: bool, screen: Screen) -> None:
     """Fit on the rows, which may be scaled in place; the tree is in their own coordinates."""
-    centre, deviation = scale_in_place(X, model.n_jobs) if scale else (None, None)
+    center, deviation = scale_in_place(X, model.n_jobs) if scale else (None, None)
     fit(model, X, screen)
-    if centre is not None and deviation is not None:
-        model.tree_ = model.tree_.unscaled(centre, deviation)
+    if center is not None and deviation is not None:
+        model.tree_ = model.tree_.unscaled(center, deviation)
 
 
 def scale_in_place(X: Floats, n_jobs: int) -> tuple[Floats, Floats]:
     """Give every column mean 0 and variance 1; returns what was subtracted and what was divided by."""
-    count, centre, square = column_moments(X, np.ones(len(X)), n_jobs)
+    count, center, square = column_moments(X, np.ones(len(X)), n_jobs)
     deviation = _or_one(np.sqrt(square / count))
-    _scale(X, centre, deviation)
-    return centre, deviation
+    _scale(X, center, deviation)
+    return center, deviation
 
 
-def _scale(X: Floats, centre: Floats, deviation: Floats) -> None:
-    X -= centre.astype(X.dtype)
+def _scale(X: Floats, center: Floats, deviation: Floats) -> None:
+    X -= center.astype(X.dtype)
     X /= deviation.astype(X.dtype)
 
 

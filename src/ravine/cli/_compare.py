@@ -10,12 +10,12 @@ from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.metrics import silhouette_score
 from sklearn.metrics.cluster import contingency_matrix
 
+from ravine._matrix import Floats, Ints
 from ravine.cli._cluster import METHODS, fit, make_model, scale_in_place
-from ravine.cli._data import Choice, open_data
+from ravine.cli._data import TableOptions, open_data
 from ravine.cli._places import check_files
 from ravine.cli._screen import Screen
 from ravine.io import UsageError
-from ravine.matrix import Floats, Ints
 from ravine.metrics import contingency_scores
 from ravine.report import Compared, write_comparison
 
@@ -28,7 +28,7 @@ SILHOUETTE_ROWS = 5000
 
 def compare(
     where: Sequence[str],
-    choice: Choice,
+    options: TableOptions,
     *,
     methods: Sequence[str],
     n_clusters: int | None,
@@ -41,7 +41,7 @@ def compare(
     """Fit each method, score it, and show one table and one page."""
     _check_methods(methods, n_clusters)
     check_files("compare", data=where, report=report_path)
-    with open_data(where, choice, screen) as data:
+    with open_data(where, options, screen) as data:
         X, classes = data.matrix("reading")
     scaled = X.copy() if scale else X
     if scale:

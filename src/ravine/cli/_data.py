@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ravine._matrix import Floats
 from ravine.cli._screen import Screen
 from ravine.io import (
     Block,
@@ -22,13 +23,12 @@ from ravine.io import (
     open_tables,
     read_blocks,
 )
-from ravine.matrix import Floats
 
 pa.enable_signal_handlers(False)  # an interruption is the command's to handle
 
 
 @dataclass(frozen=True)
-class Choice:
+class TableOptions:
     """What the user wants of a table."""
 
     columns: tuple[str, ...]
@@ -134,18 +134,18 @@ def memory_of_the_machine() -> int:
 
 
 @contextmanager
-def open_data(where: Sequence[str], choice: Choice, screen: Screen) -> Iterator[Data]:
+def open_data(where: Sequence[str], options: TableOptions, screen: Screen) -> Iterator[Data]:
     """The data that a user named, with the columns that can be used."""
-    with open_tables(where, choice.text) as tables:
+    with open_tables(where, options.text) as tables:
         columns = choose_columns(
             tables,
-            only=choice.columns,
-            drop=choice.drop,
-            label=choice.label,
-            encode=choice.encode,
-            missing=choice.missing,
+            only=options.columns,
+            drop=options.drop,
+            label=options.label,
+            encode=options.encode,
+            missing=options.missing,
             warn=screen.warn,
         )
         with screen.progress("looking at the columns", None) as meter:
             columns = measure_columns(tables, columns, meter.count)
-        yield Data(tables, columns, choice.label, screen)
+        yield Data(tables, columns, options.label, screen)

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
+from ravine._files import written_whole
 from ravine.cli._cluster import cluster
-from ravine.cli._data import Choice
+from ravine.cli._data import TableOptions
 from ravine.cli._places import check_files
 from ravine.cli._screen import Screen
-from ravine.files import written_whole
 from ravine.io import TextFormat
 
 
@@ -30,7 +30,7 @@ def demo(folder: Path, screen: Screen) -> None:
     screen.say(f"$ {command}\n")
     cluster(
         [str(data)],
-        Choice((), (), "digit", False, "error", TextFormat()),
+        TableOptions((), (), "digit", False, "error", TextFormat()),
         method="ncuth",
         n_clusters=None,
         scale=False,

@@ -15,11 +15,11 @@ from types import FrameType
 from typing import Any, BinaryIO, TypeVar
 from zlib import crc32
 
-from ravine.files import LockedError, Place, lock_file
+from ravine._files import LockedError, Place, lock_file
 from ravine.io import DataError
 
 TAIL = 1024
-"""Bytes before a place by which it is recognised."""
+"""Bytes before a place by which it is recognized."""
 
 LONGEST = 1 << 24
 """Bytes of the longest line."""

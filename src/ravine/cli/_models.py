@@ -34,7 +34,7 @@ def predict(
     with _open_data(saved, where, text, None, missing, screen) as data:
         rows = label_rows(tree, data, out)
     screen.result({"n_rows": rows.n_rows, "sizes": rows.leaf_count.tolist(), "files": {"labels": out}})
-    screen.say(f"{rows.n_rows:,} rows labelled" + ("" if out == "-" else f", written: {out}"))
+    screen.say(f"{rows.n_rows:,} rows labeled" + ("" if out == "-" else f", written: {out}"))
 
 
 def report(

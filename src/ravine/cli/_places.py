@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ravine.files import Place, check_writable
+from ravine._files import Place, check_writable
 from ravine.io import UsageError
 from ravine.io._kinds import SUFFIXES, suffix_of
 from ravine.io._table import find_files, is_hidden

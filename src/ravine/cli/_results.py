@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ravine._files import Place, written_whole
 from ravine.cli._data import Data
 from ravine.cli._screen import Screen
-from ravine.files import Place, written_whole
 from ravine.io import LabelWriter, label_kind
 from ravine.io._labels import KINDS
 from ravine.metrics import contingency_scores
-from ravine.report import Gatherer, Rows, describe_clusters
+from ravine.report import ReportAccumulator, ReportData, describe_clusters
 from ravine.tree._text import counted
 
 MOST_SHOWN = 40
@@ -40,11 +40,11 @@ def labels_file(out: str | None) -> Iterator[LabelWriter | None]:
             yield writer
 
 
-def label_rows(model: Any, data: Data, out: str | None) -> Rows:
+def label_rows(model: Any, data: Data, out: str | None) -> ReportData:
     """Label all rows by a model or a tree, write the labels where wanted, and gather what tables and pages show."""
-    gatherer, n_rows = Gatherer(model), 0
+    gatherer, n_rows = ReportAccumulator(model), 0
     with labels_file(out) as writer:
-        for block in data.blocks("labelling", with_label=True):
+        for block in data.blocks("labeling", with_label=True):
             labels = gatherer.add(block.X, block.label, numbers=n_rows + np.flatnonzero(block.kept))
             n_rows += len(block.kept)
             if writer is not None:
@@ -53,7 +53,7 @@ def label_rows(model: Any, data: Data, out: str | None) -> Rows:
 
 
 def show_clusters(
-    model: Any, rows: Rows, method: str, seconds: float, files: Mapping[str, str | Path | None], screen: Screen
+    model: Any, rows: ReportData, method: str, seconds: float, files: Mapping[str, str | Path | None], screen: Screen
 ) -> None:
     """Print the clusters, how well they agree with the labels, and which files were written."""
     written = {what: str(path) for what, path in files.items() if path is not None}

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from ravine._matrix import Floats
 from ravine.cli._layout import BadRow, Layout, find_layout, is_header, mostly_numbers
 from ravine.cli._lines import Lines, Mark, Stopped
 from ravine.io import DataError, TextFormat, UsageError, check_is_table
 from ravine.io._table import listed
-from ravine.matrix import Floats
 
 
 @dataclass(frozen=True)
-class Choice:
+class StreamOptions:
     """What the user wants of the rows.
 
     Attributes
@@ -73,7 +73,7 @@ class Rows:
     lines : Lines
     name : str
         What the stream is called in messages.
-    choice : Choice
+    options : StreamOptions
     warn : callable
         Is told of columns that are left out.
     layout : Layout, optional
@@ -86,7 +86,7 @@ class Rows:
         self,
         lines: Lines,
         name: str,
-        choice: Choice,
+        options: StreamOptions,
         warn: Callable[[str], None],
         layout: Layout | None = None,
         n_rows: int = 0,
@@ -95,7 +95,7 @@ class Rows:
         self.stopped = False
         self._lines = lines
         self._name = name
-        self._choice = choice
+        self._options = options
         self._warn = warn
         self._n_rows = n_rows
         self._first_line: bytes | None = None
@@ -125,10 +125,10 @@ class Rows:
             return
         check_is_table(Path(self._name), self._name, line)
         try:
-            self.layout, is_row = find_layout(line, self._choice.text)
+            self.layout, is_row = find_layout(line, self._options.text)
         except DataError as error:
             raise DataError(f"{self._name}: {error}") from None
-        for column in (*self._choice.columns, *self._choice.drop):
+        for column in (*self._options.columns, *self._options.drop):
             if column not in self.layout.fields:
                 raise UsageError(f"{self._name}: there is no column {column!r}; there are {listed(self.layout.fields)}")
         self._first_line = line if is_row else None
@@ -151,7 +151,7 @@ class Rows:
         if self.layout is None or not self._lines.at_start:
             return False
         try:
-            return is_header(line.removeprefix(codecs.BOM_UTF8), self.layout, self._choice.text.header)
+            return is_header(line.removeprefix(codecs.BOM_UTF8), self.layout, self._options.text.header)
         except DataError as error:
             raise DataError(f"{self._name}: {error}") from None
 
@@ -172,7 +172,7 @@ class Rows:
             try:
                 kept.append((row, parse(item)))
             except BadRow as error:
-                if not self._choice.skip_bad:
+                if not self._options.skip_bad:
                     raise DataError(
                         f"{self._name}: row {row} (rows count from 0), {error}: mend it, or leave such rows out with "
                         "--bad-rows skip"
@@ -182,7 +182,7 @@ class Rows:
 
     def _choose(self, layout: Layout, records: list[list[Any]]) -> tuple[str, ...]:
         """The fields to be used."""
-        drop, only = self._choice.drop, self._choice.columns
+        drop, only = self._options.drop, self._options.columns
         wanted = [field for field in layout.fields if field not in drop and (not only or field in only)]
         if only and wanted:
             return tuple(wanted)

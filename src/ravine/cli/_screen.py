@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.table import Table
 from rich.text import Text
 
-from ravine.names import shown
+from ravine._names import shown
 
 PATIENCE = 2.0
 """Seconds before a bar is shown."""

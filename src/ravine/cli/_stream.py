@@ -1,4 +1,4 @@
-"""`ravine stream`: rows come one after the other, each is labelled by what was learned before it, then learned.
+"""`ravine stream`: rows come one after the other, each is labeled by what was learned before it, then learned.
 
 With a checkpoint the command can be killed at any moment: started again on the same input, it goes on from the last
 checkpoint and takes back what was written after it, so that files and model are those of a run that was never stopped.
@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 import ravine
+from ravine._files import Place
 from ravine.cli._checkpoint import Generation, alone_with, clear, is_own, read_generation, write_generation
 from ravine.cli._follow import FollowedLines, is_rotated
 from ravine.cli._lines import Lines, Sink, Stop, Stopped
 from ravine.cli._places import check_files
-from ravine.cli._rows import Batch, Choice, Rows
+from ravine.cli._rows import Batch, Rows, StreamOptions
 from ravine.cli._screen import Meter, Screen
-from ravine.files import Place
 from ravine.io import COMPRESSIONS, TextFormat, UsageError
 from ravine.tree._text import counted
 
@@ -49,7 +49,7 @@ class Plan:
     ----------
     method : str
     batch : int
-        Rows that are labelled, then learned, at a time.
+        Rows that are labeled, then learned, at a time.
     per_batch : bool
         One line for a batch instead of one for a row.
     seed : int
@@ -75,16 +75,16 @@ class Plan:
     every: int = 10_000
     poll: float | None = None
 
-    def fixed_options(self, choice: Choice) -> dict[str, Any]:
+    def fixed_options(self, options: StreamOptions) -> dict[str, Any]:
         """What must be the same when the stream goes on."""
         per = "batch" if self.per_batch else "row"
         own = {"method": self.method, "batch": self.batch, "per": per, "seed": self.seed}
-        return {**own, "columns": list(choice.columns), "drop": list(choice.drop), **asdict(choice.text)}
+        return {**own, "columns": list(options.columns), "drop": list(options.drop), **asdict(options.text)}
 
 
-def stream(data: str, choice: Choice, plan: Plan, screen: Screen) -> None:
+def stream(data: str, options: StreamOptions, plan: Plan, screen: Screen) -> None:
     """Label and learn the rows of a file or of standard input, until they end or the user stops it."""
-    choice = replace(choice, text=_checked_text(data, choice.text))
+    options = replace(options, text=_checked_text(data, options.text))
     _check_places(data, plan)
     stop = Stop()
     with stop.on_signals(), ExitStack() as stack:
@@ -99,10 +99,10 @@ def stream(data: str, choice: Choice, plan: Plan, screen: Screen) -> None:
             is_shown = plan.events is None and not screen.quiet
             events = stop.wait_for(Sink, plan.events, sys.stderr.buffer if is_shown else None)
             stack.callback(events.close)
-            start, model = _begin(lines, out, events, plan, choice, seek=data != "-")
+            start, model = _begin(lines, out, events, plan, options, seek=data != "-")
         except Stopped:
             return
-        rows = Rows(lines, name, choice, screen.warn, start.layout, start.n_rows)
+        rows = Rows(lines, name, options, screen.warn, start.layout, start.n_rows)
         run = _Run(rows, out, events, plan, start, model, screen)
         on_terminal = plan.out is None and sys.stdout.isatty()
         with nullcontext(Meter()) if on_terminal else screen.progress("learning", None) as meter:
@@ -160,17 +160,19 @@ def _check_places(data: str, plan: Plan) -> None:
         plan.checkpoint.mkdir(parents=True, exist_ok=True)
 
 
-def _begin(lines: Lines, out: Sink, events: Sink, plan: Plan, choice: Choice, seek: bool) -> tuple[Generation, Any]:
+def _begin(
+    lines: Lines, out: Sink, events: Sink, plan: Plan, options: StreamOptions, seek: bool
+) -> tuple[Generation, Any]:
     """Where the stream goes on, with all files brought there; at its start if there is no checkpoint."""
-    options = plan.fixed_options(choice)
+    fixed = plan.fixed_options(options)
     found = None if plan.checkpoint is None else read_generation(plan.checkpoint)
     if plan.checkpoint is None or found is None:
-        start = Generation(options, out=out.mark(), events=events.mark())
+        start = Generation(fixed, out=out.mark(), events=events.mark())
         if plan.checkpoint is not None:  # also what is written before the first checkpoint can be taken back
             write_generation(plan.checkpoint, start, None)
         return start, None
     start, model = found
-    start.check_options(options, plan.checkpoint)
+    start.check_options(fixed, plan.checkpoint)
     if model is not None and "n_jobs" in model.get_params(deep=False):
         model.set_params(n_jobs=plan.n_jobs)
     out.check(start.out)

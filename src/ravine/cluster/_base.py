@@ -23,8 +23,8 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
-from ravine.blocks import count_threads, map_blocks
-from ravine.checks import (
+from ravine._blocks import count_threads, map_blocks
+from ravine._checks import (
     as_floats,
     checked_sparse,
     checked_weights,
@@ -32,16 +32,16 @@ from ravine.checks import (
     refuse_product,
     refuse_what_is_no_number,
 )
-from ravine.cluster._lazy import by_blocks
+from ravine._matrix import LARGEST, SMALLEST, Floats, Ints, Matrix, Moments
+from ravine._outofcore import ChunkedNode, FetchedRows, chunked_root, is_dask, is_out_of_core
+from ravine.cluster._chunked_predict import by_chunks
 from ravine.cluster._outliers import find_outliers, is_outlier
 from ravine.cluster._saved import saved_fields, saved_ints
 from ravine.cuts import Cut
-from ravine.matrix import LARGEST, SMALLEST, Floats, Ints, Matrix, Moments
-from ravine.parts import PartedNode, Taken, in_parts, is_dask, parted_root
 from ravine.tree import HyperplaneTree
+from ravine.tree.chunked import ChunkedRows, FindPartedCut, FinishPartedCut
 from ravine.tree.evidence import Direction, cut_with_evidence
 from ravine.tree.grow import FindCut, Order, grow, grow_on
-from ravine.tree.parted import FindPartedCut, FinishPartedCut, PartedRows
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -356,8 +356,8 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         True
         """
         check_is_fitted(self)
-        if in_parts(X):
-            return by_blocks(self, "predict", X, None, np.int64)
+        if is_out_of_core(X):
+            return by_chunks(self, "predict", X, None, np.int64)
         return self.tree_.predict(self._check_rows(X), self.n_jobs, check_input=False)
 
     def transform(self, X: ArrayLike) -> Floats:
@@ -389,8 +389,8 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
                [ 3.85,  0.98]])
         """
         check_is_fitted(self)
-        if in_parts(X):
-            return by_blocks(self, "transform", X, self._n_features_out, np.float64)
+        if is_out_of_core(X):
+            return by_chunks(self, "transform", X, self._n_features_out, np.float64)
         rows = self._check_rows(X)
         distance = self.tree_.signed_distance(rows, self.n_jobs, check_input=False)
         return distance if distance.shape[1] else np.zeros((rows.shape[0], 1))
@@ -490,10 +490,10 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
             self.tree_ = self._grown(X, find_cut, sample_weight, on_split=on_split, **options)
             self.labels_ = self.tree_.predict(X, self.n_jobs, check_input=False)
 
-    def _grow_on_parts(
+    def _grow_on_chunks(
         self,
         X: Any,
-        root: PartedNode,
+        root: ChunkedNode,
         find_cut: FindCut,
         find_parted_cut: FindPartedCut,
         finish_parted_cut: FinishPartedCut | None = None,
@@ -501,13 +501,13 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
     ) -> None:
         """The growth of `_grow` on rows in parts."""
         with self._progress_of_cuts(X) as on_split, thread_pools().limit(limits=1, user_api="blas"):
-            rows = PartedRows(root, find_cut, find_parted_cut, finish_parted_cut)
+            rows = ChunkedRows(root, find_cut, find_parted_cut, finish_parted_cut)
             self.tree_ = grow_on(rows, n_clusters=self.n_clusters, on_split=on_split, n_jobs=self.n_jobs, **options)
         self._label_parts(X)
 
-    def _root_of_parts(self, X: Any, sample_weight: Any) -> PartedNode:
+    def _root_of_parts(self, X: Any, sample_weight: Any) -> ChunkedNode:
         """All rows of a Dask collection or of files, checked as `_enter` does it."""
-        root = parted_root(X, sample_weight, self.n_jobs)
+        root = chunked_root(X, sample_weight, self.n_jobs)
         self._check_number(root.n_rows)
         extent = root.whole.extent
         refuse_magnitude(extent.largest)
@@ -516,7 +516,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         self._check_parted_outlier(root)
         return root
 
-    def _check_parted_outlier(self, root: PartedNode) -> None:
+    def _check_parted_outlier(self, root: ChunkedNode) -> None:
         """The warning of `_check_outliers`, for a single cell: of rows in parts no more is known without a pass."""
         extent, mean = root.whole.extent, root.about.mean
         column, value, far = max(
@@ -527,14 +527,14 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         if outlies and self._is_swayed(len(mean)):
             self._warn_of_outlier(column, float(value), f"in one of {root.n_rows} rows")
 
-    def _name_columns(self, root: PartedNode) -> None:
+    def _name_columns(self, root: ChunkedNode) -> None:
         parts = root.whole.parts
         self.n_features_in_ = parts.n_features
         self.__dict__.pop("feature_names_in_", None)
         if parts.feature_names is not None:
             self.feature_names_in_ = np.array(parts.feature_names, dtype=object)
 
-    def _fetch_if_few(self, root: PartedNode) -> Taken | None:
+    def _fetch_if_few(self, root: ChunkedNode) -> FetchedRows | None:
         """All rows in parts, where they are so few that passes would take longer than a fit in memory."""
         return root.fetch() if root.n_rows * root.whole.parts.n_features <= FETCHED_CELLS else None
 

@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ravine.checks import numbers_of
+from ravine._checks import numbers_of
 from ravine.cluster._base import N_JOBS
-from ravine.cluster._streaming import StreamClusterer
-from ravine.tree.stream import StreamSettings, StreamTree
+from ravine.cluster._streaming import StreamingTreeClusterer
+from ravine.tree.hsdc import HSDCSettings, HSDCTree
 
 
-class HSDC(StreamClusterer):
+class HSDC(StreamingTreeClusterer):
     """Clusters of a stream, when it drifts and where.
 
     Rows are learned one at a time, however they are broken into batches; they are not kept. The cost of a row does not
@@ -87,7 +87,7 @@ class HSDC(StreamClusterer):
     See Also
     --------
     IncrementalMDH : For a stream that stays the same, with better cuts.
-    ravine.stream.evaluate : Scores a model on a stream.
+    ravine.evaluation.evaluate : Scores a model on a stream.
     ravine.plot.stream : Draws the scores and the events.
 
     References
@@ -154,11 +154,11 @@ class HSDC(StreamClusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _new_stream(self, n_features: int) -> StreamTree:
+    def _new_stream(self, n_features: int) -> HSDCTree:
         lengths = np.array(numbers_of(self.run_lengths, "run_lengths"))
         if lengths.shape != (2,) or not (np.isfinite(lengths).all() and (lengths > 1).all()):
             raise ValueError(f"run_lengths={self.run_lengths!r} is not two numbers of rows, each above 1")
-        settings = StreamSettings(
+        settings = HSDCSettings(
             inherit=bool(self.inherit),
             n_intervals=int(self.n_intervals),
             significance=float(self.significance),
@@ -169,4 +169,4 @@ class HSDC(StreamClusterer):
             inner_share=float(self.inner_share),
             run_lengths=(float(lengths[0]), float(lengths[1])),
         )
-        return StreamTree(n_features, settings)
+        return HSDCTree(n_features, settings)

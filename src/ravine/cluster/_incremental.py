@@ -17,7 +17,10 @@ from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ravine.blocks import count_threads
+from ravine._blocks import count_threads
+from ravine._matrix import LARGEST, Floats, Ints, Matrix, Moments, moments
+from ravine._outofcore import in_order, is_out_of_core
+from ravine._reservoir import Reservoir
 from ravine.cluster._base import N_JOBS, TreeClusterer, all_or_nothing, fitting, uninterrupted, warn_user
 from ravine.cluster._sampled_stream import SampledStream, scaled_rows
 from ravine.cluster._saved import saved_fields
@@ -25,12 +28,9 @@ from ravine.cuts import Cut
 from ravine.cuts.mdh import minimum_density_cut
 from ravine.cuts.principal import flattest_direction, principal_directions
 from ravine.cuts.pursuit import Starts, make_starts
-from ravine.matrix import LARGEST, Floats, Ints, Matrix, Moments, moments
-from ravine.parts import in_order, in_parts
-from ravine.reservoir import Reservoir
 from ravine.tree import HyperplaneTree
 from ravine.tree.evidence import VALLEY_BANDWIDTH, ValleyTest, confirmed_cut, direction_of, lattice_steps
-from ravine.tree.online import OnlineTree, Settings, saved_array
+from ravine.tree.imdh import IMDHTree, Settings, saved_array
 from ravine.tree.prune import rank_by_sum_sq, sum_sq_path, vote_elbow
 
 POLISH_ROWS, ALPHAS, N_COMPONENTS = 2000, (0.0, 0.9), 2
@@ -87,7 +87,7 @@ class IncrementalMDH(TreeClusterer):
     exponent : float, default=1/6
         The bandwidth of the stochastic gradient after t rows is σ t^(-exponent).
     alpha : float, default=0.25
-        A cut of the stream is penalised where it lies more than so many deviations from the mean of its rows.
+        A cut of the stream is penalized where it lies more than so many deviations from the mean of its rows.
     penalty : float, default=1.0
         Weight of that penalty.
     significance : float, default=0.05
@@ -124,7 +124,7 @@ class IncrementalMDH(TreeClusterer):
     --------
     HSDC : For a stream that drifts; tells when and where.
     MDH : The batch objective, on rows that fit in memory.
-    ravine.stream.evaluate : Scores a model on a stream.
+    ravine.evaluation.evaluate : Scores a model on a stream.
 
     References
     ----------
@@ -231,7 +231,7 @@ class IncrementalMDH(TreeClusterer):
         >>> model.n_clusters_, model.selection_
         (3, 'evidence')
         """
-        if in_parts(X):
+        if is_out_of_core(X):
             read, count = self._in_parts(X, sample_weight)
         else:
             X, weights = self._enter(X, sample_weight)
@@ -268,7 +268,7 @@ class IncrementalMDH(TreeClusterer):
             read, count_rows = self._in_memory(few.X, few.weights)
         else:
             self._stream = self._new_stream(self.n_features_in_, is_sparse=False)
-            read = partial(self._stream.read_sample_of_parts, root, self.n_passes, self.n_jobs)
+            read = partial(self._stream.read_sample_of_chunks, root, self.n_passes, self.n_jobs)
 
             def count_rows(tree: HyperplaneTree) -> None:
                 cuts = tree.normal, tree.offset, tree.left, tree.right
@@ -310,7 +310,7 @@ class IncrementalMDH(TreeClusterer):
         >>> model.predict([[0, 0], [0.5, 0.5], [9, 0]])
         array([0, 0, 1])
         """
-        if not in_parts(X):
+        if not is_out_of_core(X):
             return self._learn_batch(X, sample_weight)
         for number, rows, weights in in_order(X, sample_weight):
             try:
@@ -439,7 +439,7 @@ class IncrementalMDH(TreeClusterer):
         if stream is not None:
             self._stream = self._restored_stream(stream)
             if self.algorithm == "paper":
-                self._stream.online.cut_tree(*self._stream.centre_and_scale())  # refuses what does not give a tree
+                self._stream.online.cut_tree(*self._stream.center_and_scale())  # refuses what does not give a tree
 
     def _restored_stream(self, state: dict[str, Any]) -> SampledStream:
         names = ("seed", "is_sparse", "n_rows", "count", "mean", "square", "seen", "online", "sample")
@@ -454,7 +454,7 @@ class IncrementalMDH(TreeClusterer):
             raise ValueError("field 'count' is not a positive number")
         settings, size = self._stream_options()
         saved_fields(online_state, "normal", "mean", "scalars")
-        online = OnlineTree.from_state(self.max_depth, self.n_features_in_, settings, is_sparse, online_state)
+        online = IMDHTree.from_state(self.max_depth, self.n_features_in_, settings, is_sparse, online_state)
         stream = SampledStream(online, None, self.standardize, self.forget, seed, is_sparse)
         stream.n_rows, stream.count = n_rows, count
         stream.restore_columns(state)
@@ -478,7 +478,7 @@ class IncrementalMDH(TreeClusterer):
             raise ValueError("field 'weights' has an entry that is not positive, or a sum that is not finite")
         if shape[0] > stream.n_rows:
             raise ValueError("field 'rows' has more rows than the stream")
-        for matrix in (rows, scaled_rows(rows, *stream.centre_and_scale())):
+        for matrix in (rows, scaled_rows(rows, *stream.center_and_scale())):
             stored = matrix.data if sparse.issparse(matrix) else matrix
             if not (np.abs(stored) <= LARGEST).all():
                 raise ValueError("field 'rows' has an entry that is not finite, or far too large")
@@ -492,7 +492,7 @@ class IncrementalMDH(TreeClusterer):
             raise ValueError("selection='evidence' needs rows to test with, and algorithm='paper' keeps none")
         self._tree = None
         settings, size = self._stream_options()
-        online = OnlineTree(self.max_depth, n_features, settings, is_sparse)
+        online = IMDHTree(self.max_depth, n_features, settings, is_sparse)
         reservoir = Reservoir(size) if size is not None else None
         return SampledStream(online, reservoir, self.standardize, self.forget, self._draw_seed(), is_sparse)
 
@@ -514,14 +514,14 @@ class IncrementalMDH(TreeClusterer):
         """The tree of the present state, in the coordinates of the data; its counts are those of the sample."""
         self._selection = "asked" if self.n_clusters is not None else "elbow"
         self._elbow_path = None
-        centre, scale = self._stream.centre_and_scale()
+        center, scale = self._stream.center_and_scale()
         if self.algorithm == "paper":
-            tree = self._stream.online.cut_tree(centre, scale)
+            tree = self._stream.online.cut_tree(center, scale)
             if self.n_clusters is None:
                 return self._at_elbow(tree)
             return rank_by_sum_sq(tree).cut_to(min(self.n_clusters, tree.n_clusters))
         rows, weights = self._stream.sample()
-        return self._grow_sample(scaled_rows(rows, centre, scale), weights, on_split).unscaled(centre, scale)
+        return self._grow_sample(scaled_rows(rows, center, scale), weights, on_split).unscaled(center, scale)
 
     def _at_elbow(self, tree: HyperplaneTree) -> HyperplaneTree:
         tree = rank_by_sum_sq(tree)

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ravine.checks import numbers_of
+from ravine._checks import numbers_of
 from ravine.cluster._base import FACTOR, checked_bandwidth
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cuts import Cut
+from ravine.cuts.chunked import chunked_density_cut, finished_chunked_density_cut
 from ravine.cuts.mdh import finished_density_cut, minimum_density_cut
-from ravine.cuts.parted import finished_parted_density_cut, parted_density_cut
+from ravine.tree.chunked import FinishPartedCut
 from ravine.tree.grow import FinishCut, Order
-from ravine.tree.parted import FinishPartedCut
 
 
 class MDH(PursuitClusterer):
@@ -133,7 +133,7 @@ class MDH(PursuitClusterer):
     def _parted_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
         if self.margin:
             raise ValueError("margin=True needs the rows in memory: leave it out for a Dask collection or files")
-        return partial(parted_density_cut, bandwidth=self._bandwidth(), alphas=self._alphas())
+        return partial(chunked_density_cut, bandwidth=self._bandwidth(), alphas=self._alphas())
 
     def _bandwidth(self) -> Any:
         return checked_bandwidth("bandwidth", self.bandwidth)
@@ -145,7 +145,7 @@ class MDH(PursuitClusterer):
         return alphas
 
     def _finishers(self) -> tuple[FinishCut, FinishPartedCut]:
-        return partial(finished_density_cut, n_jobs=self.n_jobs), finished_parted_density_cut
+        return partial(finished_density_cut, n_jobs=self.n_jobs), finished_chunked_density_cut
 
     def _order(self) -> Order:
         return "sum_sq_depth" if self.split_order == "auto" else self.split_order

@@ -1,4 +1,4 @@
-"""Divisive clustering by minimum normalised cut hyperplanes (Hofmeyr 2016, ch. 4).
+"""Divisive clustering by minimum normalized cut hyperplanes (Hofmeyr 2016, ch. 4).
 
 A search on a node of n rows takes some tens of evaluations of two passes each, most of them on a sample where n is
 large.
@@ -14,17 +14,17 @@ from numpy.typing import ArrayLike
 from ravine.cluster._base import FACTOR, checked_bandwidth
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cuts import Cut
+from ravine.cuts.chunked import chunked_ncut_cut, finished_chunked_ncut
 from ravine.cuts.ncut import finished_ncut, ncut_cut
-from ravine.cuts.parted import finished_parted_ncut, parted_ncut_cut
+from ravine.tree.chunked import FinishPartedCut
 from ravine.tree.grow import FinishCut, Order
-from ravine.tree.parted import FinishPartedCut
 
 
 class NCutH(PursuitClusterer):
-    """Divisive clustering by the hyperplanes across which the normalised cut is least.
+    """Divisive clustering by the hyperplanes across which the normalized cut is least.
 
     The rows of a node are projected on a direction, and are similar by exp(-distance / σ) there. The direction and the
-    place of the cut minimise the similarity across it relative to the similarity on either side. Cuts are balanced and
+    place of the cut minimize the similarity across it relative to the similarity on either side. Cuts are balanced and
     pass through regions of low density.
 
     Parameters
@@ -136,13 +136,13 @@ class NCutH(PursuitClusterer):
     def _parted_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
         if self.margin:
             raise ValueError("margin=True needs the rows in memory: leave it out for a Dask collection or files")
-        return partial(parted_ncut_cut, scale=self._scale(), min_cluster_size=min_cluster_size)
+        return partial(chunked_ncut_cut, scale=self._scale(), min_cluster_size=min_cluster_size)
 
     def _scale(self) -> Any:
         return checked_bandwidth("scale", self.scale)
 
     def _finishers(self) -> tuple[FinishCut, FinishPartedCut]:
-        return partial(finished_ncut, n_jobs=self.n_jobs), finished_parted_ncut
+        return partial(finished_ncut, n_jobs=self.n_jobs), finished_chunked_ncut
 
     def _order(self) -> Order:
         if self.split_order != "auto":

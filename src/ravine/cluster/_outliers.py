@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ravine import kernels
-from ravine.blocks import map_blocks
-from ravine.matrix import Floats, Matrix, Moments
+from ravine import _kernels
+from ravine._blocks import map_blocks
+from ravine._matrix import Floats, Matrix, Moments
 
 FEW, MOST_ROWS, FEWEST_ROWS = 5, 0.02, 10
 """Cells that are a few, and the share of the rows that they may be; of fewer than so many rows none stands out."""
@@ -61,7 +61,7 @@ def is_outlier(far: float, weight: float, n_rows: int, about: Moments, squares: 
 def _in_dense_rows(X: Matrix, weights: Floats, reach: float, n_jobs: int | None) -> Outliers | None:
     some = X[:: max(X.shape[0] // LOOKED_AT, 1)].astype(np.float64)
     places = [len(some) // 4, len(some) // 2, 3 * len(some) // 4]
-    low, centre, high = np.partition(some, places, axis=0)[places]
+    low, center, high = np.partition(some, places, axis=0)[places]
     least = math.sqrt(SUSPECT * X.shape[0] * float(((high - low) ** 2).sum()))
     if reach <= least:
         return None
@@ -71,11 +71,11 @@ def _in_dense_rows(X: Matrix, weights: Floats, reach: float, n_jobs: int | None)
     suspect = suspect[of_columns[suspect] > least]
     if not len(suspect):
         return None
-    far = weights[:, np.newaxis] * (X[:, suspect] - centre[suspect]) ** 2
+    far = weights[:, np.newaxis] * (X[:, suspect] - center[suspect]) ** 2
     cells = np.argsort(-far, axis=None, kind="stable")[:FEW]
     others = weights.copy()
     others[cells // len(suspect)] = 0.0
-    squares = map_blocks(lambda b: kernels.rows.column_squares(X[b], others[b], centre), X.shape, n_jobs)
+    squares = map_blocks(lambda b: _kernels.rows.column_squares(X[b], others[b], center), X.shape, n_jobs)
     n_cells = _few_enough(far.ravel()[cells], float(np.sum(squares)), weights)
     if n_cells is None:
         return None

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ravine._outofcore import is_out_of_core
 from ravine.cluster._base import FACTOR, N_JOBS, TreeClusterer, checked_order, fitting
-from ravine.cuts.parted import cut_with_sampled_evidence, parted_antimode_cut, parted_mean_cut
+from ravine.cuts.chunked import chunked_antimode_cut, chunked_mean_cut, cut_with_sampled_evidence
 from ravine.cuts.principal import antimode_cut, mean_cut, principal_direction
-from ravine.parts import in_parts
+from ravine.tree.chunked import FindPartedCut
 from ravine.tree.grow import ORDERS, FindCut, Order
-from ravine.tree.parted import FindPartedCut
 
 
 class PDDP(TreeClusterer):
@@ -153,12 +153,12 @@ class PDDP(TreeClusterer):
         if self.split == "mean" and self.n_clusters is None:
             raise ValueError("split='mean' never stops by itself: set n_clusters, or use split='density'")
         tested = self.split == "density" and self.n_clusters is None and self.selection == "evidence"
-        if in_parts(X):
+        if is_out_of_core(X):
             root = self._root_of_parts(X, sample_weight)
             options = self._options(root.about.count, tested)
             few = self._fetch_if_few(root)
             if few is None:
-                self._grow_on_parts(X, root, find_parted_cut=self._find_parted_cut(options, tested), **options)
+                self._grow_on_chunks(X, root, find_parted_cut=self._find_parted_cut(options, tested), **options)
             else:
                 self._grow(few.X, sample_weight=few.weights, **options)
                 self._label_parts(X)
@@ -187,8 +187,8 @@ class PDDP(TreeClusterer):
                 cut_with_sampled_evidence, find_cut=find_cut, bandwidth=self.bandwidth, min_cluster_size=size
             )
         if self.split == "mean":
-            return parted_mean_cut
-        return partial(parted_antimode_cut, bandwidth=self.bandwidth, min_cluster_size=size)
+            return chunked_mean_cut
+        return partial(chunked_antimode_cut, bandwidth=self.bandwidth, min_cluster_size=size)
 
     def _find_cut(self, min_cluster_size: float) -> FindCut:
         if self.split == "mean":

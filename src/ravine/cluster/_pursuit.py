@@ -12,16 +12,16 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _is_fitted, check_is_fitted
 
+from ravine._matrix import Floats, Matrix, Moments, moments
+from ravine._outofcore import ChunkedNode, is_out_of_core
 from ravine.cluster._base import N_JOBS, TreeClusterer, checked_directions, checked_order, fitting
 from ravine.cuts import Cut
-from ravine.cuts.parted import PartedStarts, cut_with_sampled_evidence
-from ravine.cuts.parted import make_starts as make_parted_starts
+from ravine.cuts.chunked import ChunkedStarts, cut_with_sampled_evidence
+from ravine.cuts.chunked import make_starts as make_parted_starts
 from ravine.cuts.pursuit import make_starts
-from ravine.matrix import Floats, Matrix, Moments, moments
-from ravine.parts import PartedNode, in_parts
+from ravine.tree.chunked import FinishPartedCut
 from ravine.tree.evidence import VALLEY_BANDWIDTH, direction_of
 from ravine.tree.grow import ORDERS, PAIR_CELLS, FindCut, FinishCut, Order
-from ravine.tree.parted import FinishPartedCut
 
 
 class PursuitClusterer(TreeClusterer, ABC):
@@ -63,7 +63,7 @@ class PursuitClusterer(TreeClusterer, ABC):
         self : object
             The fitted model.
         """
-        if in_parts(X):
+        if is_out_of_core(X):
             self._fit_parts(X, sample_weight)
         else:
             self._fit_rows(*self._enter(X, sample_weight))
@@ -96,7 +96,7 @@ class PursuitClusterer(TreeClusterer, ABC):
             self._fit_rows(few.X, few.weights)
             self._label_parts(X)
 
-    def _fit_many(self, X: Any, root: PartedNode, starts: PartedStarts) -> None:
+    def _fit_many(self, X: Any, root: ChunkedNode, starts: ChunkedStarts) -> None:
         tested, total = self.n_clusters is None, root.about.count
         size = self._least_size(total, tested)
         find_cut = self._find_cut(size, total)
@@ -117,7 +117,7 @@ class PursuitClusterer(TreeClusterer, ABC):
             "find_parted_cut": find_parted_cut,
         }
         finishers = self._finishers()
-        self._grow_on_parts(X, root, finish_parted_cut=None if finishers is None else finishers[1], **options)
+        self._grow_on_chunks(X, root, finish_parted_cut=None if finishers is None else finishers[1], **options)
 
     def split(self, node: int, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """This model with the cluster `node` cut in two by its method, fitted; itself it stays as it is.

@@ -6,22 +6,22 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ravine import kernels
-from ravine.blocks import BLOCK_CELLS
-from ravine.matrix import LARGEST, SMALLEST, Floats, Matrix, column_moments
-from ravine.parts import PartedNode
-from ravine.reservoir import Reservoir, arrival_keys, content_sample, keys_in_any_unit, keys_of, merge_copies
-from ravine.tree.online import OnlineTree, saved_array
+from ravine import _kernels
+from ravine._blocks import BLOCK_CELLS
+from ravine._matrix import LARGEST, SMALLEST, Floats, Matrix, column_moments
+from ravine._outofcore import ChunkedNode
+from ravine._reservoir import Reservoir, arrival_keys, content_sample, keys_in_any_unit, keys_of, merge_copies
+from ravine.tree.imdh import IMDHTree, saved_array
 
 MAX_PASSES, FEW_UPDATES = 20, 50_000
 """Passes over few rows, up to so many updates."""
 
 
-def scaled_rows(X: Matrix, centre: Floats, scale: Floats) -> Matrix:
-    """Rows in units of the columns' deviations; sparse ones are not centred."""
+def scaled_rows(X: Matrix, center: Floats, scale: Floats) -> Matrix:
+    """Rows in units of the columns' deviations; sparse ones are not centerd."""
     if sparse.issparse(X):
         return sparse.csr_matrix(X.multiply(1.0 / scale))
-    return np.ascontiguousarray((X - centre) / scale, dtype=X.dtype)
+    return np.ascontiguousarray((X - center) / scale, dtype=X.dtype)
 
 
 class SampledStream:
@@ -29,7 +29,7 @@ class SampledStream:
 
     Parameters
     ----------
-    online : OnlineTree
+    online : IMDHTree
     reservoir : Reservoir or None
     standardize : bool
     forget : float or None
@@ -39,7 +39,7 @@ class SampledStream:
 
     def __init__(
         self,
-        online: OnlineTree,
+        online: IMDHTree,
         reservoir: Reservoir | None,
         standardize: bool,
         forget: float | None,
@@ -76,7 +76,7 @@ class SampledStream:
             raise ValueError("field 'mean' has an entry that is far too large")
         if (self._seen < 0).any() or (self._seen > self.count).any():
             raise ValueError("field 'seen' has an entry that is not between 0 and the weight of all rows")
-        _, scale = self.centre_and_scale()
+        _, scale = self.center_and_scale()
         if (self.square < 0).any() or not ((scale >= SMALLEST) & (scale <= LARGEST)).all():
             raise ValueError("field 'square' has an entry that is negative, or far too small or large")
 
@@ -86,23 +86,23 @@ class SampledStream:
             X, weights = X[weights > 0], weights[weights > 0]
         if not X.shape[0]:
             return
-        scaled = self._standardise(X, weights)
+        scaled = self._standardize(X, weights)
         self.online.learn(scaled if self.standardize else X, weights, n_jobs)
         if self.reservoir is not None:
             self.reservoir.add(arrival_keys(self.n_rows, X.shape[0], self.seed, self.forget), X, weights)
         self.n_rows += X.shape[0]
 
-    def _standardise(self, X: Matrix, weights: Floats) -> Matrix:
-        """Rows in units of the columns' deviations so far, which they change; sparse ones are not centred."""
+    def _standardize(self, X: Matrix, weights: Floats) -> Matrix:
+        """Rows in units of the columns' deviations so far, which they change; sparse ones are not centerd."""
         if self.is_sparse:
             data = np.empty_like(X.data)
             state = (self._seen, self.mean, self.square)
             matrix = (X.indptr, X.indices, X.data)
-            self.count = kernels.online.standardise_csr(*matrix, weights, self.count, *state, data)
+            self.count = _kernels.imdh.standardize_csr(*matrix, weights, self.count, *state, data)
             return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
         scaled = np.empty_like(X)
         most = math.inf if self.forget is None else self.forget
-        self.count = kernels.online.standardise(X, weights, self.count, most, self.mean, self.square, scaled)
+        self.count = _kernels.imdh.standardize(X, weights, self.count, most, self.mean, self.square, scaled)
         return scaled
 
     def read_in_order(self, X: Matrix, weights: Floats, n_passes: int, n_jobs: int | None) -> None:
@@ -111,12 +111,12 @@ class SampledStream:
             X, weights = X[weights > 0], weights[weights > 0]
         self._measure(X, weights, n_jobs)
         self.n_rows = X.shape[0]
-        centre, scale = self.centre_and_scale()
+        center, scale = self.center_and_scale()
         n_block = max(BLOCK_CELLS // X.shape[1], 1)
         for _ in range(n_passes):
             for start in range(0, X.shape[0], n_block):
                 rows = slice(start, start + n_block)
-                self.online.learn(scaled_rows(X[rows], centre, scale), weights[rows], n_jobs)
+                self.online.learn(scaled_rows(X[rows], center, scale), weights[rows], n_jobs)
 
     def read_sample(self, X: Matrix, weights: Floats, n_passes: int | str, n_jobs: int | None) -> None:
         """Rows that are all at hand: a sample of them, in an order that depends on what the rows contain alone."""
@@ -135,7 +135,7 @@ class SampledStream:
         self.n_rows = X.shape[0]
         self._learn_sample(distinct, total, n_passes, n_jobs)
 
-    def read_sample_of_parts(self, root: PartedNode, n_passes: int | str, n_jobs: int | None) -> None:
+    def read_sample_of_chunks(self, root: ChunkedNode, n_passes: int | str, n_jobs: int | None) -> None:
         """Rows in parts, more than the sample: a sample of them."""
         assert self.reservoir is not None
         drawn = root.draw(self.reservoir.size, self.seed)
@@ -146,7 +146,7 @@ class SampledStream:
 
     def _learn_sample(self, distinct: Matrix, total: Floats, n_passes: int | str, n_jobs: int | None) -> None:
         """Pass the distinct rows of the sample through the tree of the stream, more than once if they are few."""
-        scaled = scaled_rows(distinct, *self.centre_and_scale())
+        scaled = scaled_rows(distinct, *self.center_and_scale())
         if n_passes == "auto":
             n_passes = min(max(FEW_UPDATES // len(total), 1), MAX_PASSES)
         for _ in range(int(n_passes)):
@@ -156,7 +156,7 @@ class SampledStream:
         self.count, self.mean, self.square = column_moments(X, weights, n_jobs)
         self._seen[:] = self.count
 
-    def centre_and_scale(self) -> tuple[Floats, Floats]:
+    def center_and_scale(self) -> tuple[Floats, Floats]:
         """What was subtracted from the columns and what they were divided by."""
         if not self.standardize:
             return np.zeros_like(self.mean), np.ones_like(self.mean)
@@ -164,8 +164,8 @@ class SampledStream:
         if self.is_sparse:  # with the zeros since a column's last number
             square = square + self.mean**2 * self._seen * (self.count - self._seen) / self.count
         deviation = np.sqrt(square / self.count)
-        centre = np.zeros_like(self.mean) if self.is_sparse else self.mean
-        return centre, np.where(deviation > 0, deviation, 1.0)
+        center = np.zeros_like(self.mean) if self.is_sparse else self.mean
+        return center, np.where(deviation > 0, deviation, 1.0)
 
     def sample(self) -> tuple[Matrix, Floats]:
         """Rows kept, in the coordinates of the data, and their weights."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ravine.matrix import LARGEST, Floats, Ints
+from ravine._matrix import LARGEST, Floats, Ints
 
 
 def saved_fields(state: Any, *names: str) -> list[Any]:

@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ravine.cluster._base import FACTOR, N_JOBS
-from ravine.cluster._streaming import StreamClusterer
-from ravine.tree.moving import MovingTree
-from ravine.tree.stream import StreamSettings, StreamTree
+from ravine.cluster._streaming import StreamingTreeClusterer
+from ravine.tree.hsdc import HSDCSettings, HSDCTree
+from ravine.tree.spdc import SPDCTree
 
 
-class SPDC(StreamClusterer):
+class SPDC(StreamingTreeClusterer):
     """Density-based divisive clustering of a stream, every cut of which is moved by every row that passes it.
 
     A direct online form of dePDDP, after the description of SPDC (Tasoulis et al. 2012) in the paper on `HSDC`. That is
@@ -104,6 +104,6 @@ class SPDC(StreamClusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _new_stream(self, n_features: int) -> StreamTree:
-        settings = StreamSettings(n_intervals=int(self.n_intervals), min_rows=float(self.min_rows), most_forgotten=0.0)
-        return MovingTree(n_features, settings, float(self.bandwidth))
+    def _new_stream(self, n_features: int) -> HSDCTree:
+        settings = HSDCSettings(n_intervals=int(self.n_intervals), min_rows=float(self.min_rows), most_forgotten=0.0)
+        return SPDCTree(n_features, settings, float(self.bandwidth))

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ravine._matrix import Floats, Matrix
 from ravine.cluster._base import FACTOR, checked_directions
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cluster._saved import saved_fields
 from ravine.cuts import Cut
 from ravine.cuts.spectral import spectral_cut
-from ravine.matrix import Floats, Matrix
 from ravine.tree.grow import Order
 
 N_COMPONENTS = {"orthogonal": 2, "correlated": 3}
@@ -28,7 +28,7 @@ class SpectralPursuit(PursuitClusterer):
     """Divisive clustering in the projections where the rows are least connected.
 
     The rows of a node, or microclusters that stand for them, are projected on a few directions and joined by
-    similarities that fall with the distance there. The directions minimise λ₂, the second eigenvalue of the Laplacian
+    similarities that fall with the distance there. The directions minimize λ₂, the second eigenvalue of the Laplacian
     of that graph, and its eigenvector parts the rows. On a plane the parts need not be separated by a straight line.
 
     Parameters
@@ -37,7 +37,7 @@ class SpectralPursuit(PursuitClusterer):
         Number of clusters. None lets the method decide: a node is cut while rows that did not choose the projection
         confirm a valley across it, at the level `significance`. The cuts are hyperplanes at the valleys then, whatever
         the projection.
-    laplacian : {"normalised", "standard"}, default="normalised"
+    laplacian : {"normalized", "standard"}, default="normalized"
         Which graph Laplacian: SCₙP² or SCP².
     projection : {"orthogonal", "correlated"}, default="orthogonal"
         "orthogonal" searches for a plane, whose partition may bend. "correlated" searches from three directions that
@@ -111,7 +111,7 @@ class SpectralPursuit(PursuitClusterer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **PursuitClusterer._parameter_constraints,
-        "laplacian": [StrOptions({"standard", "normalised"})],
+        "laplacian": [StrOptions({"standard", "normalized"})],
         "projection": [StrOptions(set(N_COMPONENTS))],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "scale": [FACTOR],
@@ -123,7 +123,7 @@ class SpectralPursuit(PursuitClusterer):
         self,
         n_clusters: int | None = None,
         *,
-        laplacian: Literal["normalised", "standard"] = "normalised",
+        laplacian: Literal["normalized", "standard"] = "normalized",
         projection: Literal["orthogonal", "correlated"] = "orthogonal",
         n_components: int | None = None,
         margin: bool = False,
@@ -195,7 +195,7 @@ class SpectralPursuit(PursuitClusterer):
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         return partial(
             spectral_cut,
-            normalised=self.laplacian == "normalised",
+            normalized=self.laplacian == "normalized",
             correlated=self.projection == "correlated",
             scale=self.scale,
             margin=self.margin,

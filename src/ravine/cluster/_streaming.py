@@ -7,30 +7,30 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ravine._matrix import LARGEST, Floats, Ints, Matrix
 from ravine.cluster._base import TreeClusterer, fitting, refuse_magnitude, uninterrupted, warn_user
 from ravine.cluster._saved import saved_fields
-from ravine.matrix import LARGEST, Floats, Ints, Matrix
 from ravine.tree import HyperplaneTree
-from ravine.tree.stream import FIELDS, NEW_FIELDS, OnEvent, StreamTree
+from ravine.tree.hsdc import FIELDS, NEW_FIELDS, HSDCTree, OnEvent
 
 MOST_NAMED = 5
 """Columns that a warning names; of more it gives the number."""
 
 
-class StreamClusterer(TreeClusterer, ABC):
-    """Base of the estimators whose tree is a `StreamTree`."""
+class StreamingTreeClusterer(TreeClusterer, ABC):
+    """Base of the estimators whose tree is a `HSDCTree`."""
 
     _accept_sparse: ClassVar[str | bool] = False
 
     on_event: OnEvent | None
 
-    _stream: StreamTree
+    _stream: HSDCTree
     _tree: HyperplaneTree | None
     _ids: Ints
     _batch: Floats
 
     @abstractmethod
-    def _new_stream(self, n_features: int) -> StreamTree:
+    def _new_stream(self, n_features: int) -> HSDCTree:
         """A tree that has seen no row."""
 
     @fitting

@@ -1,7 +1,7 @@
 """Convex clustering (Panahi et al. 2017): one global solution, its path over λ, and a proof of how good it is.
 
 Each row has a centroid that is drawn to those of other rows, with a force λ; rows whose centroids meet are a cluster.
-On a graph of neighbours a path of 200 values of λ costs a few hundred passes over the edges; with all pairs as edges, a
+On a graph of neighbors a path of 200 values of λ costs a few hundred passes over the edges; with all pairs as edges, a
 solution costs some tens of passes over n²/2 pairs.
 """
 
@@ -19,22 +19,22 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ravine import kernels
-from ravine.blocks import BLOCK_CELLS, count_threads
-from ravine.cluster._base import N_JOBS, Clusterer, fitting, warn_user
-from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
-from ravine.fusion import (
+from ravine import _kernels
+from ravine._blocks import BLOCK_CELLS, count_threads
+from ravine._convex import (
     Certificate,
-    ConvexProblem,
     FusionTree,
     Points,
+    ScaledProblem,
     Settings,
     choose,
     gaussian_weights,
     least_size,
 )
-from ravine.matrix import Floats, Ints
-from ravine.neighbours import by_size
+from ravine._matrix import Floats, Ints
+from ravine._neighbors import by_size
+from ravine.cluster._base import N_JOBS, Clusterer, fitting, warn_user
+from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 
 MAX_STEPS, MIN_SWEEPS, RANDOM_STEPS = 5000, 256, 10**7
 """Where no number is given: steps on the dual; sweeps of random steps, or more if they are fewer steps than these."""
@@ -74,7 +74,7 @@ PREDICT_STEPS = 50
 class SumOfNorms(Clusterer):
     """Convex clustering by a sum of norms, with its path over λ and a certificate.
 
-    Row i has a centroid uᵢ, and the centroids minimise
+    Row i has a centroid uᵢ, and the centroids minimize
 
         Σ ‖xᵢ - uᵢ‖² / 2 + λ Σ wᵢₖ ‖uᵢ - uₖ‖,
 
@@ -89,10 +89,10 @@ class SumOfNorms(Clusterer):
     n_clusters : int or None, default=None
         So many clusters that matter. None lets the path decide. Where `lam` is given, that decides.
     weights : {"knn", "uniform"}, default="knn"
-        "knn": Gaussian weights between nearest neighbours, which finds clusters of any shape. "uniform": all pairs have
+        "knn": Gaussian weights between nearest neighbors, which finds clusters of any shape. "uniform": all pairs have
         weight 1, the problem of the paper, for which recovery is proved; clusters are round, and the cost is O(n²).
     n_neighbors : int, default=10
-        Neighbours of each row, for "knn".
+        Neighbors of each row, for "knn".
     scale : float, default=2.0
         Weights of "knn" are exp(-scale · d² / s²), d the distance of the two rows and s the median of these distances.
     solver : {"auto", "dual", "stochastic"}, default="auto"
@@ -121,7 +121,7 @@ class SumOfNorms(Clusterer):
     random_state : int, RandomState instance or None, default=0
         Draws the pairs of the stochastic solver; nothing else is random.
     n_jobs : int or None, default=-1
-        Threads of the search for neighbours; -1 uses all cores. The result does not depend on it.
+        Threads of the search for neighbors; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -296,7 +296,7 @@ class SumOfNorms(Clusterer):
 
         A new row is drawn to the centroids as the rows of `fit` were, while they stay where they are, and has the
         cluster of the centroid nearest to where it comes to rest. With "knn" weights these are the centroids of its
-        nearest neighbours, with "uniform" weights those of all clusters. A row of `fit` keeps its label.
+        nearest neighbors, with "uniform" weights those of all clusters. A row of `fit` keeps its label.
 
         Parameters
         ----------
@@ -412,7 +412,7 @@ class SumOfNorms(Clusterer):
     def _n_features_learned(self) -> int:
         return self._points.rows.shape[1]
 
-    def _problem(self, points: Points) -> ConvexProblem:
+    def _problem(self, points: Points) -> ScaledProblem:
         n_points, n_columns = points.coordinates.shape
         size = 8 * n_columns * n_points**2 if self.weights == "uniform" else 0
         solver = self.solver
@@ -434,7 +434,7 @@ class SumOfNorms(Clusterer):
             self._draw_seed(),
         )
         n_neighbors = self.n_neighbors if self.weights == "knn" else None
-        return ConvexProblem(points, settings, n_neighbors, self.scale, self.n_jobs)
+        return ScaledProblem(points, settings, n_neighbors, self.scale, self.n_jobs)
 
     def _max_iter(self, solver: str, n_points: int) -> int:
         if self.max_iter is not None or solver == "dual":
@@ -443,7 +443,7 @@ class SumOfNorms(Clusterer):
         return max(MIN_SWEEPS, RANDOM_STEPS // max(n_points * n_partners // 2, 1))
 
     def _settle(
-        self, problem: ConvexProblem, n_clusters: int | None, on_lambda: Callable[[], bool] = lambda: False
+        self, problem: ScaledProblem, n_clusters: int | None, on_lambda: Callable[[], bool] = lambda: False
     ) -> None:
         """Take a λ, solve for it, and store what was found, of the points."""
         self._points = problem.points
@@ -461,7 +461,7 @@ class SumOfNorms(Clusterer):
         self._point_labels, self._point_centroids = labels, answer.centroids
         self._unit = problem.unit
         self.lam_ = float(lam)
-        self.cluster_centers_ = _centres(answer.centroids, answer.group, labels, mass)
+        self.cluster_centers_ = _centers(answer.centroids, answer.group, labels, mass)
         self.objective_, self.gap_ = answer.solution.objective, answer.solution.gap
         self.n_iter_ = answer.solution.n_iter
         self.partition_stable_ = answer.stable
@@ -514,20 +514,20 @@ class SumOfNorms(Clusterer):
         nearest = np.empty(len(rows), dtype=np.int64)
         if self.weights == "uniform":
             weight = np.bincount(self._point_labels, self._points.mass)
-            kernels.pairs.attract(
+            _kernels.pairs.attract(
                 rows, self.cluster_centers_[np.newaxis], weight[np.newaxis], self.lam_, PREDICT_STEPS, nearest
             )
             return nearest
         n_neighbors = min(self.n_neighbors, len(self._points.mass))
         search = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=count_threads(self.n_jobs))
-        length, neighbour = search.fit(self._points.rows).kneighbors(rows)
-        weight = np.sqrt(self._points.mass[neighbour]) * gaussian_weights(length, self._unit, self.scale)
-        n_block = max(BLOCK_CELLS // (neighbour.shape[1] * rows.shape[1]), 2)
+        length, neighbor = search.fit(self._points.rows).kneighbors(rows)
+        weight = np.sqrt(self._points.mass[neighbor]) * gaussian_weights(length, self._unit, self.scale)
+        n_block = max(BLOCK_CELLS // (neighbor.shape[1] * rows.shape[1]), 2)
         for start in range(0, len(rows), n_block):
             b = slice(start, start + n_block)
-            centres = self._point_centroids[neighbour[b]]
-            kernels.pairs.attract(rows[b], centres, weight[b], self.lam_, PREDICT_STEPS, nearest[b])
-        return self._point_labels[np.take_along_axis(neighbour, nearest[:, np.newaxis], axis=1)[:, 0]]
+            centers = self._point_centroids[neighbor[b]]
+            _kernels.pairs.attract(rows[b], centers, weight[b], self.lam_, PREDICT_STEPS, nearest[b])
+        return self._point_labels[np.take_along_axis(neighbor, nearest[:, np.newaxis], axis=1)[:, 0]]
 
     def _whole_path(self) -> FusionTree:
         check_is_fitted(self)
@@ -567,7 +567,7 @@ class SumOfNorms(Clusterer):
         return dict(zip(STATE, values, strict=True))
 
     def _restore(self, state: dict[str, Any]) -> None:
-        rows, mass, member, weightless, labels, centroids, centres, numbers, certificate, path = saved_fields(
+        rows, mass, member, weightless, labels, centroids, centers, numbers, certificate, path = saved_fields(
             state, *STATE
         )
         count_threads(self.n_jobs)  # refuses what is no number of threads
@@ -579,8 +579,8 @@ class SumOfNorms(Clusterer):
             raise ValueError("field 'rows' has a row twice, or is not in the order in which rows are saved")
         self._weightless = saved_floats(weightless, "weightless", (None, n_columns))
         self._point_centroids = saved_floats(centroids, "point_centroids", (n_points, n_columns))
-        self.cluster_centers_ = saved_floats(centres, "cluster_centers", (None, n_columns))
-        self._point_labels = saved_ints(labels, "point_labels", n_points, 0, len(centres) - 1)
+        self.cluster_centers_ = saved_floats(centers, "cluster_centers", (None, n_columns))
+        self._point_labels = saved_ints(labels, "point_labels", n_points, 0, len(centers) - 1)
         self._member = saved_ints(member, "member", None, -1, n_points - 1)
         if (self._member < 0).sum() != len(weightless):
             raise ValueError("field 'weightless' has another number of rows than 'member' says")
@@ -593,7 +593,7 @@ class SumOfNorms(Clusterer):
         self._label_rows()
 
 
-def _centres(centroids: Floats, group: Ints, labels: Ints, mass: Floats) -> Floats:
+def _centers(centroids: Floats, group: Ints, labels: Ints, mass: Floats) -> Floats:
     """Centroid of the heaviest group of each cluster."""
     heaviest_first = np.lexsort((-np.bincount(group, mass)[group], labels))
     return centroids[heaviest_first[np.searchsorted(labels[heaviest_first], np.arange(labels.max() + 1))]]

@@ -5,10 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from ravine._matrix import Floats
+from ravine._reservoir import Reservoir, arrival_keys, content_sample, merge_copies
+from ravine._svc import Learner, Sample
 from ravine.cluster._saved import saved_fields, saved_floats, saved_rows
-from ravine.matrix import Floats
-from ravine.reservoir import Reservoir, arrival_keys, content_sample, merge_copies
-from ravine.support import Learner, Sample
 
 SAMPLE = 2000
 """Rows on which parameters are chosen and hills are told apart."""

@@ -20,26 +20,26 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ravine.blocks import count_threads
-from ravine.cluster._base import N_JOBS, Clusterer, fitting, uninterrupted, warn_user
-from ravine.cluster._saved import saved_fields, saved_floats, saved_ints, saved_rows
-from ravine.cluster._support_stream import SAMPLE, Stream
-from ravine.matrix import Bools, Floats, Ints
-from ravine.reservoir import has_copies, merge_copies, visits
-from ravine.support import (
-    Choice,
-    Hills,
+from ravine._blocks import count_threads
+from ravine._matrix import Bools, Floats, Ints
+from ravine._reservoir import has_copies, merge_copies, visits
+from ravine._svc import (
+    KernelSum,
     Learner,
+    Modes,
     Nearest,
     Sample,
     Strip,
-    Surface,
+    WidthChoice,
     choose,
     least_size,
     levels_below,
     objective,
     solve_exactly,
 )
+from ravine.cluster._base import N_JOBS, Clusterer, fitting, uninterrupted, warn_user
+from ravine.cluster._saved import saved_fields, saved_floats, saved_ints, saved_rows
+from ravine.cluster._support_stream import SAMPLE, Stream
 
 STEPS, EPOCHS, SWEEPS = 10_000, 20, 1000
 """Where no number is given: so many epochs, or more if they are fewer steps than these; sweeps of the exact solver."""
@@ -55,7 +55,7 @@ ALIKE = 0.9
 """Least agreement of the clusters on a budget with those of the exact solution."""
 
 STRATEGIES = {"removal": 0, "nearest": 1, "random": 2}
-"""Numbers of the strategies in `ravine.kernels.support`."""
+"""Numbers of the strategies in `ravine._kernels.svc`."""
 
 WIDEST = 1e9
 """How many times the kernel may be wider than all rows together, or they wider than it."""
@@ -75,7 +75,7 @@ NUMBERS: dict[str, Any] = {
 class _Learned(NamedTuple):
     """A surface, the value of the problem for it on the sample, its duality gap, and epochs or sweeps."""
 
-    surface: Surface
+    kernel_sum: KernelSum
     objective: float
     gap: float
     n_iter: int
@@ -85,7 +85,7 @@ class _Learned(NamedTuple):
 class _Result:
     """A surface, and the clusters in it."""
 
-    surface: Surface
+    kernel_sum: KernelSum
     hills: Nearest
     C: float
     offset: float
@@ -295,7 +295,7 @@ class SupportVectorClustering(Clusterer):
             learn = self._solve_exactly if self.solver == "exact" else self._learn
             self._settled = self._settle(learn(learned, mass, sample, choice, on_epoch), sample, learned, least, choice)
             self._nearest = self._settled.hills.find(rows, self.n_jobs)
-            self.outlier_ = self._settled.surface.heights(rows, self.n_jobs) < self._settled.offset
+            self.outlier_ = self._settled.kernel_sum.heights(rows, self.n_jobs) < self._settled.offset
             self._label_rows()
         return self
 
@@ -362,7 +362,7 @@ class SupportVectorClustering(Clusterer):
     @property
     def _n_features_learned(self) -> int:
         if self._settled is not None:
-            return self._settled.surface.vectors.shape[1]
+            return self._settled.kernel_sum.vectors.shape[1]
         assert self._stream is not None
         return self._stream.n_features
 
@@ -448,7 +448,7 @@ class SupportVectorClustering(Clusterer):
         if self.assignment == "paper":
             raise ValueError("assignment='paper' has one answer: fit with assignment='hills'")
         result, sample = self._result, self._stream.sample(self.n_jobs)
-        hills = Hills.with_number(result.surface, sample, self._least_share(self._stream.weight), n_clusters)
+        hills = Modes.with_number(result.kernel_sum, sample, self._least_share(self._stream.weight), n_clusters)
         model = copy(self)
         model._stream = deepcopy(self._stream)  # they may go on learning, each for itself
         model._settled = replace(result, hills=hills)
@@ -464,22 +464,22 @@ class SupportVectorClustering(Clusterer):
     @property
     def support_vectors_(self) -> Floats:
         """The vectors v of the function."""
-        return self._result.surface.vectors
+        return self._result.kernel_sum.vectors
 
     @property
     def dual_coef_(self) -> Floats:
         """The coefficients c of the vectors, none negative."""
-        return self._result.surface.coefficients
+        return self._result.kernel_sum.coefficients
 
     @property
     def equilibria_(self) -> Floats:
         """The points to which the function leads up from the vectors, the highest first."""
-        return self._result.surface.equilibria(self.support_vectors_, self.n_jobs)[0]
+        return self._result.kernel_sum.equilibria(self.support_vectors_, self.n_jobs)[0]
 
     @property
     def gamma_(self) -> float:
         """Inverse of the squared width of the kernel."""
-        return self._result.surface.gamma
+        return self._result.kernel_sum.gamma
 
     @property
     def C_(self) -> float:  # noqa: N802 — after the parameter
@@ -524,21 +524,21 @@ class SupportVectorClustering(Clusterer):
 
     # From rows to a surface
 
-    def _choose(self, sample: Sample, least: float) -> Choice:
+    def _choose(self, sample: Sample, least: float) -> WidthChoice:
         gamma = None if self.gamma == "auto" else float(self.gamma)
         _check_gamma(gamma, sample.rows)
         C = None if self.C == "auto" else float(self.C)
         if gamma is not None and C is not None:
-            return Choice(gamma, C, None, 0.0)
+            return WidthChoice(gamma, C, None, 0.0)
         choice = choose(sample, least, gamma, C, self.n_clusters)
         n_rows, n_columns = sample.rows.shape
         by_chance = choice.strength < STRENGTH / (n_columns * math.sqrt(max(n_rows, FEW_ROWS)))
         if gamma is None and self.n_clusters is None and by_chance:
-            return Choice(choice.gamma, choice.C, None, 0.0)
+            return WidthChoice(choice.gamma, choice.C, None, 0.0)
         return choice
 
     def _learn(
-        self, X: Floats, weights: Floats, sample: Sample, choice: Choice, on_epoch: Callable[[], bool]
+        self, X: Floats, weights: Floats, sample: Sample, choice: WidthChoice, on_epoch: Callable[[], bool]
     ) -> _Learned:
         """Epochs of stochastic steps, until the objective on the sample gets no better."""
         assert self._stream is not None
@@ -553,25 +553,25 @@ class SupportVectorClustering(Clusterer):
             epoch = min(first + n_check, max_iter)
             for number in range(first, epoch):
                 learner.learn(X, visited.in_epoch(number), visited.weight)
-            surface = learner.surface
-            value = self._objective(surface, choice.C, sample)
+            kernel_sum = learner.kernel_sum
+            value = self._objective(kernel_sum, choice.C, sample)
             if on_epoch() or last - value <= self.tol * value:
                 break
-        return _Learned(surface, value, np.nan, epoch)
+        return _Learned(kernel_sum, value, np.nan, epoch)
 
     def _solve_exactly(
-        self, X: Floats, weights: Floats, sample: Sample, choice: Choice, on_sweep: Callable[[], bool]
+        self, X: Floats, weights: Floats, sample: Sample, choice: WidthChoice, on_sweep: Callable[[], bool]
     ) -> _Learned:
         assert self._stream is not None
         rows, mass = merge_copies(X, weights, self._stream.seed)
-        surface, gap, n_iter = solve_exactly(rows, mass, choice.gamma, choice.C, self.tol, self._max_iter(len(X)))
+        kernel_sum, gap, n_iter = solve_exactly(rows, mass, choice.gamma, choice.C, self.tol, self._max_iter(len(X)))
         on_sweep()
         if gap > self.tol:
             self._warn(f"the relative duality gap is {gap:.2g} and not tol={self.tol:.2g}: raise max_iter or tol")
-        return _Learned(surface, self._objective(surface, choice.C, sample), gap, n_iter)
+        return _Learned(kernel_sum, self._objective(kernel_sum, choice.C, sample), gap, n_iter)
 
-    def _objective(self, surface: Surface, C: float, sample: Sample) -> float:
-        return objective(surface, C, surface.heights(sample.rows, self.n_jobs), sample.share)
+    def _objective(self, kernel_sum: KernelSum, C: float, sample: Sample) -> float:
+        return objective(kernel_sum, C, kernel_sum.heights(sample.rows, self.n_jobs), sample.share)
 
     def _begin(self, stream: Stream) -> None:
         """Choose what is to be chosen, and take the first steps of a stream."""
@@ -580,7 +580,7 @@ class SupportVectorClustering(Clusterer):
         stream.learner = self._new_learner(rows.shape[1], choice)
         stream.learner.learn(rows, np.arange(len(rows)), weights)
 
-    def _new_learner(self, n_features: int, choice: Choice) -> Learner:
+    def _new_learner(self, n_features: int, choice: WidthChoice) -> Learner:
         assert self._stream is not None
         strategy = STRATEGIES[self.maintenance]
         return Learner(n_features, choice.gamma, choice.C, self.budget, strategy, self.k, self._stream.seed)
@@ -618,17 +618,19 @@ class SupportVectorClustering(Clusterer):
                 stream.learner = None  # the stream has not begun yet
                 self._settled = self._settle(learned, sample, rows, least, choice)
             else:
-                choice = Choice(learner.gamma, learner.C, None, 0.0)
-                learned = _Learned(learner.surface, self._objective(learner.surface, learner.C, sample), np.nan, 1)
+                choice = WidthChoice(learner.gamma, learner.C, None, 0.0)
+                learned = _Learned(
+                    learner.kernel_sum, self._objective(learner.kernel_sum, learner.C, sample), np.nan, 1
+                )
                 self._settled = self._settle(learned, sample, rows, least, choice, steady=True)
         return self._settled
 
     def _settle(
-        self, learned: _Learned, sample: Sample, rows: Floats, least: float, choice: Choice, steady: bool = False
+        self, learned: _Learned, sample: Sample, rows: Floats, least: float, choice: WidthChoice, steady: bool = False
     ) -> _Result:
         """Find the clusters: those chosen with γ on the sample, or, with a γ that was given before, the steadiest."""
-        surface, value, gap, n_iter = learned
-        at_rows = surface.heights(sample.rows, self.n_jobs)
+        kernel_sum, value, gap, n_iter = learned
+        at_rows = kernel_sum.heights(sample.rows, self.n_jobs)
         if self.C != "auto" and at_rows.max() < 1.0:
             self._warn(
                 f"with C={self.C:g} no row is inside, w is {at_rows.max():.2g} at most and the boundary is at 1: the "
@@ -638,13 +640,13 @@ class SupportVectorClustering(Clusterer):
         hills: Nearest
         strength = choice.strength
         if self.assignment == "paper":
-            hills = Strip.of(surface, rows, self.epsilon, self.n_jobs)
+            hills = Strip.of(kernel_sum, rows, self.epsilon, self.n_jobs)
         elif self.gamma != "auto" or steady:
-            hills, strength = Hills.most_steady(surface, sample, least, self.n_clusters)
+            hills, strength = Modes.most_steady(kernel_sum, sample, least, self.n_clusters)
         elif choice.labels is None:
-            hills = Hills.with_number(surface, sample, least, 1)
+            hills = Modes.with_number(kernel_sum, sample, least, 1)
         else:
-            hills, alike = Hills.most_like(surface, sample, least, choice.labels)
+            hills, alike = Modes.most_like(kernel_sum, sample, least, choice.labels)
             if alike < ALIKE:
                 remedy = "lower tol" if self.solver == "exact" else f"raise budget={self.budget} or lower tol"
                 self._warn(
@@ -654,17 +656,17 @@ class SupportVectorClustering(Clusterer):
         if self.n_clusters is not None and hills.n_clusters != self.n_clusters:
             if self.assignment != "paper":
                 with suppress(ValueError):  # no level of the surface has as many
-                    hills = Hills.with_number(surface, sample, least, self.n_clusters)
+                    hills = Modes.with_number(kernel_sum, sample, least, self.n_clusters)
             if hills.n_clusters != self.n_clusters:
                 self._warn(
                     f"found {hills.n_clusters} of the {self.n_clusters} clusters asked for: no gamma and level of the "
                     "grid has so many"
                 )
         strength = strength if hills.n_clusters > 1 else 0.0
-        return _Result(surface, hills, choice.C, offset, strength, value, gap, n_iter)
+        return _Result(kernel_sum, hills, choice.C, offset, strength, value, gap, n_iter)
 
     def _heights(self, rows: Floats) -> Floats:
-        return self._result.surface.heights(rows, self.n_jobs)
+        return self._result.kernel_sum.heights(rows, self.n_jobs)
 
     def _label_rows(self) -> None:
         self.labels_ = self._result.hills.labels[self._nearest]
@@ -680,9 +682,9 @@ class SupportVectorClustering(Clusterer):
         result = self._result
         rows = {"nearest": self._nearest, "outlier": self.outlier_} if resume and hasattr(self, "_nearest") else None
         return {
-            "vectors": result.surface.vectors,
-            "coefficients": result.surface.coefficients,
-            "gamma": result.surface.gamma,
+            "vectors": result.kernel_sum.vectors,
+            "coefficients": result.kernel_sum.coefficients,
+            "gamma": result.kernel_sum.gamma,
             "hill_rows": result.hills.rows,
             "hill_labels": result.hills.labels,
             "numbers": {name: getattr(result.hills if name == "level" else result, name) for name in NUMBERS},
@@ -710,7 +712,7 @@ class SupportVectorClustering(Clusterer):
             raise ValueError("field 'hill_labels' leaves out a cluster")
         parts = dict(numbers)
         hills = Nearest(hill_rows, labels, parts.pop("level"))
-        self._settled = _Result(surface=Surface(vectors, coefficients, gamma), hills=hills, **parts)
+        self._settled = _Result(kernel_sum=KernelSum(vectors, coefficients, gamma), hills=hills, **parts)
         self._stream = None
         if stream is not None:
             self._stream = Stream.from_state(stream, n_columns)
@@ -737,7 +739,7 @@ class SupportVectorClustering(Clusterer):
         if self.budget is not None and n_vectors > self.budget:
             raise ValueError(f"field 'vectors' has {n_vectors} rows, and the budget is {self.budget}")
         saved_floats(sums, "sums", (n_vectors,), least=0.0)
-        learner = self._new_learner(self.n_features_in_, Choice(gamma, C, None, 0.0))
+        learner = self._new_learner(self.n_features_in_, WidthChoice(gamma, C, None, 0.0))
         return learner.resume(n_steps, vectors, sums)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ravine._matrix import Bools, Floats, Matrix, Moments, walk
+from ravine._ties import rounding_length
 from ravine.cuts._surface import Surface
-from ravine.matrix import Bools, Floats, Matrix, Moments, walk
-from ravine.ties import rounding_length
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ravine import kernels
-from ravine.blocks import map_blocks
-from ravine.matrix import Bools, Floats, Matrix, project
+from ravine import _kernels
+from ravine._blocks import map_blocks
+from ravine._matrix import Bools, Floats, Matrix, project
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,17 +66,17 @@ class Surface:
         out = np.empty(X.shape[0])
 
         def fill(block: slice) -> None:
-            kernels.spectral.heights(values[block], self.places, self.is_left, out[block])
+            _kernels.spectral.heights(values[block], self.places, self.is_left, out[block])
 
         map_blocks(fill, (X.shape[0], self.places.size), n_jobs)
         return out
 
-    def unscaled(self, centre: Floats, scale: Floats) -> "Surface":
-        """The surface of the rows before ``(rows - centre) / scale`` was taken.
+    def unscaled(self, center: Floats, scale: Floats) -> "Surface":
+        """The surface of the rows before ``(rows - center) / scale`` was taken.
 
         Parameters
         ----------
-        centre, scale : ndarray of shape (n_features,)
+        center, scale : ndarray of shape (n_features,)
             What was subtracted from the columns, and what they were divided by.
 
         Returns
@@ -85,7 +85,7 @@ class Surface:
             Which sends a row where this one sends the scaled row.
         """
         directions = self.directions / scale
-        return Surface(directions, self.places + directions @ centre, self.is_left)
+        return Surface(directions, self.places + directions @ center, self.is_left)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Surface):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ravine import kernels
-from ravine.matrix import Floats, Ints
+from ravine import _kernels
+from ravine._matrix import Floats, Ints
 
 MARGIN = 3.0
 """The grid reaches this many bandwidths beyond the outermost value."""
@@ -48,8 +48,8 @@ class ProjectedDensity:
         return int(min(max(round((place - self.low) / self.step), 0), len(self.density) - 1))
 
     def valleys(self) -> Ints:
-        """Rows (valley, left mode, right mode, width) of grid indices, see `ravine.kernels.density.valleys`."""
-        return kernels.density.valleys(self.density)
+        """Rows (valley, left mode, right mode, width) of grid indices, see `ravine._kernels.density.valleys`."""
+        return _kernels.density.valleys(self.density)
 
     def relative_depth(self, valley: int, left_mode: int, right_mode: int) -> float:
         """Eq. 2.30 of Hofmeyr (2016); a valley cannot lie below what one row adds where the kernel is cut off."""
@@ -86,11 +86,11 @@ def projected_density(values: Floats, weights: Floats, bandwidth: float) -> Proj
     high = values.max() + MARGIN * bandwidth
     n_bins = int(min(max(BINS_PER_BANDWIDTH * (high - low) / bandwidth, MIN_BINS), MAX_BINS))
     step = (high - low) / (n_bins - 1)
-    counts = kernels.density.bin_linear(values, weights, low, step, n_bins)
+    counts = _kernels.density.bin_linear(values, weights, low, step, n_bins)
     offsets = np.arange(int(REACH * bandwidth / step) + 1) * (step / bandwidth)
     count = weights.sum()
     kernel = np.exp(-0.5 * offsets**2) / (math.sqrt(2 * math.pi) * bandwidth * count)
-    return ProjectedDensity(float(low), float(step), kernels.density.smooth(counts, kernel), bandwidth, float(count))
+    return ProjectedDensity(float(low), float(step), _kernels.density.smooth(counts, kernel), bandwidth, float(count))
 
 
 def depth_at(place: float, values: Floats, weights: Floats) -> float:
@@ -121,9 +121,9 @@ class Line:
         return np.asarray(self.low + self.step * np.arange(self.n_bins), dtype=np.float64)
 
     def bin(self, values: Floats, weights: Floats) -> Floats:
-        """Weight on each grid point, see `ravine.kernels.density.bin_linear`."""
-        return kernels.density.bin_linear(values, weights, self.low, self.step, self.n_bins)
+        """Weight on each grid point, see `ravine._kernels.density.bin_linear`."""
+        return _kernels.density.bin_linear(values, weights, self.low, self.step, self.n_bins)
 
     def slopes(self, potential: Floats, values: Floats, weights: Floats) -> Floats:
         """Derivatives by the values of what has derivatives `potential` by the binned weights."""
-        return kernels.density.slopes(values, weights, self.low, self.step, potential)
+        return _kernels.density.slopes(values, weights, self.low, self.step, potential)

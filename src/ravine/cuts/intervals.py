@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from ravine import kernels
-from ravine.matrix import Floats, Ints
+from ravine import _kernels
+from ravine._matrix import Floats, Ints
 
 BISECTIONS, NARROWEST, FINE = 20, 1e-4, 256
 """Steps of the search for a bandwidth, the smallest one as a share of the spread, and points between two components."""
@@ -45,7 +45,7 @@ def find_valley(parts: Floats, inner_share: float) -> SampleValley | None:
     low, high, weight = pieces_of(parts)
     room = 2 * parts.shape[1] + 2
     floats, ints = [np.empty(room) for _ in range(3)], [np.empty(room, dtype=np.int64) for _ in range(4)]
-    _, level = kernels.intervals.dip(np.ascontiguousarray(parts), parts.shape[1], *floats, *ints)
+    _, level = _kernels.intervals.dip(np.ascontiguousarray(parts), parts.shape[1], *floats, *ints)
     middle = (low + high) / 2
     grid = np.unique(np.concatenate([low, high, middle, (high[:-1] + low[1:]) / 2]))
     spread = spread_of(low, high, weight)
@@ -85,14 +85,14 @@ def find_valley(parts: Floats, inner_share: float) -> SampleValley | None:
 
 
 def _modes(density: Floats, level: float) -> Ints:
-    """Points that are no lower than the level and their neighbours."""
+    """Points that are no lower than the level and their neighbors."""
     around = np.concatenate([[-np.inf], density, [-np.inf]])
     return np.flatnonzero((density >= level) & (density >= around[:-2]) & (density >= around[2:]))
 
 
 def pieces_of(parts: Floats) -> tuple[Floats, Floats, Floats]:
     """Ends of the intervals of a sample, and their shares of the weight."""
-    intervals = kernels.intervals
+    intervals = _kernels.intervals
     weight = parts[intervals.WEIGHT]
     return parts[intervals.LOW], parts[intervals.HIGH], weight / weight.sum()
 
@@ -113,7 +113,7 @@ def _components(density: Floats, level: float) -> list[tuple[int, int]]:
 def density_of(low: Floats, high: Floats, weight: Floats, bandwidth: float, x: Floats) -> Floats:
     """Density of uniform pieces, and of points where a piece has no length, smoothed by a Gaussian."""
     out = np.empty(len(x))
-    kernels.intervals.smooth(low, high, weight, bandwidth, x, out)
+    _kernels.intervals.smooth(low, high, weight, bandwidth, x, out)
     return out
 
 
@@ -124,7 +124,7 @@ def mass_below(low: Floats, high: Floats, weight: Floats, bandwidth: float, x: F
         return np.asarray(z * ndtr(z) + np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi))
 
     from_low, length = (x[:, np.newaxis] - low) / bandwidth, (high - low) / bandwidth
-    point = length <= kernels.intervals.SHORT
+    point = length <= _kernels.intervals.SHORT
     safe = np.where(point, 1.0, length)
     piece = (integral(from_low) - integral(from_low - length)) / safe
     return np.asarray(np.where(point, ndtr(from_low), piece) @ weight)

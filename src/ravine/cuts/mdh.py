@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ravine import kernels
-from ravine.blocks import BLOCK_CELLS
+from ravine import _kernels
+from ravine._blocks import BLOCK_CELLS
+from ravine._matrix import Floats, Ints, Matrix, Moments, project
+from ravine._ties import first_least, is_less
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import MAX_BINS, REACH, Line, normal_reference, projected_density
 from ravine.cuts.pursuit import COARSE_ABOVE, COARSE_ROWS, Found, OnLine, Starts, even_sample, search, spread_sample
 from ravine.cuts.valley import strongest_valley
-from ravine.matrix import Floats, Ints, Matrix, Moments, project
-from ravine.ties import first_least, is_less
 
 EXACT_ROWS = 200
 """Up to here the density near the cut is summed over the rows themselves."""
@@ -53,7 +53,7 @@ class Labels:
     margin : float
         So far on its own side a row is to lie.
     reach : float
-        No labelled row lies further from the mean, and the standard deviation along no direction is larger.
+        No labeled row lies further from the mean, and the standard deviation along no direction is larger.
     """
 
     rows: Ints
@@ -67,7 +67,7 @@ NO_LABELS = Labels(np.empty(0, dtype=np.int64), np.empty(0), 0.0, 0.0)
 
 @dataclass(frozen=True)
 class PenalisedDensity:
-    """Least penalised density of projected rows as an objective of `ravine.cuts.pursuit`.
+    """Least penalized density of projected rows as an objective of `ravine.cuts.pursuit`.
 
     Parameters
     ----------
@@ -91,14 +91,16 @@ class PenalisedDensity:
     labels: Labels = NO_LABELS
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
-        """Least penalised density, where it is, and its derivatives by the values."""
+        """Least penalized density, where it is, and its derivatives by the values."""
         h, exact = self.bandwidth / self.unit, len(values) <= self.exact_rows
         values = values / self.unit
         labels = self._settings(len(values))[-3:]
-        value, b, low, step, n_bins, pull = kernels.penalty.least(values, weights, *self._settings(len(values)))
+        value, b, low, step, n_bins, pull = _kernels.penalty.least(values, weights, *self._settings(len(values)))
 
         def derivatives() -> Floats:
-            return kernels.penalty.slopes_at(values, weights, b, h, low, step, n_bins, pull, exact, *labels) / self.unit
+            return (
+                _kernels.penalty.slopes_at(values, weights, b, h, low, step, n_bins, pull, exact, *labels) / self.unit
+            )
 
         return value, b * self.unit, derivatives
 
@@ -108,12 +110,12 @@ class PenalisedDensity:
         return self.bandwidth / STEPS_PER_BANDWIDTH
 
     def on_line(self, line: Line, mass: Floats, deviation: float) -> OnLine:
-        """Least penalised density of weights on a grid, as `ravine.cuts.pursuit.LineObjective` asks for it."""
+        """Least penalized density of weights on a grid, as `ravine.cuts.pursuit.LineObjective` asks for it."""
         h, alpha, steepness, power, _, reach, *_ = self._settings(self.exact_rows + 1)
         step, count, none = line.step / self.unit, float(mass.sum()), np.empty(0)
         settings = (none, none, h, alpha, steepness, power, reach, none, none, 0.0)
         first = round(line.low / line.step)
-        value, b, pull = kernels.penalty.least_on_grid(
+        value, b, pull = _kernels.penalty.least_on_grid(
             mass, float(first), step, count, deviation / self.unit, *settings
         )
         away = (b - step * (first + np.arange(line.n_bins))) / h
@@ -125,15 +127,15 @@ class PenalisedDensity:
         if sparse.issparse(X) or X.size > BLOCK_CELLS:
             return search(X, weights, mean, self, start, n_jobs)
         settings = self._settings(X.shape[0])
-        return Found(*kernels.penalty.search(X, weights, mean, start, self.unit, self.tolerance, *settings))
+        return Found(*_kernels.penalty.search(X, weights, mean, start, self.unit, self.tolerance, *settings))
 
     def _settings(self, n_rows: int) -> tuple[Any, ...]:
-        """What `ravine.kernels.penalty.least` takes beside the values."""
+        """What `ravine._kernels.penalty.least` takes beside the values."""
         h = self.bandwidth / self.unit
         margin = self.labels.margin / self.unit
         steepest = 1.0 / (math.sqrt(2 * math.pi * math.e) * h * h)  # the slope of no density exceeds this
         furthest = (1 + self.alpha) * self.labels.reach / self.unit + margin
-        steepest += 2 * float(np.abs(self.labels.pulls).sum()) * furthest  # nor that of the labelled rows this
+        steepest += 2 * float(np.abs(self.labels.pulls).sum()) * furthest  # nor that of the labeled rows this
         steepness = steepest / (OUTSIDE * h) ** (POWER - 1)
         grid = (self.step / self.unit, REACH, MAX_BINS, n_rows <= self.exact_rows)
         return h, self.alpha, steepness, POWER, *grid, self.labels.rows, self.labels.pulls, margin
@@ -199,7 +201,7 @@ def finished_density_cut(X: Matrix, weights: Floats, about: Moments, cut: Cut, n
     return path.follow(X, weights, about, cut.normal, n_jobs)
 
 
-def labelled_density_cut(
+def labeled_density_cut(
     X: Matrix,
     weights: Floats,
     about: Moments,
@@ -213,7 +215,7 @@ def labelled_density_cut(
     tolerance: float = TOLERANCE,
     n_jobs: int | None = None,
 ) -> Cut | None:
-    """Cut of low density with the labelled rows on their sides, the best found from some starts.
+    """Cut of low density with the labeled rows on their sides, the best found from some starts.
 
     Parameters
     ----------
@@ -221,10 +223,10 @@ def labelled_density_cut(
     sides : ndarray of shape (n_rows,)
         -1 for the rows that belong to the left of the cut, 1 to the right, 0 for those without a label.
     gammas : sequence of float
-        Weights of the labels, from small to large. The penalty is gamma times the weighted mean over the labelled rows
+        Weights of the labels, from small to large. The penalty is gamma times the weighted mean over the labeled rows
         of (distance / deviation)², in units of the peak of a Gaussian density with the deviation along the first start.
     margin : float
-        A labelled row is to lie so many bandwidths on its side of the cut.
+        A labeled row is to lie so many bandwidths on its side of the cut.
 
     Returns
     -------
@@ -368,7 +370,7 @@ class DensityPath:
         return self.cut_at(kept_values, kept_weights, about, kept.direction, place)
 
     def cut_at(self, values: Floats, weights: Floats, about: Moments, direction: Floats, place: float) -> Cut:
-        """The cut at a place along a direction, on which the centred rows have these values."""
+        """The cut at a place along a direction, on which the centerd rows have these values."""
         along = projected_density(values, weights, self.bandwidth)
         offset = float(place + about.mean @ direction)
         density = float(along.density[along.index(place)])

@@ -1,4 +1,4 @@
-"""Many small clusters that stand for the rows: centres with counts, by a few steps of k-means.
+"""Many small clusters that stand for the rows: centers with counts, by a few steps of k-means.
 
 Where there are no more distinct rows than microclusters may be, each distinct row is one, and nothing is approximated.
 """
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from ravine import kernels
-from ravine.blocks import map_blocks
-from ravine.matrix import Floats, Ints, Matrix, fingerprint
-from ravine.ties import ROUNDING
+from ravine import _kernels
+from ravine._blocks import map_blocks
+from ravine._matrix import Floats, Ints, Matrix, fingerprint
+from ravine._ties import ROUNDING
 
 STEPS, FURTHER_STEPS = 8, 3
 """Steps of k-means, and where it starts from a result: that groups are small matters, not that they are the best."""
@@ -21,7 +21,7 @@ STEPS, FURTHER_STEPS = 8, 3
 class Microclusters:
     """Means of groups of rows, their weights, the group of each row, and whether each group is one distinct row."""
 
-    centres: Floats
+    centers: Floats
     counts: Floats
     group: Ints
     exact: bool
@@ -59,30 +59,30 @@ def stretched(
 
     The squared distance of two rows is that in the data plus their squared difference in ``directions @ x``.
     """
-    return _means_of_nearest(X, weights, micro.centres, directions, FURTHER_STEPS, n_jobs)
+    return _means_of_nearest(X, weights, micro.centers, directions, FURTHER_STEPS, n_jobs)
 
 
 def _means_of_nearest(
-    X: Matrix, weights: Floats, centres: Floats, directions: Floats | None, n_steps: int, n_jobs: int | None
+    X: Matrix, weights: Floats, centers: Floats, directions: Floats | None, n_steps: int, n_jobs: int | None
 ) -> Microclusters:
     for _ in range(n_steps):
-        group = _nearest(X, centres, directions, n_jobs)
-        centres, counts, group = _means(X, weights, group)
-    return Microclusters(centres, counts, group, exact=False)
+        group = _nearest(X, centers, directions, n_jobs)
+        centers, counts, group = _means(X, weights, group)
+    return Microclusters(centers, counts, group, exact=False)
 
 
-def _nearest(X: Matrix, centres: Floats, directions: Floats | None, n_jobs: int | None) -> Ints:
-    """Number of the nearest centre of each row; of those that tie, the first."""
-    origin = np.zeros(X.shape[1]) if sparse.issparse(X) else centres.mean(axis=0)  # far from it digits are lost
-    places = centres - origin
+def _nearest(X: Matrix, centers: Floats, directions: Floats | None, n_jobs: int | None) -> Ints:
+    """Number of the nearest center of each row; of those that tie, the first."""
+    origin = np.zeros(X.shape[1]) if sparse.issparse(X) else centers.mean(axis=0)  # far from it digits are lost
+    places = centers - origin
     images = places if directions is None else places + (places @ directions.T) @ directions
     squares, twice = np.einsum("ij,ij->i", images, places), -2.0 * images.T
 
     def nearest(b: slice) -> Ints:
         rows = X[b] if sparse.issparse(X) else X[b] - origin
-        return kernels.ties.first_least_of_rows(rows @ twice, squares, ROUNDING * squares.max())
+        return _kernels.ties.first_least_of_rows(rows @ twice, squares, ROUNDING * squares.max())
 
-    return np.concatenate(map_blocks(nearest, (X.shape[0], len(centres)), n_jobs))
+    return np.concatenate(map_blocks(nearest, (X.shape[0], len(centers)), n_jobs))
 
 
 def _means(X: Matrix, weights: Floats, group: Ints) -> tuple[Floats, Floats, Ints]:

@@ -1,4 +1,4 @@
-"""The minimum normalised cut hyperplane (Hofmeyr 2016, ch. 4): the direction and cut of least NCut.
+"""The minimum normalized cut hyperplane (Hofmeyr 2016, ch. 4): the direction and cut of least NCut.
 
 Exact for few rows, O(n log n) for the sort; on a grid for many, O(n + bins), which finds the partition of the exact
 objective to some hundredths of a percent of the rows.
@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ravine import kernels
+from ravine import _kernels
+from ravine._matrix import Bools, Floats, Matrix, Moments, project
+from ravine._ties import is_less
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import Line, normal_reference
 from ravine.cuts.pursuit import COARSE_ABOVE, Found, OnLine, Starts, cut_at, even_sample, pursue, search
-from ravine.matrix import Bools, Floats, Matrix, Moments, project
-from ravine.ties import is_less
 
 EXACT_ROWS = 1000
 """Up to here the sums run over the rows themselves."""
@@ -37,7 +37,7 @@ LOG_TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
-class NormalisedCut:
+class NormalizedCut:
     """NCut of projected rows as an objective of `ravine.cuts.pursuit`.
 
     Parameters
@@ -81,7 +81,7 @@ class NormalisedCut:
         sorted_values, mass = values[order], weights[order]
         decay = np.append(np.exp(-np.diff(sorted_values) / self.scale), 0.0)
         potential, slope = np.zeros(len(mass)), np.zeros(len(mass))
-        value, k = kernels.ncut.best_cut(mass, decay, self.least, potential, slope)
+        value, k = _kernels.ncut.best_cut(mass, decay, self.least, potential, slope)
 
         def derivatives() -> Floats:
             out = np.empty(len(values))
@@ -103,7 +103,7 @@ class NormalisedCut:
     def _on_grid(self, line: Line, mass: Floats) -> tuple[float, float, Floats]:
         decay = np.full(line.n_bins, math.exp(-line.step / self.scale))
         potential, slope = np.zeros(line.n_bins), np.zeros(line.n_bins)
-        value, k = kernels.ncut.best_cut(mass, decay, self.least, potential, slope)
+        value, k = _kernels.ncut.best_cut(mass, decay, self.least, potential, slope)
         return value, line.low + (k + 0.5) * line.step, potential
 
 
@@ -136,7 +136,7 @@ def ncut_cut(
     """
     rough = rough and X.shape[0] > COARSE_ABOVE and not margin
     best: Found | None = None
-    objective: NormalisedCut | None = None
+    objective: NormalizedCut | None = None
     for start in starts(X, weights, about):
         if objective is None:
             values = project(X, start, n_jobs) - about.mean @ start
@@ -145,7 +145,7 @@ def ncut_cut(
             sigma = scale(deviation, count) if callable(scale) else normal_reference(scale, deviation, count)
             if not deviation > 0:
                 return None
-            objective = NormalisedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
+            objective = NormalizedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
             if margin:
                 least = max(MARGIN_SIDE * about.count, min_cluster_size)
                 objective = replace(objective, least=least, exact_rows=X.shape[0])
@@ -172,7 +172,7 @@ def finished_ncut(X: Matrix, weights: Floats, about: Moments, cut: Cut, n_jobs: 
 
 
 def _widen_margin(
-    X: Matrix, weights: Floats, about: Moments, objective: NormalisedCut, found: Found, n_jobs: int | None
+    X: Matrix, weights: Floats, about: Moments, objective: NormalizedCut, found: Found, n_jobs: int | None
 ) -> Found:
     side = None
     for _ in range(MARGIN_STEPS):
@@ -191,7 +191,7 @@ def _widen_margin(
 
 
 def _at_the_limit(
-    X: Matrix, weights: Floats, about: Moments, objective: NormalisedCut, found: Found, n_jobs: int | None
+    X: Matrix, weights: Floats, about: Moments, objective: NormalizedCut, found: Found, n_jobs: int | None
 ) -> Found:
     """Turn a cut to the largest margin of its partition: σ shrinks on until the direction stands still."""
     side = _left_of(X, about, found, n_jobs)

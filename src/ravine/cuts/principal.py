@@ -9,11 +9,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg, sparse
 
+from ravine._matrix import Floats, Matrix, Moments, moments, project, scatter, scatter_times
+from ravine._outofcore import ChunkedNode
+from ravine._ties import ROUNDING, TIE, first_least, pointing_up, settled_basis
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import normal_bandwidth, projected_density
-from ravine.matrix import Floats, Matrix, Moments, moments, project, scatter, scatter_times
-from ravine.parts import PartedNode
-from ravine.ties import ROUNDING, TIE, first_least, pointing_up, settled_basis
 
 MAX_SCATTER_COLUMNS = 128
 """Up to here the scatter matrix costs no more than Lanczos iterations do at worst; at 512 it costs five times them."""
@@ -53,13 +53,13 @@ def principal_directions(
     if not sparse.issparse(X) and n_columns <= n_rows and n_columns <= MAX_SCATTER_COLUMNS:
         return _settled(*_leading(scatter(X, weights, about.mean, n_jobs), n_directions))[:n_directions]
     if not sparse.issparse(X) and n_rows * n_columns <= MAX_GRAM_CELLS and n_rows < n_columns:
-        centred = np.sqrt(weights)[:, np.newaxis] * (X - about.mean)
-        squares, shares = _leading(centred @ centred.T, n_directions)
-        return _settled(squares, shares @ centred)[:n_directions]
+        centerd = np.sqrt(weights)[:, np.newaxis] * (X - about.mean)
+        squares, shares = _leading(centerd @ centerd.T, n_directions)
+        return _settled(squares, shares @ centerd)[:n_directions]
     return _by_products(_scatter_of(X, weights, about, n_jobs), n_directions, n_columns)
 
 
-def parted_directions(node: PartedNode, n_directions: int) -> Floats:
+def parted_directions(node: ChunkedNode, n_directions: int) -> Floats:
     """The first principal directions of rows in parts, as `principal_directions` gives those of rows in memory."""
     n_columns = len(node.about.mean)
     n_directions = min(n_directions, node.n_rows, n_columns)

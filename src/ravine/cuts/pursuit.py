@@ -13,13 +13,13 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ravine import kernels
+from ravine import _kernels
+from ravine._matrix import Floats, Ints, Matrix, Moments, order_along, project, weighted_sum
+from ravine._outofcore import even_rows
+from ravine._ties import first_least
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import Line, depth_at
 from ravine.cuts.principal import principal_directions
-from ravine.matrix import Floats, Ints, Matrix, Moments, order_along, project, weighted_sum
-from ravine.parts import even_rows
-from ravine.ties import first_least
 
 Extra = TypeVar("Extra")
 Evaluate = Callable[[Floats], tuple[float, Extra, Callable[[], Floats]]]
@@ -125,7 +125,7 @@ def unit_directions(given: ArrayLike, n_features: int) -> Floats:
 def pursue(
     X: Matrix, weights: Floats, mean: Floats, objective: Objective, start: Floats, n_jobs: int | None = None
 ) -> Found:
-    """Direction near the unit vector `start` on which the objective of the rows, centred at `mean`, is least.
+    """Direction near the unit vector `start` on which the objective of the rows, centerd at `mean`, is least.
 
     A large node is searched on a sample first.
     """
@@ -204,7 +204,7 @@ def search(
 
 
 def descend(evaluate: Evaluate[Extra], start: Floats, tolerance: float) -> tuple[Floats, float, Extra]:
-    """Minimise by BFGS: the point, the value and what came with it.
+    """Minimize by BFGS: the point, the value and what came with it.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def descend(evaluate: Evaluate[Extra], start: Floats, tolerance: float) -> tuple
     if not np.isfinite(value):
         return v, value, extra
     g = gradient()
-    bfgs = kernels.bfgs
+    bfgs = _kernels.bfgs
     steps, changes, n_steps = np.empty((bfgs.MEMORY, len(v))), np.empty((bfgs.MEMORY, len(v))), 0
     small_decreases = 0
     for _ in range(bfgs.MAX_ITERATIONS):

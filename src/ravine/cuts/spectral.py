@@ -1,7 +1,7 @@
 """The projection in which rows are least connected, and the cut that it shows (Hofmeyr 2016, ch. 3A).
 
 The connectivity of projected points is λ₂, the second eigenvalue of the Laplacian of their graph. Its logarithm is
-minimised, which makes the weight of the correlation between directions a number without unit, and lets the scale of the
+minimized, which makes the weight of the correlation between directions a number without unit, and lets the scale of the
 similarities go to zero. An evaluation costs O(m³) for m points, whatever the number of rows: the points are
 microclusters, or the masses of the rows on a grid where the projection is a line.
 """
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from ravine import kernels
+from ravine import _kernels
+from ravine._matrix import LARGEST, Bools, Floats, Matrix, Moments, order_along, project
+from ravine._ties import first_least, is_less, pointing_up, rounded_order
 from ravine.cuts._cut import Cut
 from ravine.cuts._surface import Surface
 from ravine.cuts.density import Line, depth_at, normal_reference
 from ravine.cuts.microclusters import Microclusters, microclusters, stretched
 from ravine.cuts.pursuit import Starts, descend, search
-from ravine.matrix import LARGEST, Bools, Floats, Matrix, Moments, order_along, project
-from ravine.ties import first_least, is_less, pointing_up, rounded_order
 
 SHAPE = 0.1
 """α of the similarity (d / (σ α) + 1)^α exp(-d / σ), eq. 3.30."""
@@ -61,10 +61,10 @@ NOISE = 1e-3
 
 
 def drawn_in(values: Floats, bound: Floats | float, contraction: float) -> tuple[Floats, Floats]:
-    """Values with the distances beyond ± `bound` shortened (T of eq. 3.23, centred), and the slopes of that."""
+    """Values with the distances beyond ± `bound` shortened (T of eq. 3.23, centerd), and the slopes of that."""
     columns, bounds = values.reshape(len(values), -1), np.atleast_1d(np.asarray(bound, dtype=np.float64))
     drawn, slope = np.empty_like(columns), np.empty_like(columns)
-    kernels.spectral.draw_in(columns, bounds, contraction, drawn, slope)
+    _kernels.spectral.draw_in(columns, bounds, contraction, drawn, slope)
     return drawn.reshape(values.shape), slope.reshape(values.shape)
 
 
@@ -125,17 +125,17 @@ class Connectivity:
         σ of the similarity.
     bound : float
         β: distances beyond so many standard deviations of a direction are shortened.
-    normalised : bool
+    normalized : bool
         The Laplacian.
     correlation : float
         ω.
     """
 
     def __init__(
-        self, points: Floats, counts: Floats, scale: float, bound: float, normalised: bool, correlation: float = 0.0
+        self, points: Floats, counts: Floats, scale: float, bound: float, normalized: bool, correlation: float = 0.0
     ) -> None:
         self.points, self.counts, self.scale, self.bound = points, counts, scale, bound
-        self.normalised, self.correlation = normalised, correlation
+        self.normalized, self.correlation = normalized, correlation
         n = len(counts)
         self._graph, self._degrees, self._pivots = np.empty((n, n)), np.empty(n), np.empty(n)
         self._vectors: Floats | None = None
@@ -149,10 +149,10 @@ class Connectivity:
         deviation = np.sqrt(self.counts @ values**2 / self.counts.sum())
         drawn, slope = drawn_in(values, self.bound * deviation, contraction_at(self.scale))
         self._weigh(drawn)
-        kernels.spectral.eliminate(self._graph, self._pivots)
-        sizes = self._degrees.copy() if self.normalised else self.counts
+        _kernels.spectral.eliminate(self._graph, self._pivots)
+        sizes = self._degrees.copy() if self.normalized else self.counts
         vectors = first_vectors(drawn) if self._vectors is None else self._vectors.copy()
-        second, third = kernels.spectral.second_pair(self._graph, self._pivots, sizes, vectors)
+        second, third = _kernels.spectral.second_pair(self._graph, self._pivots, sizes, vectors)
         view = View(directions, lengths, values, deviation, drawn, slope, second, third, vectors, sizes)
         if not LEAST_CONNECTED * (self._degrees / sizes).max() < second < np.inf:
             return np.inf, view, lambda: np.zeros_like(flat)
@@ -167,7 +167,7 @@ class Connectivity:
 
         return math.log(second) + self.correlation * float((between**2).sum()), view, gradient
 
-    def minimise(self, start: Floats, tolerance: float = TOLERANCE) -> View | None:
+    def minimize(self, start: Floats, tolerance: float = TOLERANCE) -> View | None:
         """The view at the end of a search from some directions; None where nothing is left to compare.
 
         Where the search ends at an eigenvalue that is repeated, it goes on along a direction that parts the two.
@@ -202,31 +202,31 @@ class Connectivity:
         steepest = first_least(-steepness)
         step = np.zeros(len(flat))
         step[steepest] = 1.0 if is_less(eigenvalues[steepest, -1], -eigenvalues[steepest, 0]) else -1.0
-        for _ in range(kernels.bfgs.MAX_SHRINKS if steepness[steepest] > 0 else 0):
+        for _ in range(_kernels.bfgs.MAX_SHRINKS if steepness[steepest] > 0 else 0):
             if self(flat + step)[0] < value:
                 return np.asarray(flat + step)
-            step = step * kernels.bfgs.SHRINK
+            step = step * _kernels.bfgs.SHRINK
         return flat
 
     def best_cut(self, view: View) -> Bools:
         """Which points lie on the left of the best cut among those that the second eigenvector orders."""
         self._weigh(view.drawn)
         order = rounded_order(view.vectors[0])
-        _, n_left = kernels.spectral.sweep(self._graph, order, view.sizes)
+        _, n_left = _kernels.spectral.sweep(self._graph, order, view.sizes)
         is_left = np.zeros(len(order), dtype=bool)
         is_left[order[:n_left]] = True
         return is_left
 
     def _weigh(self, drawn: Floats) -> None:
-        kernels.spectral.similarities(drawn, self.counts, self.scale, SHAPE, self._graph, self._degrees)
+        _kernels.spectral.similarities(drawn, self.counts, self.scale, SHAPE, self._graph, self._degrees)
 
     def _slopes(self, view: View, vector: Floats) -> Floats:
         """Derivatives of the eigenvalue, or of the form on any vector, by the directions as they were given."""
         by_drawn = np.empty_like(view.drawn)
-        settings = (self.scale, SHAPE, self._graph, vector, view.value, self.normalised)
-        kernels.spectral.slopes(view.drawn, *settings, by_drawn)
+        settings = (self.scale, SHAPE, self._graph, vector, view.value, self.normalized)
+        _kernels.spectral.slopes(view.drawn, *settings, by_drawn)
         by_value = np.empty_like(by_drawn)
-        kernels.spectral.slopes_before(
+        _kernels.spectral.slopes_before(
             view.values, self.counts, self.bound, view.deviation, view.slope, by_drawn, by_value
         )
         return np.asarray(across(by_value.T @ self.points, view).ravel())
@@ -244,7 +244,7 @@ class LineConnectivity:
 
     Parameters
     ----------
-    scale, bound, normalised : as for `Connectivity`
+    scale, bound, normalized : as for `Connectivity`
     unit : float
         Length in which `scale` is given.
     step : float
@@ -255,7 +255,7 @@ class LineConnectivity:
 
     scale: float
     bound: float
-    normalised: bool
+    normalized: bool
     unit: float
     step: float
     tolerance: float
@@ -273,10 +273,10 @@ class LineConnectivity:
         mass, places = at_all[here], line.places[here]
         drawn, slope = drawn_in(places, self.bound * deviation, contraction_at(self.scale))
         points = drawn[:, np.newaxis]
-        spectral, n = kernels.spectral, len(here)
+        spectral, n = _kernels.spectral, len(here)
         graph, degrees, pivots = np.empty((n, n)), np.empty(n), np.empty(n)
         spectral.similarities(points, mass, self.scale, SHAPE, graph, degrees)
-        sizes = degrees if self.normalised else mass
+        sizes = degrees if self.normalized else mass
         _, n_left = spectral.sweep(graph, np.arange(n), sizes)
         spectral.eliminate(graph, pivots)
         vectors = first_vectors(points)
@@ -287,8 +287,8 @@ class LineConnectivity:
 
         def derivatives() -> Floats:
             by_mass, by_point = np.empty(n), np.empty((n, 1))
-            spectral.mass_slopes(graph, mass, vectors[0], second, self.normalised, by_mass)
-            spectral.slopes(points, self.scale, SHAPE, graph, vectors[0], second, self.normalised, by_point)
+            spectral.mass_slopes(graph, mass, vectors[0], second, self.normalized, by_mass)
+            spectral.slopes(points, self.scale, SHAPE, graph, vectors[0], second, self.normalized, by_point)
             by_value = line.slopes(np.interp(line.places, places, by_mass), inside, weights)
             moved = np.abs(values) > reach
             # The deviation moves the bound under the images outside, and the rows that the reach has moved.
@@ -306,7 +306,7 @@ def spectral_cut(
     about: Moments,
     *,
     starts: Starts,
-    normalised: bool,
+    normalized: bool,
     correlated: bool,
     scale: float = 1.0,
     margin: bool = False,
@@ -323,7 +323,7 @@ def spectral_cut(
     X, weights, about : rows of the node, their weights and moments
     starts : Starts
         Their number is that of the directions of the projection.
-    normalised : bool
+    normalized : bool
         The Laplacian.
     correlated : bool
         Let the directions become one, and cut across it; else they stay apart, and the cut is a surface.
@@ -352,7 +352,7 @@ def spectral_cut(
     if len(micro.counts) < 2:
         return None
     least = min(MOST_SHARE * about.count, max(balance, LEAST_SHARE * about.count))
-    pursuit = _Search(X, weights, about, normalised, correlated, micro, n_jobs)
+    pursuit = _Search(X, weights, about, normalized, correlated, micro, n_jobs)
     sigma = normal_reference(scale * math.sqrt(len(directions)), deviation, about.count) / pursuit.unit
     found: _Found | None = None
     for bound in BOUNDS:
@@ -389,20 +389,20 @@ class _Found:
 
 
 class _Search:
-    """The rows of a node, centred and in units of their deviation, and the searches among their projections."""
+    """The rows of a node, centerd and in units of their deviation, and the searches among their projections."""
 
     def __init__(
         self,
         X: Matrix,
         weights: Floats,
         about: Moments,
-        normalised: bool,
+        normalized: bool,
         correlated: bool,
         micro: Microclusters,
         n_jobs: int | None,
     ) -> None:
         self.X, self.weights, self.about, self.n_jobs = X, weights, about, n_jobs
-        self.normalised, self.correlated, self.micro = normalised, correlated, micro
+        self.normalized, self.correlated, self.micro = normalized, correlated, micro
         self.unit = about.unit
 
     def run(self, directions: Floats, sigma: float, bound: float, tolerance: float) -> "_Found | None":
@@ -441,13 +441,13 @@ class _Search:
     def _among_points(
         self, micro: Microclusters, directions: Floats, sigma: float, bound: float, correlation: float, tolerance: float
     ) -> "_Found | None":
-        points = (micro.centres - self.about.mean) / self.unit
+        points = (micro.centers - self.about.mean) / self.unit
         basis = None
         if points.shape[1] > len(points):  # directions of descent lie in the span of the points
             basis = linalg.qr(points.T, mode="economic", check_finite=False)[0].T
             points, directions = points @ basis.T, directions @ basis.T
-        objective = Connectivity(points, micro.counts, sigma, bound, self.normalised, correlation)
-        view = objective.minimise(directions, tolerance)
+        objective = Connectivity(points, micro.counts, sigma, bound, self.normalized, correlation)
+        view = objective.minimize(directions, tolerance)
         if view is None:
             return None
         is_left = objective.best_cut(view)
@@ -458,7 +458,7 @@ class _Search:
         values = self._values(direction[np.newaxis])[:, 0]
         reach = bound * math.sqrt(self.weights @ values**2 / self.about.count) + 2 * sigma
         step = 2 * min(reach, float(np.abs(values).max())) / LINE_POINTS
-        objective = LineConnectivity(sigma, bound, self.normalised, self.unit, step, tolerance)
+        objective = LineConnectivity(sigma, bound, self.normalized, self.unit, step, tolerance)
         end = search(self.X, self.weights, self.about.mean, objective, direction, self.n_jobs)
         if not np.isfinite(end.value):
             return None
@@ -471,7 +471,7 @@ class _Search:
         return _Found(end.direction[np.newaxis], places, counts, is_left, value, sigma, bound, places)
 
     def _values(self, directions: Floats) -> Floats:
-        """Projected rows, centred, in units."""
+        """Projected rows, centerd, in units."""
         parts = [project(self.X, v, self.n_jobs) - self.about.mean @ v for v in directions]
         return np.stack(parts, axis=1) / self.unit
 
@@ -500,7 +500,7 @@ class _Search:
         """How much λ₂ of the microclusters can differ from that of the rows, relatively.
 
         Similarities change by a factor between two numbers (Lemma 15, with the radii in the projection, and for rows of
-        one microcluster too), and so does λ₂ of the standard Laplacian; that of the normalised one, a ratio of two such
+        one microcluster too), and so does λ₂ of the standard Laplacian; that of the normalized one, a ratio of two such
         sums, by their quotient.
         """
         if self.micro.exact:
@@ -514,7 +514,7 @@ class _Search:
         least = float((here - _log_similarity(np.maximum(apart - both, 0) / found.scale)).min())
         most = float((here - _log_similarity((apart + both) / found.scale)).max())
         with np.errstate(over="ignore"):
-            bound = np.expm1(most - least) if self.normalised else max(-np.expm1(least), np.expm1(most))
+            bound = np.expm1(most - least) if self.normalized else max(-np.expm1(least), np.expm1(most))
         return min(float(bound), sys.float_info.max)
 
     def _normal(self, found: "_Found") -> Floats:
@@ -523,8 +523,8 @@ class _Search:
         means = [
             np.average(found.places[side], axis=0, weights=weights[side]) for side in (found.is_left, ~found.is_left)
         ]
-        centred = found.places - np.where(found.is_left[:, np.newaxis], *means)
-        within = (weights[:, np.newaxis] * centred).T @ centred
+        centerd = found.places - np.where(found.is_left[:, np.newaxis], *means)
+        within = (weights[:, np.newaxis] * centerd).T @ centerd
         within += SMALL * np.trace(found.places.T @ found.places) * np.eye(len(within))
         normal = np.linalg.solve(within, means[1] - means[0]) @ found.directions
         length = np.linalg.norm(normal)
@@ -536,7 +536,7 @@ def _log_similarity(r: Floats) -> Floats:
 
 
 def _threshold(values: Floats, is_left: Bools, counts: Floats) -> tuple[float, float]:
-    """The two neighbours on a line between which a cut errs least about the sides of points."""
+    """The two neighbors on a line between which a cut errs least about the sides of points."""
     order = rounded_order(values)
     signed = np.where(is_left, counts, -counts)[order]
     k = first_least(-np.cumsum(signed)[:-1])

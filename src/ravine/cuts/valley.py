@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ravine import kernels
+from ravine import _kernels
+from ravine._matrix import Floats
+from ravine._ties import is_less
 from ravine.cuts.density import normal_bandwidth, projected_density
-from ravine.matrix import Floats
-from ravine.ties import is_less
 
 BANDWIDTHS = (1.0, 0.5, 0.25)
 """Multiples of the normal-reference bandwidth searched for valleys: it oversmooths where there are many clusters."""
@@ -55,7 +55,7 @@ def strongest_valley(
     best = None
     for multiple in BANDWIDTHS:
         along = projected_density(values, weights, float(np.hypot(multiple * reference, resolution / 2)))
-        score, valley, left, right, window = kernels.density.best_window(
+        score, valley, left, right, window = _kernels.density.best_window(
             along.density, along.mass(), along.valleys(), along.count, along.step, WINDOWS, resolution, least_side
         )
         if score > 0 and (best is None or is_less(best.score, score)):

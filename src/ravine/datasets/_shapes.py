@@ -59,7 +59,7 @@ def make_rings(
     sizes: Literal["equal", "length"] = "equal",
     random_state: Seed = None,
 ) -> Data:
-    """Draw two rings around a Gaussian, all with one centre.
+    """Draw two rings around a Gaussian, all with one center.
 
     Pham, Le and Dang, §5.1, Figure 1, which shows the shape and names no sizes.
 
@@ -72,10 +72,10 @@ def make_rings(
     noise : float, default=0.05
         Standard deviation, along each axis, of the Gaussian noise around a ring.
     core_std : float, default=0.15
-        Standard deviation of the Gaussian at the centre.
+        Standard deviation of the Gaussian at the center.
     sizes : {"equal", "length"}, default="equal"
         A third of the rows from each class, rows left over go to the inner classes first; or rows in proportion to the
-        length of a ring, the centre as one of half the inner radius, rows left over go to the outer ring.
+        length of a ring, the center as one of half the inner radius, rows left over go to the outer ring.
     random_state : int, RandomState instance or None, default=None
         Seed of the draw.
 
@@ -84,7 +84,7 @@ def make_rings(
     X : ndarray of shape (n_samples, 2)
         The rows, shuffled.
     y : ndarray of shape (n_samples,)
-        0 for the centre, 1 for the inner ring, 2 for the outer.
+        0 for the center, 1 for the inner ring, 2 for the outer.
 
     Examples
     --------

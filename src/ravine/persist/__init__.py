@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ravine import __version__, cluster, semi_supervised
-from ravine.files import written_whole
+from ravine._files import written_whole
 from ravine.persist import _archive
 from ravine.persist._archive import MAX_MEMBERS
 from ravine.persist._values import Given, bounded, decode, encode

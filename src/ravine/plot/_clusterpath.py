@@ -9,9 +9,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.ticker import NullFormatter
 
+from ravine._convex import FusionTree, clusters_that_matter
+from ravine._matrix import Floats, Ints
 from ravine.cluster import SumOfNorms
-from ravine.fusion import FusionTree, clusters_that_matter
-from ravine.matrix import Floats, Ints
 from ravine.plot._common import (
     COLOURS,
     FAINT,
@@ -37,7 +37,7 @@ CORNERS = 16
 """Of a line that is not straight."""
 
 INK = LinearSegmentedColormap.from_list("ink", ["#cccccc", LINE])
-"""Colours of the lines, from the first fusions to the last."""
+"""Colors of the lines, from the first fusions to the last."""
 
 DASHES = (0, (3, 2))
 
@@ -52,7 +52,7 @@ def clusterpath(
     """Draw the rows, and the ways along which their centroids meet as λ grows.
 
     A line leads from each of two groups to the place where they fused. Lines are thin and light while there are many
-    groups, thick and dark where few are left. Clusters differ in colour and marker; a large hollow marker is the centre
+    groups, thick and dark where few are left. Clusters differ in color and marker; a large hollow marker is the center
     of a cluster. With one column, places are drawn against λ, on a logarithmic axis.
 
     Parameters
@@ -97,12 +97,12 @@ def clusterpath(
     drawn = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MOST_POINTS)).astype(np.int64))
     halts = model._point_centroids[np.unique(group, return_index=True)[1]]
     place = np.concatenate([model._points.rows, path.centroids, halts])[:, columns]
-    centres = model.cluster_centers_[:, columns]
+    centers = model.cluster_centers_[:, columns]
     if len(columns) == 1:
         grid = path.lambdas if len(path.lambdas) else np.ones(1)
         at = np.clip(model.lam_, grid[0], grid[-1])
         lam = np.concatenate([np.full(n_rows, grid[0]), path.merge_lambdas, np.full(len(halts), at)])
-        place, centres = np.column_stack([lam, place]), np.column_stack([np.full(len(centres), at), centres])
+        place, centers = np.column_stack([lam, place]), np.column_stack([np.full(len(centers), at), centers])
         ax.set_xscale("log")
         ax.axvline(at, color=LINE, linestyle=DASHES, linewidth=0.8, zorder=1)
         names = ["λ", *names]
@@ -110,7 +110,7 @@ def clusterpath(
     ways = np.stack([place[start], place[end]], axis=1) if len(columns) == 2 else _bent(place[start], place[end])
     widths = EARLY + (LATE - EARLY) * lateness
     ax.add_collection(LineCollection(list(ways), colors=INK(lateness), linewidths=widths, capstyle="round", zorder=3))
-    _draw_clusters(ax, model, place[drawn], drawn, centres)
+    _draw_clusters(ax, model, place[drawn], drawn, centers)
     ax.legend(frameon=False, fontsize=8, **beside)
     ax.set_xlabel(written(shortened(names[0], LONGEST)))
     ax.set_ylabel(written(shortened(names[1], LONGEST)))
@@ -220,27 +220,27 @@ def _bent(start: Floats, end: Floats) -> Floats:
     return np.stack([lam, start[:, 1:] + done * (end[:, 1:] - start[:, 1:])], axis=2)
 
 
-def _draw_clusters(ax: Axes, model: Any, place: Floats, drawn: Ints, centres: Floats) -> None:
-    """The drawn rows with the colour and the marker of their cluster, and the centres."""
+def _draw_clusters(ax: Axes, model: Any, place: Floats, drawn: Ints, centers: Floats) -> None:
+    """The drawn rows with the color and the marker of their cluster, and the centers."""
     label = model._point_labels[drawn]
     size = np.bincount(model._point_labels, model._points.mass)
-    for cluster, centre in enumerate(centres):
-        marker, colour = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
+    for cluster, center in enumerate(centers):
+        marker, color = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
         x, y = place[label == cluster].T
-        ax.scatter(x, y, s=14, marker=marker, facecolor=colour, linewidth=0, alpha=0.6, zorder=2)
+        ax.scatter(x, y, s=14, marker=marker, facecolor=color, linewidth=0, alpha=0.6, zorder=2)
         ax.scatter(
-            centre[0],
-            centre[1],
+            center[0],
+            center[1],
             s=90,
             facecolor="none",
             marker=marker,
-            edgecolor=colour,
+            edgecolor=color,
             linewidth=2.0,
             zorder=4,
             label=f"cluster {cluster}, {_map.rows_in_words(size[cluster])}" if cluster < MOST_NAMED else None,
         )
-    if len(centres) > MOST_NAMED:
-        ax.scatter([], [], s=0, label=f"and {len(centres) - MOST_NAMED} smaller")
+    if len(centers) > MOST_NAMED:
+        ax.scatter([], [], s=0, label=f"and {len(centers) - MOST_NAMED} smaller")
 
 
 def _in_words(model: Any, path: FusionTree, n_drawn: int) -> str:

@@ -1,4 +1,4 @@
-"""What the pictures share: colours, and the tree, the names and the rows out of what a user passes.
+"""What the pictures share: colors, and the tree, the names and the rows out of what a user passes.
 
 Text is drawn through `written`, so that names are seen as they are.
 """
@@ -14,20 +14,20 @@ from matplotlib.axes import Axes
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ravine._matrix import Matrix
+from ravine._names import shown
 from ravine.cluster import SumOfNorms, SupportVectorClustering
 from ravine.cluster._base import TreeClusterer
-from ravine.matrix import Matrix
-from ravine.names import shown
 from ravine.tree import HyperplaneTree
 from ravine.tree._model import rows_to_show
 from ravine.tree._text import counted, named, shortened, shown_names
 
 LEFT, RIGHT, LINE, FAINT, PALE = "#4477aa", "#ee7733", "#222222", "#999999", "#dddddd"
-"""Two hues that differ for the colour-blind too; a line, a marker or a word always says the same as they do."""
+"""Two hues that differ for the color-blind too; a line, a marker or a word always says the same as they do."""
 
 COLOURS = (LEFT, RIGHT, "#228833", "#aa3377", "#33bbee", "#aa9911", "#774411")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
-"""Of the clusters in turn. There is one marker more than there are colours, so that 56 clusters differ."""
+"""Of the clusters in turn. There is one marker more than there are colors, so that 56 clusters differ."""
 
 MOST_POINTS, MOST_NAMED, LONGEST = 2000, 12, 40
 """Rows that are drawn, clusters in a legend, and letters in the label of an axis, at most."""

@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from ravine.matrix import Floats
+from ravine._matrix import Floats
 from ravine.plot._common import FAINT, LEFT, LINE, coarse_enough, points, tree_and_names, written
 from ravine.tree import HyperplaneTree, _map
 from ravine.tree._text import counted

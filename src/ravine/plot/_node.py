@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from ravine._matrix import Matrix, column_deviations, project
 from ravine.cuts.density import normal_bandwidth, projected_density
 from ravine.cuts.principal import spread_across
-from ravine.matrix import Matrix, column_deviations, project
 from ravine.plot._common import LEFT, LINE, LONGEST, MOST_POINTS, RIGHT, new_axes, rows_of_cut, tree_and_names, written
 from ravine.tree import HyperplaneTree, _map
 from ravine.tree._text import shares_of_cut, shares_of_spread
@@ -113,14 +113,14 @@ def node(
     height = np.zeros(len(distance)) if across is None else project(here, across)
     drawn = np.unique(np.linspace(0, len(distance) - 1, min(len(distance), MOST_POINTS)).astype(np.int64))
     goes_left = distance < 0
-    for child, side, marker, colour, word in (
+    for child, side, marker, color, word in (
         (tree.left[node], goes_left, "o", LEFT, "left"),
         (tree.right[node], ~goes_left, "^", RIGHT, "right"),
     ):
         shown = drawn[side[drawn]]
         label = f"{word}: {_clusters_below(tree, child)}, {_map.rows_in_words(side.sum())}"
         ax.scatter(
-            distance[shown], height[shown], s=14, marker=marker, facecolor=colour, linewidth=0, alpha=0.6, label=label
+            distance[shown], height[shown], s=14, marker=marker, facecolor=color, linewidth=0, alpha=0.6, label=label
         )
     ax.axvline(0, color=LINE, linestyle=DASHES, linewidth=1)
     ax.set_xlabel(written(f"distance to the cut\n{_map.carriers(shares_of_cut(tree, node), names, LONGEST)}"))
@@ -152,8 +152,8 @@ def draw_density(ax: Axes, tree: HyperplaneTree, node: int, rows: Matrix, names:
     weights = np.ones(len(distance))
     bins = np.histogram_bin_edges(distance, bins=min(40, max(8, len(distance) // 5)))
     height = weights / (len(distance) * (bins[1] - bins[0]))
-    for side, colour in ((distance < 0, LEFT), (distance >= 0, RIGHT)):
-        ax.hist(distance[side], bins=bins.tolist(), weights=height[side], color=colour, alpha=0.55)
+    for side, color in ((distance < 0, LEFT), (distance >= 0, RIGHT)):
+        ax.hist(distance[side], bins=bins.tolist(), weights=height[side], color=color, alpha=0.55)
     bandwidth = normal_bandwidth(distance, weights, 1.06)
     if bandwidth > 0:
         along = projected_density(distance, weights, bandwidth)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ravine.matrix import Floats
+from ravine._matrix import Floats
 from ravine.plot._common import FAINT, as_rows, coarse_enough, tree_and_names
 from ravine.plot._node import draw_density
 from ravine.tree import HyperplaneTree, _map

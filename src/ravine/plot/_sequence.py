@@ -8,7 +8,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from ravine.matrix import Floats, Ints
+from ravine._matrix import Floats, Ints
 from ravine.plot._common import FAINT, LEFT, LINE, PALE, RIGHT, new_axes, points, tree_and_names
 from ravine.tree import HyperplaneTree
 from ravine.tree.prune import sum_sq_path
@@ -78,7 +78,7 @@ def elbow(model: Any, *, ax: Axes | None = None) -> Axes:
 def path(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw every granularity of the tree: for each number of clusters, their shares of the rows as stacked blocks.
 
-    Blocks stand in the order of the clusters, cluster 0 at the bottom. The two that a cut has just made are coloured,
+    Blocks stand in the order of the clusters, cluster 0 at the bottom. The two that a cut has just made are colored,
     and a dashed line runs where the next cut divides a block. With more than 60 clusters the columns touch, and a block
     that stays the same is one.
 
@@ -98,7 +98,7 @@ def path(model: Any, *, ax: Axes | None = None) -> Axes:
     --------
     .. plot::
         :include-source:
-        :alt: Five columns of stacked blocks: one cluster, then two, up to five, the newest two coloured in each.
+        :alt: Five columns of stacked blocks: one cluster, then two, up to five, the newest two colored in each.
 
         >>> from sklearn.datasets import load_iris
         >>> from ravine import NCutH, plot
@@ -135,7 +135,7 @@ def _columns_of(tree: HyperplaneTree) -> tuple[Ints, Ints]:
     return first, np.where(tree.is_leaf, tree.n_clusters, tree.rank)
 
 
-def _colours(tree: HyperplaneTree) -> NDArray[Any]:
+def _colors(tree: HyperplaneTree) -> NDArray[Any]:
     """Of each node in the column in which it is new."""
     is_left = np.zeros(tree.n_nodes, dtype=bool)
     is_left[tree.left[tree.cuts]] = True
@@ -149,23 +149,23 @@ def _draw_columns(ax: Axes, tree: HyperplaneTree, columns: Ints, bottom: Floats,
     is_new = column == columns[node, 0]
     order = np.lexsort((node, column))  # nodes are in preorder, so from left to right
     node, column, is_new = node[order], column[order], is_new[order]
-    colours = np.where(is_new, _colours(tree)[node], PALE)
-    _add_blocks(ax, column - BLOCK / 2, column + BLOCK / 2, bottom[node], share[node], colours, linewidth=0.6)
+    colors = np.where(is_new, _colors(tree)[node], PALE)
+    _add_blocks(ax, column - BLOCK / 2, column + BLOCK / 2, bottom[node], share[node], colors, linewidth=0.6)
 
 
 def _draw_stretches(ax: Axes, tree: HyperplaneTree, columns: Ints, bottom: Floats, share: Floats) -> None:
-    """One block for each node, over all the numbers of clusters with which it is one of them; its new end coloured."""
+    """One block for each node, over all the numbers of clusters with which it is one of them; its new end colored."""
     first, last = columns.T
     _add_blocks(ax, first - 0.5, last + 0.5, bottom, share, np.full(len(first), PALE), linewidth=0.15)
-    _add_blocks(ax, first - 0.5, first + 0.5, bottom, share, _colours(tree), linewidth=0)
+    _add_blocks(ax, first - 0.5, first + 0.5, bottom, share, _colors(tree), linewidth=0)
 
 
 def _add_blocks(
-    ax: Axes, left: Floats, right: Floats, bottom: Floats, height: Floats, colours: NDArray[Any], linewidth: float
+    ax: Axes, left: Floats, right: Floats, bottom: Floats, height: Floats, colors: NDArray[Any], linewidth: float
 ) -> None:
     top = bottom + height
     corners = np.stack([[left, left, right, right], [bottom, top, top, bottom]]).transpose(2, 1, 0)
-    ax.add_collection(PolyCollection(list(corners), facecolor=colours, edgecolor=LINE, linewidth=linewidth))
+    ax.add_collection(PolyCollection(list(corners), facecolor=colors, edgecolor=LINE, linewidth=linewidth))
 
 
 def _draw_next_cuts(ax: Axes, tree: HyperplaneTree, bottom: Floats, share: Floats) -> None:

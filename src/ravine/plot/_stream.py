@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from ravine.names import shown
+from ravine._names import shown
 from ravine.plot._common import FAINT, LEFT, LINE, RIGHT, new_axes, refusal, written
 from ravine.tree._text import counted
 
@@ -37,13 +37,13 @@ MARKS: dict[str, dict[str, Any]] = {
 def stream(evaluation: Any, *, metrics: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
     """Draw scores of a stream's segments over its rows.
 
-    A grey line marks each drift that the model saw, a dotted one each cut that it withdrew, a short line at the bottom
+    A gray line marks each drift that the model saw, a dotted one each cut that it withdrew, a short line at the bottom
     each new split.
 
     Parameters
     ----------
-    evaluation : ravine.stream.Evaluation
-        What `ravine.stream.evaluate` gave.
+    evaluation : ravine.evaluation.Evaluation
+        What `ravine.evaluation.evaluate` gave.
     metrics : sequence of str, optional
         Columns of ``evaluation.records`` to draw. Default: purity and V-measure, or the number of clusters where the
         classes are not known.
@@ -64,13 +64,13 @@ def stream(evaluation: Any, *, metrics: Sequence[str] | None = None, ax: Axes | 
         >>> import numpy as np
         >>> from ravine import HSDC, plot
         >>> from ravine.datasets import make_blobs
-        >>> from ravine.stream import evaluate
+        >>> from ravine.evaluation import evaluate
         >>> X, y = make_blobs(4000, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
         >>> X[2000:] += np.where(y[2000:, None] == 0, [4.5, 0], 0)
         >>> ax = plot.stream(evaluate(HSDC(), X, y))
     """
     if not (hasattr(evaluation, "records") and hasattr(evaluation, "events")):
-        raise TypeError(refusal(evaluation, "stream", "what ravine.stream.evaluate(model, X, y) gives"))
+        raise TypeError(refusal(evaluation, "stream", "what ravine.evaluation.evaluate(model, X, y) gives"))
     records = evaluation.records
     if not records:
         raise ValueError("no segment was scored: the stream is shorter than two segments and the rows between them")
@@ -82,9 +82,9 @@ def stream(evaluation: Any, *, metrics: Sequence[str] | None = None, ax: Axes | 
     ax = new_axes(7, 3.2) if ax is None else ax
     rows = [record["row"] for record in records]
     for place, name in enumerate(metrics):
-        colour, dashes = STYLES[place % len(STYLES)]
+        color, dashes = STYLES[place % len(STYLES)]
         values = [record[name] for record in records]
-        ax.plot(rows, values, color=colour, linestyle=dashes, linewidth=1.3, label=_in_words(name))
+        ax.plot(rows, values, color=color, linestyle=dashes, linewidth=1.3, label=_in_words(name))
     are_scores = all(name in SCORES for name in metrics)
     ax.set_ylim(0, 1.02 if are_scores else None)
     _mark_events(ax, evaluation.events)

@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from ravine._matrix import Bools, Floats, Ints
+from ravine._svc import KernelSum
 from ravine.cluster import SupportVectorClustering
-from ravine.matrix import Bools, Floats, Ints
 from ravine.plot._common import (
     COLOURS,
     FAINT,
@@ -25,7 +26,6 @@ from ravine.plot._common import (
     points,
     written,
 )
-from ravine.support import Surface
 from ravine.tree import _map
 from ravine.tree._model import rows_to_show
 from ravine.tree._text import counted, shortened
@@ -40,7 +40,7 @@ MOST_VECTORS = 100
 """That are drawn where nobody says whether they are."""
 
 N_STYLES = len(COLOURS) * len(MARKERS)
-"""Clusters that differ in colour or marker."""
+"""Clusters that differ in color or marker."""
 
 HOLLOW: dict[str, Any] = {"s": 16, "facecolor": "none", "linewidth": 0.9, "zorder": 4}
 """How outliers are drawn."""
@@ -57,8 +57,8 @@ def support(
 ) -> Axes:
     """Draw the rows, the region in which each cluster lies, and the boundary beyond which rows are outliers.
 
-    Clusters differ in colour and marker. The region is where w is at `level_` or above. The dark line is the boundary,
-    w = `offset_`; outliers are hollow, and grey if they are in no cluster. Thin lines are heights of w in even steps.
+    Clusters differ in color and marker. The region is where w is at `level_` or above. The dark line is the boundary,
+    w = `offset_`; outliers are hollow, and gray if they are in no cluster. Thin lines are heights of w in even steps.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def support(
     --------
     .. plot::
         :include-source:
-        :alt: Two half moons of rows, each in a coloured region of its own, with a dark boundary around them.
+        :alt: Two half moons of rows, each in a colored region of its own, with a dark boundary around them.
 
         >>> from ravine import SupportVectorClustering, plot
         >>> from ravine.datasets import make_moons
@@ -105,7 +105,7 @@ def support(
         )
     _, names = columns_and_names(model, None, feature_names)
     rows = model._result.hills.rows if X is None else _rows(model, X)
-    label, is_outlier = _labelled(model, rows)
+    label, is_outlier = _labeled(model, rows)
     drawn = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_POINTS)).astype(np.int64))
     shown = rows[drawn], label[drawn], is_outlier[drawn]
     if X is None and hasattr(model, "labels_"):
@@ -132,11 +132,11 @@ def _rows(model: Any, X: ArrayLike) -> Floats:
     return np.asarray(rows_to_show(model, 2, X), dtype=np.float64)
 
 
-def _labelled(model: Any, rows: Floats) -> tuple[Ints, Bools]:
+def _labeled(model: Any, rows: Floats) -> tuple[Ints, Bools]:
     """Cluster of each row as `predict` has it, and whether it is an outlier."""
     if not len(rows):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
-    is_outlier = model._result.surface.heights(rows, model.n_jobs) < model.offset_
+    is_outlier = model._result.kernel_sum.heights(rows, model.n_jobs) < model.offset_
     label = model._result.hills.predict(rows, model.n_jobs)
     return np.where(is_outlier & (model.outliers == "label"), -1, label), is_outlier
 
@@ -151,14 +151,14 @@ def _in_words(model: Any, n_drawn: int, is_outlier: Bools) -> str:
 
 
 def _draw_rows(ax: Axes, rows: Floats, label: Ints, is_outlier: Bools, size: Ints) -> None:
-    """Each cluster with its colour and marker, hollow where rows are outliers; outliers in no cluster are grey."""
+    """Each cluster with its color and marker, hollow where rows are outliers; outliers in no cluster are gray."""
     for cluster in range(min(len(size), N_STYLES)):
-        marker, colour = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
+        marker, color = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
         is_here = (label >= 0) & (label % N_STYLES == cluster)
         x, y = rows[is_here & ~is_outlier].T
         name = f"cluster {cluster}, {_map.rows_in_words(size[cluster])}" if cluster < MOST_NAMED else None
-        ax.scatter(x, y, s=12, marker=marker, facecolor=colour, linewidth=0, alpha=0.6, zorder=3, label=name)
-        ax.scatter(*rows[is_here & is_outlier].T, marker=marker, edgecolor=colour, **HOLLOW)
+        ax.scatter(x, y, s=12, marker=marker, facecolor=color, linewidth=0, alpha=0.6, zorder=3, label=name)
+        ax.scatter(*rows[is_here & is_outlier].T, marker=marker, edgecolor=color, **HOLLOW)
     ax.scatter(*rows[label < 0].T, edgecolor=FAINT, **HOLLOW)
     if len(size) > MOST_NAMED:
         ax.scatter([], [], s=0, label=f"and {len(size) - MOST_NAMED} smaller")
@@ -181,44 +181,44 @@ def _draw_marks(ax: Axes, model: Any, n_outliers: int, vectors: bool | None, equ
 
 
 def _draw_region(ax: Axes, model: Any, rows: Floats) -> None:
-    """The region in the colours of its clusters, the boundary, and heights between it and the highest point."""
-    surface, hills, level = model._result.surface, model._result.hills, model.level_
+    """The region in the colors of its clusters, the boundary, and heights between it and the highest point."""
+    kernel_sum, hills, level = model._result.kernel_sum, model._result.hills, model.level_
     lowest = min(level, model.offset_)
-    low, high = _box(surface, lowest, rows, np.array(points(ax)))
+    low, high = _box(kernel_sum, lowest, rows, np.array(points(ax)))
     n_points = np.maximum(GRID * (high - low) / (high - low).max(), 2).astype(np.int64)
     x, y = (np.linspace(*ends) for ends in zip(low, high, n_points, strict=True))
     grid = np.stack(np.meshgrid(x, y), axis=-1)
-    height = surface.heights(grid.reshape(-1, 2), model.n_jobs).reshape(grid.shape[:2])
+    height = kernel_sum.heights(grid.reshape(-1, 2), model.n_jobs).reshape(grid.shape[:2])
     is_inside = height >= level
-    colour = np.zeros(height.shape, dtype=np.int64)
+    color = np.zeros(height.shape, dtype=np.int64)
     if is_inside.any():
-        colour[is_inside] = hills.predict(grid[is_inside], model.n_jobs) % len(COLOURS)
-    for c in np.unique(colour[is_inside]):
+        color[is_inside] = hills.predict(grid[is_inside], model.n_jobs) % len(COLOURS)
+    for c in np.unique(color[is_inside]):
         # negative inside the other clusters: where two touch, the region of each ends half-way between grid points
-        above = np.where(is_inside & (colour != c), level - height, height - level)
+        above = np.where(is_inside & (color != c), level - height, height - level)
         ax.contourf(x, y, above, levels=[0, np.inf], colors=[COLOURS[c]], alpha=0.16, zorder=0)
-        _draw_lines(ax, x, y, above, np.zeros(1), colour=COLOURS[c], width=0.6)
-    _draw_lines(ax, x, y, height, np.linspace(lowest, height.max(), N_LINES + 2)[1:-1], colour=FAINT, width=0.5)
-    _draw_lines(ax, x, y, height, np.array([model.offset_]), colour=LINE, width=1.0)
+        _draw_lines(ax, x, y, above, np.zeros(1), color=COLOURS[c], width=0.6)
+    _draw_lines(ax, x, y, height, np.linspace(lowest, height.max(), N_LINES + 2)[1:-1], color=FAINT, width=0.5)
+    _draw_lines(ax, x, y, height, np.array([model.offset_]), color=LINE, width=1.0)
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
 
 
-def _draw_lines(ax: Axes, x: Floats, y: Floats, height: Floats, levels: Floats, colour: str, width: float) -> None:
+def _draw_lines(ax: Axes, x: Floats, y: Floats, height: Floats, levels: Floats, color: str, width: float) -> None:
     """Lines of equal height, at the levels that there are in the grid."""
     reached = levels[(levels > height.min()) & (levels < height.max())]
     if len(reached):
-        ax.contour(x, y, height, levels=reached, colors=[colour], linewidths=width, zorder=1)
+        ax.contour(x, y, height, levels=reached, colors=[color], linewidths=width, zorder=1)
 
 
-def _box(surface: Surface, lowest: float, rows: Floats, shape: Floats) -> tuple[Floats, Floats]:
+def _box(kernel_sum: KernelSum, lowest: float, rows: Floats, shape: Floats) -> tuple[Floats, Floats]:
     """Two corners of a box with the shape of the axes, which the region stays in unless it is far wider than the rows.
 
     At a distance d from all vectors w is Σ cᵢ exp(-γ d²) at most.
     """
-    places = np.concatenate([rows, surface.vectors])
+    places = np.concatenate([rows, kernel_sum.vectors])
     low, high = places.min(axis=0), places.max(axis=0)
-    ratio = surface.coefficients.sum() / max(lowest, np.finfo(np.float64).tiny)
-    margin = surface.width * np.sqrt(np.log(max(ratio, math.e)))
+    ratio = kernel_sum.coefficients.sum() / max(lowest, np.finfo(np.float64).tiny)
+    margin = kernel_sum.width * np.sqrt(np.log(max(ratio, math.e)))
     size = float((high - low).max())
     if size > 0:
         margin = min(margin, size / 2)

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ravine.files import written_whole
+from ravine._files import written_whole
 from ravine.report._compare import Compared, write_comparison
+from ravine.report._data import ReportAccumulator, ReportData, gathered
 from ravine.report._page import render
-from ravine.report._rows import Gatherer, Rows, gathered
 from ravine.report._summary import describe_clusters, summarize
 
-__all__ = ["Compared", "Gatherer", "Rows", "describe_clusters", "html", "write", "write_comparison"]
+__all__ = ["Compared", "ReportAccumulator", "ReportData", "describe_clusters", "html", "write", "write_comparison"]
 
 
 def write(
@@ -37,7 +37,7 @@ def write(
         Any fitted model of ravine, or a tree. A model without a tree has a page of its clusters or classes.
     X : {array-like, sparse matrix} of shape (n_rows, n_features), or Rows
         Rows to show; those of `fit`, or any others with the same columns. Rows that do not fit in memory are given to a
-        `Gatherer` batch by batch, and what it has gathered is given here.
+        `ReportAccumulator` batch by batch, and what it has gathered is given here.
     path : path-like
         An existing file is replaced.
     labels : sequence of length n_rows, optional

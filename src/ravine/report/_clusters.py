@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ravine.matrix import Ints
+from ravine._matrix import Ints
 from ravine.metrics import contingency_scores
 from ravine.report._sample import Sample
 from ravine.report._text import all_rounded, rounded

@@ -9,15 +9,15 @@ from pathlib import Path
 
 from sklearn.metrics import adjusted_rand_score
 
-from ravine.files import written_whole
-from ravine.matrix import Ints
-from ravine.names import shown
+from ravine._files import written_whole
+from ravine._matrix import Ints
+from ravine._names import shown
 from ravine.report._page import ASSETS, read_text
 from ravine.tree import HyperplaneTree
 
 MEANINGS = {
     "silhouette": "how much nearer rows are to their own cluster than to the next, on a sample; from −1 to 1",
-    "nmi": "normalised mutual information with the labels, which is the V-measure; from 0 to 1",
+    "nmi": "normalized mutual information with the labels, which is the V-measure; from 0 to 1",
     "ari": "pairs of rows on which clusters and labels agree, less what chance would give; 1 at most",
     "purity": "share of rows that have the commonest class of their cluster",
     "homogeneity": "whether a cluster holds one class only",

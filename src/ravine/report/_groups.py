@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ravine._matrix import Ints, Matrix
+from ravine._names import shown
 from ravine.cluster._base import RowEstimator
-from ravine.matrix import Ints, Matrix
-from ravine.names import shown
 from ravine.tree import HyperplaneTree
 from ravine.tree._model import rows_to_show
 

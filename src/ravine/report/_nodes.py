@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ravine._matrix import Floats, column_deviations, moments, project
 from ravine.cuts.density import normal_bandwidth, projected_density
 from ravine.cuts.principal import principal_directions, spread_across
-from ravine.matrix import Floats, column_deviations, moments, project
 from ravine.report._sample import Sample
 from ravine.report._text import all_rounded, as_given, rounded
 from ravine.tree import HyperplaneTree

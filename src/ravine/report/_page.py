@@ -25,7 +25,7 @@ def render(summary: dict[str, Any]) -> str:
         "title": html.escape(summary["title"]),
         "style": read_text(ASSETS, "page.css"),
         "vendor": "\n".join(read_text(VENDOR, name) for name in ("d3.min.js", "plot.umd.min.js")),
-        "licences": "\n\n".join(_licence(name) for name in ("d3", "plot")),
+        "licenses": "\n\n".join(_license(name) for name in ("d3", "plot")),
         "data": to_json(summary),
         "script": "\n".join(read_text(ASSETS, name) for name in SCRIPTS),
     }
@@ -44,6 +44,6 @@ def read_text(folder: Any, name: str) -> str:
     return str((folder / name).read_text(encoding="utf-8")).strip()
 
 
-def _licence(name: str) -> str:
+def _license(name: str) -> str:
     called = {"d3": "D3", "plot": "Observable Plot"}[name]
     return html.escape(f"{called}\n{read_text(VENDOR, f'{name}.LICENSE')}")

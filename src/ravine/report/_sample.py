@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ravine.matrix import Floats, Ints, column_deviations
-from ravine.report._rows import Rows
+from ravine._matrix import Floats, Ints, column_deviations
+from ravine.report._data import ReportData
 from ravine.tree import HyperplaneTree
 
 
@@ -45,7 +45,7 @@ class Sample:
     ranges : LeafRanges
     """
 
-    def __init__(self, rows: Rows, ranges: LeafRanges) -> None:
+    def __init__(self, rows: ReportData, ranges: LeafRanges) -> None:
         self.turn: Ints = np.argsort(rows.cluster, kind="stable")
         self.X: Floats = rows.X[self.turn]
         self.number: Ints = rows.number[self.turn]

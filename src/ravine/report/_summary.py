@@ -8,11 +8,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ravine import __version__
-from ravine.matrix import Ints
-from ravine.names import shown
-from ravine.report import _choice, _clusters, _nodes
+from ravine._matrix import Ints
+from ravine._names import shown
+from ravine.report import _clusters, _count_reason, _nodes
+from ravine.report._data import ReportData, gathered
 from ravine.report._groups import Groups
-from ravine.report._rows import Rows, gathered
 from ravine.report._sample import LeafRanges, Sample
 from ravine.report._text import MAX_NAME, parameter_text, rounded
 from ravine.tree import HyperplaneTree
@@ -27,7 +27,7 @@ OF_TREE = ("left", "right", "parent", "depth", "rank")
 
 def summarize(
     model: Any,
-    rows: Rows,
+    rows: ReportData,
     *,
     feature_names: Sequence[str] | None = None,
     title: str | None = None,
@@ -39,7 +39,7 @@ def summarize(
     tree = groups.tree
     names = _names(groups, feature_names)
     ranges = _ranges(groups, rows)
-    choice = _choice.choice_of(model, tree)
+    choice = _count_reason.choice_of(model, tree)
     with threadpool_limits(limits=1, user_api="blas"):  # many small products: threads would only wait for each other
         nodes = _describe_nodes(tree, rows, ranges, Sample(rows, ranges), choice, names)
     return {
@@ -51,8 +51,8 @@ def summarize(
         "choice": {
             "kind": choice.kind,
             "sentence": choice.sentence,
-            "evidence": None if tree is None else _choice.evidence_chart(tree, model, choice),
-            "sum_sq": None if tree is None else _choice.sum_sq_chart(tree, model),
+            "evidence": None if tree is None else _count_reason.evidence_chart(tree, model, choice),
+            "sum_sq": None if tree is None else _count_reason.sum_sq_chart(tree, model),
         },
         "n_rows": rows.n_rows,
         "n_fitted": rounded(_n_fitted(model, rows) if tree is None else float(tree.count[0]), 12),
@@ -131,11 +131,11 @@ def _names(groups: Groups, feature_names: Sequence[str] | None) -> list[str]:
     return [shown(name) for name in named(groups.n_features, given, "rows have" if groups.tree is None else "tree has")]
 
 
-def _ranges(groups: Groups, rows: Rows) -> LeafRanges:
+def _ranges(groups: Groups, rows: ReportData) -> LeafRanges:
     return LeafRanges.of_groups(len(rows.leaf_count)) if groups.tree is None else LeafRanges(groups.tree)
 
 
-def _n_fitted(model: Any, rows: Rows) -> float:
+def _n_fitted(model: Any, rows: ReportData) -> float:
     """Rows of the fit of a model without a tree; those given where it does not know."""
     labels = getattr(model, "labels_", getattr(model, "transduction_", None))
     return float(rows.n_rows if labels is None else len(labels))
@@ -143,10 +143,10 @@ def _n_fitted(model: Any, rows: Rows) -> float:
 
 def _describe_nodes(
     tree: HyperplaneTree | None,
-    rows: Rows,
+    rows: ReportData,
     ranges: LeafRanges,
     sample: Sample,
-    choice: _choice.Choice,
+    choice: _count_reason.CountReason,
     names: list[str],
 ) -> list[dict[str, Any]]:
     count = ranges.total(rows.leaf_count)
@@ -157,7 +157,7 @@ def _describe_nodes(
     for node in range(n_nodes):
         about: dict[str, Any] = {
             "rows": int(count[node]),
-            "evidence": "" if tree is None else _choice.evidence_text(tree, node, choice),
+            "evidence": "" if tree is None else _count_reason.evidence_text(tree, node, choice),
             **_clusters.describe(sample, sample.of(node), names, short_names),
         }
         if tree is None or tree.is_leaf[node]:
@@ -169,7 +169,7 @@ def _describe_nodes(
     return nodes
 
 
-def _classes(tree: HyperplaneTree | None, rows: Rows, ranges: LeafRanges) -> dict[str, Any] | None:
+def _classes(tree: HyperplaneTree | None, rows: ReportData, ranges: LeafRanges) -> dict[str, Any] | None:
     """Classes beside clusters: the counts of each node, and the scores of every number of clusters."""
     if rows.contingency is None or rows.class_names is None or not rows.n_rows:
         return None
@@ -204,7 +204,7 @@ def _changed_parameters(model: Any) -> list[list[str]]:
     return [[name, text] for name, text in given.items() if text != parameter_text(defaults[name].default)]
 
 
-def _reproduce(model: Any, rows: Rows, named: bool) -> list[str]:
+def _reproduce(model: Any, rows: ReportData, named: bool) -> list[str]:
     """Lines of Python that make this report again."""
     options = ", labels=labels" * (rows.contingency is not None) + ", feature_names=names" * named
     write = f'report.write(model, X, "report.html"{options})'

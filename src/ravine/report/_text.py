@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ravine.names import shown
+from ravine._names import shown
 from ravine.tree._text import shortened
 
 MAX_NAME = 60

@@ -23,12 +23,12 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ravine.blocks import count_threads, map_items
+from ravine._blocks import count_threads, map_items
+from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, column_deviations, moments, project
 from ravine.cluster._base import N_JOBS, RowEstimator, fitting, thread_pools
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 from ravine.cuts import Cut
 from ravine.cuts.density import normal_bandwidth, projected_density
-from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, column_deviations, moments, project
 from ravine.semi_supervised._near import MOST_PAIRED, NearClasses
 
 UNLABELLED = -1
@@ -43,7 +43,7 @@ SLOPES = (1e-3, 1e3)
 """Least and largest slope of the log-odds, over the mean distance to the cut."""
 
 LABEL_WEIGHT = (1e-9, 1e9)
-"""Least and largest weight of all labelled rows together, for a support vector machine."""
+"""Least and largest weight of all labeled rows together, for a support vector machine."""
 
 NEAR = ("towards", "least", "nearest")
 """What a file keeps beside, where not all pairs of classes have a boundary."""
@@ -76,7 +76,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         ----------
         X : rows
         sides : ndarray of shape (n_rows,)
-            -1 for the rows labelled with the first class of the pair, 1 for those with the second, 0 for rows without
+            -1 for the rows labeled with the first class of the pair, 1 for those with the second, 0 for rows without
             a label. Both classes have rows.
         weights : ndarray of shape (n_rows,)
             All positive.
@@ -102,7 +102,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         y : array-like of shape (n_rows,)
             Class of each row. -1 marks a row without a label, and so does None in an array of objects; put strings
             and marks into an array of objects. Where all is -1 or 1 there would be one class only: then -1 is a class,
-            all rows are labelled, and a warning says so.
+            all rows are labeled, and a warning says so.
         sample_weight : array-like of shape (n_rows,), optional
             A row of weight 2 counts as two rows, whether it has a label or not. Labels of rows without weight do not
             count.
@@ -115,9 +115,9 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         rows, target = self._validate_with_target(X, y)
         weights, reach = self._admit(rows, sample_weight)
         self._check_outliers(rows, weights, reach)
-        labels, is_labelled = read_labels(target)
-        is_labelled &= weights > 0
-        self.classes_, codes = np.unique(labels[is_labelled], return_inverse=True)
+        labels, is_labeled = read_labels(target)
+        is_labeled &= weights > 0
+        self.classes_, codes = np.unique(labels[is_labeled], return_inverse=True)
         if len(self.classes_) < 2:
             seen = f"has one class only, {self.classes_[0]!s}" if len(self.classes_) else "has no labels"
             raise ValueError(
@@ -125,12 +125,12 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
                 "without a label, every other value is a class"
             )
         code = np.full(len(labels), UNLABELLED)
-        code[is_labelled] = codes
+        code[is_labeled] = codes
         guess = self._plan(rows, code, weights)
         with self._progress(rows, "pair", len(self.pairs_)) as on_pair:
             self._learn(rows, code, guess, weights, on_pair)
         self.transduction_ = self._predict(rows)
-        self.transduction_[is_labelled] = labels[is_labelled]
+        self.transduction_[is_labeled] = labels[is_labeled]
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -244,8 +244,8 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         """
         check_is_fitted(self)
         has_minus_one = bool(np.isin(UNLABELLED, self.classes_)) if self.classes_.dtype.kind in "if" else False
-        labels, is_labelled = read_labels(np.asarray(y), has_minus_one)
-        rows = np.flatnonzero(is_labelled)
+        labels, is_labeled = read_labels(np.asarray(y), has_minus_one)
+        rows = np.flatnonzero(is_labeled)
         weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
         return float(super().score(_safe_indexing(X, rows), labels[rows], weights))
 
@@ -391,7 +391,7 @@ def _saved_near(towards: Any, least: Any, nearest: Any, *, n_classes: int, n_fea
     table = saved_ints(nearest.ravel(), "nearest", None, 0, n_classes - 1).reshape(shape)
     ordered = np.sort(np.column_stack([np.arange(n_classes), table]), axis=1)
     if (ordered[:, 1:] == ordered[:, :-1]).any():
-        raise ValueError("field 'nearest' has a class twice, or as its own neighbour")
+        raise ValueError("field 'nearest' has a class twice, or as its own neighbor")
     return NearClasses(towards, least, table)
 
 
@@ -419,49 +419,49 @@ def read_labels(y: NDArray[Any], has_minus_one: bool | None = None) -> tuple[NDA
             "objects, y.astype(object); a class cannot be called '-1'"
         )
     if y.dtype.kind == "O":
-        is_labelled = np.array([value is not None and value != UNLABELLED for value in y], dtype=bool)
-        if len({isinstance(value, str) for value in y[is_labelled]}) > 1:
+        is_labeled = np.array([value is not None and value != UNLABELLED for value in y], dtype=bool)
+        if len({isinstance(value, str) for value in y[is_labeled]}) > 1:
             raise ValueError("y mixes strings and other values: give labels of one kind, and -1 for rows without one")
-        given = np.array(y[is_labelled].tolist())
+        given = np.array(y[is_labeled].tolist())
         y = np.zeros(len(y), dtype=given.dtype)
-        y[is_labelled] = given
+        y[is_labeled] = given
     elif y.dtype.kind in "US":
-        is_labelled = np.ones(len(y), dtype=bool)
+        is_labeled = np.ones(len(y), dtype=bool)
     else:
-        is_labelled = np.ones(len(y), dtype=bool) if has_minus_one else y != UNLABELLED
-        if has_minus_one is None and 0 < is_labelled.sum() < len(y) and (y[is_labelled] == 1).all():
+        is_labeled = np.ones(len(y), dtype=bool) if has_minus_one else y != UNLABELLED
+        if has_minus_one is None and 0 < is_labeled.sum() < len(y) and (y[is_labeled] == 1).all():
             warnings.warn(
                 "y holds nothing but -1 and 1: taken as two classes, not as one class and rows without a label",
                 UserWarning,
                 stacklevel=4,
             )
-            is_labelled = np.ones(len(y), dtype=bool)
+            is_labeled = np.ones(len(y), dtype=bool)
     with warnings.catch_warnings():
         # Of labels there may be one for each class, and the rows are many more.
         warnings.filterwarnings("ignore", message="The number of unique classes is greater than 50%")
-        check_classification_targets(y[is_labelled])
-    return y, is_labelled
+        check_classification_targets(y[is_labeled])
+    return y, is_labeled
 
 
 def linear_svm(X: Matrix, sides: Ints, weights: Floats, about: Moments) -> tuple[Floats, float]:
-    """Normal and intercept of a linear support vector machine on the labelled rows.
+    """Normal and intercept of a linear support vector machine on the labeled rows.
 
-    Rows are centred and divided by the root mean square deviation of `about`, so that the machine moves, turns and
-    grows with them. A CSR matrix is not centred. Weights are costs of errors, and larger or smaller ones than
+    Rows are centerd and divided by the root mean square deviation of `about`, so that the machine moves, turns and
+    grows with them. A CSR matrix is not centerd. Weights are costs of errors, and larger or smaller ones than
     `LABEL_WEIGHT` all together change nothing but the last digits, on which the machine would never end.
     """
-    labelled = np.flatnonzero(sides)
-    rows, row_weights = X[labelled], weights[labelled]
+    labeled = np.flatnonzero(sides)
+    rows, row_weights = X[labeled], weights[labeled]
     unit = about.unit or 1.0
-    centre = np.zeros(X.shape[1])
+    center = np.zeros(X.shape[1])
     if not sparse.issparse(X):
-        centre = moments(rows, row_weights).mean
-        rows = rows - centre
+        center = moments(rows, row_weights).mean
+        rows = rows - center
     total = float(row_weights.sum())
     row_weights = row_weights * (min(max(total, LABEL_WEIGHT[0]), LABEL_WEIGHT[1]) / total)
-    machine = LinearSVC(dual=False, tol=1e-6).fit(rows / unit, sides[labelled], sample_weight=row_weights)
+    machine = LinearSVC(dual=False, tol=1e-6).fit(rows / unit, sides[labeled], sample_weight=row_weights)
     normal = machine.coef_[0] / unit
-    return normal, float(machine.intercept_[0] - centre @ normal)
+    return normal, float(machine.intercept_[0] - center @ normal)
 
 
 def _guess(rows: Matrix, code: Ints, weights: Floats, n_classes: int) -> Ints:
@@ -478,7 +478,7 @@ def _guess(rows: Matrix, code: Ints, weights: Floats, n_classes: int) -> Ints:
 
 
 def _all_on_one_side(rows: Matrix, sides: Ints, weights: Floats) -> Cut:
-    """A cut of rows that are all alike: they go where most of the labelled ones belong."""
+    """A cut of rows that are all alike: they go where most of the labeled ones belong."""
     normal = np.zeros(rows.shape[1])
     normal[0] = 1.0
     value = float(rows[[0], :][0, 0])
@@ -489,12 +489,12 @@ def _all_on_one_side(rows: Matrix, sides: Ints, weights: Floats) -> Cut:
 def _slope(distance: Floats, sides: Ints, weights: Floats) -> float:
     """How fast the log-odds grow with the distance: the logistic regression without intercept of the labels.
 
-    Labelled rows chose the cut, so they lie better than others. Some labels are added, spread over all rows; those of a
+    Labeled rows chose the cut, so they lie better than others. Some labels are added, spread over all rows; those of a
     row are right with the probability of `_trust`.
     """
     unit = float(weights @ np.abs(distance) / weights.sum())
-    labelled = np.flatnonzero(sides)
-    place, label_weight = sides[labelled] * distance[labelled] / unit, weights[labelled]
+    labeled = np.flatnonzero(sides)
+    place, label_weight = sides[labeled] * distance[labeled] / unit, weights[labeled]
     away, added, trust = np.abs(distance) / unit, ADDED_LABELS * weights / weights.sum(), _trust(distance, weights)
 
     def excess(slope: float) -> float:

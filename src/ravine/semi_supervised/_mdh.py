@@ -1,6 +1,6 @@
 """The semi-supervised minimum density hyperplane (Hofmeyr 2016, ch. 2 §2.2 and §5.2).
 
-The boundary of two classes is a hyperplane of low density with the labelled rows on their sides. A search takes some
+The boundary of two classes is a hyperplane of low density with the labeled rows on their sides. A search takes some
 tens of evaluations of two passes over the rows each, for each start and each pair of classes.
 """
 
@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ravine.checks import numbers_of
+from ravine._checks import numbers_of
+from ravine._matrix import Floats, Ints, Matrix, Moments, moments
 from ravine.cluster._base import FACTOR, checked_bandwidth, checked_directions
 from ravine.cuts import Cut
-from ravine.cuts.mdh import labelled_density_cut
+from ravine.cuts.mdh import labeled_density_cut
 from ravine.cuts.pursuit import make_starts
-from ravine.matrix import Floats, Ints, Matrix, Moments, moments
 from ravine.semi_supervised._base import CutClassifier, linear_svm
 
 
 class MDHClassifier(CutClassifier):
-    """Classifier whose boundary runs where the density of all rows, labelled or not, is low.
+    """Classifier whose boundary runs where the density of all rows, labeled or not, is low.
 
-    Two classes are separated by the hyperplane that minimises the density of the projected rows on it, plus a penalty
-    for labelled rows that are not on their side of it. With more classes there is a hyperplane for each pair, learned
-    from the rows of the two classes and the unlabelled rows that linear support vector machines on the labels put into
+    Two classes are separated by the hyperplane that minimizes the density of the projected rows on it, plus a penalty
+    for labeled rows that are not on their side of it. With more classes there is a hyperplane for each pair, learned
+    from the rows of the two classes and the unlabeled rows that linear support vector machines on the labels put into
     one of them; the pairs vote. With more than 15 classes each is compared with those near it.
 
     Scale the columns first where their units differ, for instance by StandardScaler.
@@ -34,7 +34,7 @@ class MDHClassifier(CutClassifier):
     Parameters
     ----------
     init : {"pca"}, int, array-like of shape (n_starts, n_features) or callable, default=2
-        Directions from which to search beside that of a linear support vector machine on the labelled rows: the first
+        Directions from which to search beside that of a linear support vector machine on the labeled rows: the first
         principal component, so many of the first ones, given directions, or ``callable(rows) -> directions``. The
         least objective wins.
     bandwidth : float or callable ``(deviation, count) -> h``, default=0.9
@@ -45,7 +45,7 @@ class MDHClassifier(CutClassifier):
         Weight of the labels against the density. The first holds while the bound of the cut grows, then the others, one
         search after the other.
     label_margin : float, default=1.0
-        A labelled row is to lie so many bandwidths on its side of the cut. 0 asks for the right side only.
+        A labeled row is to lie so many bandwidths on its side of the cut. 0 asks for the right side only.
     n_jobs : int or None, default=-1
         Threads; -1 uses all cores. The result does not depend on it.
 
@@ -130,7 +130,7 @@ class MDHClassifier(CutClassifier):
             length = np.linalg.norm(normal)
             return np.vstack([directions, normal / length]) if length > 0 else directions
 
-        return labelled_density_cut(
+        return labeled_density_cut(
             X,
             weights,
             moments(X, weights, n_jobs),

@@ -17,9 +17,9 @@ from scipy import linalg, sparse
 from scipy.special import log_expit
 from sklearn.neighbors import NearestNeighbors
 
-from ravine import kernels
-from ravine.blocks import map_blocks
-from ravine.matrix import Floats, Ints, Matrix, scatter
+from ravine import _kernels
+from ravine._blocks import map_blocks
+from ravine._matrix import Floats, Ints, Matrix, scatter
 
 MOST_PAIRED = 15
 """Up to so many classes every pair has a boundary."""
@@ -61,10 +61,10 @@ class NearClasses:
         here = np.flatnonzero(code >= 0)
         rows, code, weights = rows[here], code[here], weights[here]
         means = class_means(rows, code, weights, n_classes)
-        centre = means.mean(axis=0)
-        white, towards = _whitened(means - centre, rows, means[code], weights, n_classes)
+        center = means.mean(axis=0)
+        white, towards = _whitened(means - center, rows, means[code], weights, n_classes)
         search = NearestNeighbors(n_neighbors=N_NEAREST, algorithm="brute").fit(white)
-        least = towards @ centre + 0.5 * (white**2).sum(axis=1)
+        least = towards @ center + 0.5 * (white**2).sum(axis=1)
         return cls(towards, least, search.kneighbors(return_distance=False).astype(np.int64))
 
     @cached_property
@@ -150,7 +150,7 @@ class NearClasses:
         if sparse.issparse(rows):
             return np.asarray(rows @ self.towards.T - self.least, dtype=np.float64)
         out = np.empty((rows.shape[0], len(self.least)))
-        map_blocks(lambda b: kernels.rows.project_all(rows[b], self.towards, out[b]), out.shape, n_jobs)
+        map_blocks(lambda b: _kernels.rows.project_all(rows[b], self.towards, out[b]), out.shape, n_jobs)
         return out - self.least
 
 

@@ -1,7 +1,7 @@
 """The semi-supervised spectral projection pursuit, S³CP² (Hofmeyr 2016, ch. 3B; Hofmeyr and Pavlidis 2015).
 
 The boundary of two classes lies across the direction along which all rows fall into two least connected parts, the
-labelled rows on their sides. A search takes some tens of evaluations of two passes over the rows each.
+labeled rows on their sides. A search takes some tens of evaluations of two passes over the rows each.
 """
 
 from collections.abc import Callable
@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ravine._matrix import Floats, Ints, Matrix, moments
 from ravine.cluster._base import FACTOR, checked_directions
 from ravine.cuts import Cut
-from ravine.cuts.labelled import labelled_cut, merged
+from ravine.cuts.labeled import labeled_cut, merged
 from ravine.cuts.pursuit import make_starts
-from ravine.matrix import Floats, Ints, Matrix, moments
 from ravine.semi_supervised._base import CutClassifier, linear_svm
 
 
 class SpectralPursuitClassifier(CutClassifier):
-    """Classifier whose boundary parts all rows, labelled or not, where they are least connected.
+    """Classifier whose boundary parts all rows, labeled or not, where they are least connected.
 
     The rows are projected on a direction and joined by similarities that fall with the distance there. The direction
-    minimises λ₂, the second eigenvalue of the Laplacian of that graph, in which the rows of a class are one node and
-    rows on the wrong side of a labelled one are joined to it. With more classes there is a boundary for each pair,
-    learned from the rows of the two classes and the unlabelled rows that linear support vector machines on the labels
+    minimizes λ₂, the second eigenvalue of the Laplacian of that graph, in which the rows of a class are one node and
+    rows on the wrong side of a labeled one are joined to it. With more classes there is a boundary for each pair,
+    learned from the rows of the two classes and the unlabeled rows that linear support vector machines on the labels
     put into one of them; the pairs vote. With more than 15 classes each is compared with those near it.
 
     Scale the columns first where their units differ, for instance by StandardScaler.
@@ -35,12 +35,12 @@ class SpectralPursuitClassifier(CutClassifier):
     ----------
     scale : float, default=0.3
         Factor of the scale σ = scale · q / √d for d columns, q the 99th centile of the distances of the rows to their
-        nearest neighbours.
+        nearest neighbors.
     bound : float, default=1.5
         How far from the mean distances count in full, in standard deviations: smaller, and the sides are more alike in
         size.
     init : {"svm"}, array-like of shape (n_starts, n_features) or callable, default="svm"
-        Direction from which to search: that of a linear support vector machine on the labelled rows, given directions,
+        Direction from which to search: that of a linear support vector machine on the labeled rows, given directions,
         or ``callable(rows) -> directions``. The least λ₂ wins.
     n_jobs : int or None, default=-1
         Threads; -1 uses all cores. The result does not depend on it.
@@ -118,4 +118,4 @@ class SpectralPursuitClassifier(CutClassifier):
             starts = normal[np.newaxis] / length if length > 0 else make_starts(1, n_jobs)(X, weights, about)
         else:
             starts = make_starts(checked_directions(self.init), n_jobs)(X, weights, about)
-        return labelled_cut(X, weights, about, sides, starts=starts, scale=self.scale, bound=self.bound, n_jobs=n_jobs)
+        return labeled_cut(X, weights, about, sides, starts=starts, scale=self.scale, bound=self.bound, n_jobs=n_jobs)

@@ -1,6 +1,6 @@
 """A tree for a notebook: the map as a static drawing above a table of its clusters.
 
-The fragment has inline styles only, no script and no colour but that of the text around it, so that it stands on light
+The fragment has inline styles only, no script and no color but that of the text around it, so that it stands on light
 and on dark pages and beside others of its kind.
 """
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ravine.matrix import Floats
+from ravine._matrix import Floats
 from ravine.tree import _map
 from ravine.tree._text import largest, sets_apart, shares_of_cut, shortened, shown_names, size
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ravine.matrix import Floats
+from ravine._matrix import Floats
 from ravine.tree._text import largest, shares_of_cut, shortened
 
 if TYPE_CHECKING:

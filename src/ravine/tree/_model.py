@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names, _get_feature_names, check_array, check_is_fitted
 
-from ravine.checks import checked_sparse, refuse_what_is_no_number
-from ravine.matrix import LARGEST, Matrix
+from ravine._checks import checked_sparse, refuse_what_is_no_number
+from ravine._matrix import LARGEST, Matrix
 from ravine.tree._text import counted
 from ravine.tree._tree import HyperplaneTree
 

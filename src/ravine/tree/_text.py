@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ravine.matrix import Floats
-from ravine.names import shown
+from ravine._matrix import Floats
+from ravine._names import shown
 
 if TYPE_CHECKING:
     from ravine.tree._tree import HyperplaneTree

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from ravine.blocks import BLOCK_CELLS
-from ravine.checks import all_finite, as_floats, checked_sparse, checked_weights
+from ravine._blocks import BLOCK_CELLS
+from ravine._checks import all_finite, as_floats, checked_sparse, checked_weights
+from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, group_moments, moments, walk
 from ravine.cuts import Cut
-from ravine.matrix import Bools, Floats, Ints, Matrix, Moments, group_moments, moments, walk
 from ravine.tree import _check, _html, _surfaces, _text
 
 FORMAT_VERSION = 1
@@ -37,7 +37,7 @@ class HyperplaneTree:
     offset : ndarray of shape (n_nodes,)
         Rows with ``x @ normal < offset`` go left.
     left, right, parent : ndarray of shape (n_nodes,)
-        Numbers of the neighbours, -1 where there is none.
+        Numbers of the neighbors, -1 where there is none.
     depth : ndarray of shape (n_nodes,)
         Number of cuts above the node.
     rank : ndarray of shape (n_nodes,)
@@ -741,12 +741,12 @@ class HyperplaneTree:
         columns["left"], columns["right"] = place[left[order]], place[right[order]]
         return HyperplaneTree.from_nodes(**columns)
 
-    def unscaled(self, centre: Floats, scale: Floats) -> "HyperplaneTree":
-        """The tree of the rows before ``(rows - centre) / scale`` was taken; sums of squares stay as they are.
+    def unscaled(self, center: Floats, scale: Floats) -> "HyperplaneTree":
+        """The tree of the rows before ``(rows - center) / scale`` was taken; sums of squares stay as they are.
 
         Parameters
         ----------
-        centre, scale : ndarray of shape (n_features,)
+        center, scale : ndarray of shape (n_features,)
             What was subtracted from the columns, and what they were divided by.
 
         Returns
@@ -759,19 +759,19 @@ class HyperplaneTree:
         >>> import numpy as np
         >>> from ravine import PDDP
         >>> X = np.array([[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]])
-        >>> centre, scale = X.mean(axis=0), X.std(axis=0)
-        >>> scaled = (X - centre) / scale
+        >>> center, scale = X.mean(axis=0), X.std(axis=0)
+        >>> scaled = (X - center) / scale
         >>> tree = PDDP(n_clusters=3, split="mean").fit(scaled).tree_
-        >>> bool((tree.unscaled(centre, scale).predict(X) == tree.predict(scaled)).all())
+        >>> bool((tree.unscaled(center, scale).predict(X) == tree.predict(scaled)).all())
         True
         """
         normal = self.normal / scale
         length = np.linalg.norm(normal, axis=1)
         length[self.is_leaf] = 1.0
         normal /= length[:, np.newaxis]
-        offset = np.where(self.is_leaf, 0.0, self.offset / length + normal @ centre)
-        surface = np.array([s if s is None else s.unscaled(centre, scale) for s in self.surface], dtype=object)
-        moved = {"normal": normal, "offset": offset, "mean": self.mean * scale + centre, "surface": surface}
+        offset = np.where(self.is_leaf, 0.0, self.offset / length + normal @ center)
+        surface = np.array([s if s is None else s.unscaled(center, scale) for s in self.surface], dtype=object)
+        moved = {"normal": normal, "offset": offset, "mean": self.mean * scale + center, "surface": surface}
         return HyperplaneTree(**{**asdict_shallow(self), **moved})
 
     def ranked(self, rank: ArrayLike) -> "HyperplaneTree":

@@ -15,10 +15,10 @@ from scipy import sparse
 from scipy.special import betainc
 from sklearn.utils.extmath import row_norms
 
+from ravine._matrix import Floats, Ints, Matrix, Moments, moments, order_along, project
+from ravine._ties import first_least, is_less
 from ravine.cuts import Cut
 from ravine.cuts.valley import Valley, strongest_valley
-from ravine.matrix import Floats, Ints, Matrix, Moments, moments, order_along, project
-from ravine.ties import first_least, is_less
 
 Direction = Callable[[Matrix, Floats, Moments], Floats | None]
 """Finds a direction for some rows, given their weights (zero if held out) and moments; None where there is none."""
@@ -144,7 +144,7 @@ def cut_with_evidence(
 
     >>> import numpy as np
     >>> from ravine.datasets import make_blobs
-    >>> from ravine.matrix import moments
+    >>> from ravine._matrix import moments
     >>> from ravine.tree.evidence import cut_with_evidence
     >>> def first_column(rows, weights, moments):
     ...     return np.array([1.0, 0.0])

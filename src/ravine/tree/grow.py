@@ -16,11 +16,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ravine.blocks import BLOCK_CELLS, map_items
+from ravine._blocks import BLOCK_CELLS, map_items
+from ravine._matrix import Bools, Floats, Matrix, Moments, fingerprint, moments
+from ravine._ties import pop_first
 from ravine.cuts import Cut
 from ravine.cuts.pursuit import is_small
-from ravine.matrix import Bools, Floats, Matrix, Moments, fingerprint, moments
-from ravine.ties import pop_first
 from ravine.tree._tree import HyperplaneTree
 
 PAIR_CELLS = 1 << 18

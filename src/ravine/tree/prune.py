@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from ravine.matrix import Floats
-from ravine.ties import first_least, pop_first
+from ravine._matrix import Floats
+from ravine._ties import first_least, pop_first
 from ravine.tree._tree import HyperplaneTree
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ravine.matrix import LARGEST, Floats, Ints
+from ravine._matrix import LARGEST, Floats, Ints
 
 WINDOW, LEAST_WINDOW, WINDOW_CELLS = 512, 128, 1 << 20
 """Rows that are looked at: the first number, or as many as have the third, but the second at least."""

@@ -5,7 +5,7 @@ const { nodes, groups } = data;
 const isFlat = groups !== null;
 const tree = data.tree ?? { parent: nodes.map((_, node) => (node === 0 ? -1 : 0)) };
 const nClusters = isFlat ? groups.length : (nodes.length + 1) / 2;
-const state = { k: nClusters, node: isFlat ? 1 : 0, colour: "side", sort: { by: "number", down: false } };
+const state = { k: nClusters, node: isFlat ? 1 : 0, color: "side", sort: { by: "number", down: false } };
 const byId = (id) => document.getElementById(id);
 
 const isCut = (node, k = state.k) => isFlat ? node === 0 : tree.rank[node] > 0 && tree.rank[node] < k;

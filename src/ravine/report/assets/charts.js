@@ -46,10 +46,10 @@ function plot(width, label, options) {
 const symbols = ["circle", "triangle", "square", "diamond", "cross", "star", "wye", "hexagon", "times", "plus"];
 const strokedSymbols = new Set(["times", "plus"]);
 const classStyle = (rank) =>
-  rank < symbols.length ? { symbol: symbols[rank], colour: `var(--class-${rank})` } : { symbol: "circle", colour: "var(--class-other)" };
+  rank < symbols.length ? { symbol: symbols[rank], color: `var(--class-${rank})` } : { symbol: "circle", color: "var(--class-other)" };
 
 // The same marks in a legend as in the chart.
-function swatch(symbol, colour, text) {
+function swatch(symbol, color, text) {
   const isStroked = strokedSymbols.has(symbol);
   const picture = d3.create("svg").attr("width", 12).attr("height", 12).attr("viewBox", "-6 -6 12 12").attr("aria-hidden", "true");
   const shapes = {
@@ -62,6 +62,6 @@ function swatch(symbol, colour, text) {
     } },
   };
   const path = picture.append("path").attr("d", d3.symbol(shapes[symbol], 44)());
-  path.style("fill", isStroked ? "none" : colour).style("stroke", isStroked ? colour : "none").style("stroke-width", 1.6);
+  path.style("fill", isStroked ? "none" : color).style("stroke", isStroked ? color : "none").style("stroke-width", 1.6);
   return el("li", {}, picture.node(), text);
 }

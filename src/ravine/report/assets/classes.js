@@ -25,7 +25,7 @@ function drawClasses() {
 
 function drawScores(width) {
   const { scores } = data.classes;
-  const lines = scoreNames.map((about, i) => ({ ...about, colour: `var(--class-${i})`, points: scores[about.key].map((y, j) => ({ k: j + 1, y })) }));
+  const lines = scoreNames.map((about, i) => ({ ...about, color: `var(--class-${i})`, points: scores[about.key].map((y, j) => ({ k: j + 1, y })) }));
   const lowest = Math.min(0, ...lines.flatMap((line) => line.points.map((point) => point.y)));
   return plot(width, "Scores of every number of clusters", {
     height: 280, marginLeft: 40, marginRight: 16, marginBottom: 38,
@@ -35,8 +35,8 @@ function drawScores(width) {
       Plot.gridY([0, 0.2, 0.4, 0.6, 0.8, 1], { stroke: "var(--line)", strokeOpacity: 1 }),
       Plot.ruleX([state.k], { stroke: "var(--text)", strokeDasharray: "4 3" }),
       ...lines.flatMap((line) => [
-        Plot.line(line.points, { x: "k", y: "y", stroke: line.colour, strokeWidth: 2, strokeDasharray: line.dash }),
-        Plot.dot(line.points.filter((point) => point.k === state.k), { x: "k", y: "y", r: 4, fill: line.colour }),
+        Plot.line(line.points, { x: "k", y: "y", stroke: line.color, strokeWidth: 2, strokeDasharray: line.dash }),
+        Plot.dot(line.points.filter((point) => point.k === state.k), { x: "k", y: "y", r: 4, fill: line.color }),
       ]),
     ],
   });

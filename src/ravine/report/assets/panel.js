@@ -106,14 +106,14 @@ function scatterFigure(node) {
     return el("figure", {}, el("h4", {}, "Two directions"), el("p", { class: "note" }, "The rows vary in one direction at most: there is no second one to draw."));
   }
   const points = scatter.x.map((x, i) => ({ x, y: scatter.y[i], row: scatter.row[i], class: scatter.class?.[i] ?? null }));
-  const byClass = data.classes !== null && state.colour === "class";
+  const byClass = data.classes !== null && state.color === "class";
   const groups = byClass ? classGroups(points) : sideGroups(node, points);
-  const switchButton = (value, text) => el("button", { type: "button", "aria-pressed": String(state.colour === value), onclick: () => setColour(value) }, text);
+  const switchButton = (value, text) => el("button", { type: "button", "aria-pressed": String(state.color === value), onclick: () => setColor(value) }, text);
   return chartFigure({
     title: "Two directions",
     note: `Upwards: the direction at right angles to ${cut ? "the cut's" : "the first"} in which the rows differ most, carried by ${listed(scatter.across.map((j) => nameOf(j)))}.`,
-    extra: data.classes === null ? null : el("div", { class: "switch", role: "group", "aria-label": "Colour of the points" }, switchButton("side", cut ? "by side" : "plain"), switchButton("class", "by class")),
-    above: groups.length > 1 || byClass ? el("ul", { class: "swatches" }, groups.map((group) => swatch(group.symbol, group.colour, group.text))) : null,
+    extra: data.classes === null ? null : el("div", { class: "switch", role: "group", "aria-label": "Color of the points" }, switchButton("side", cut ? "by side" : "plain"), switchButton("class", "by class")),
+    above: groups.length > 1 || byClass ? el("ul", { class: "swatches" }, groups.map((group) => swatch(group.symbol, group.color, group.text))) : null,
     draw: (width) => plot(width, "Rows of the node in two directions", {
       height: 250, marginBottom: 38, inset: 6, x: { label: cut ? "distance to the cut" : "distance from the mean", labelAnchor: "center", labelArrow: "none", ticks: Math.max(width / 80, 3), tickFormat: figure, tickSize: 4 },
       y: { axis: null },
@@ -121,7 +121,7 @@ function scatterFigure(node) {
         Plot.frame({ stroke: "var(--line)" }),
         cut ? Plot.ruleX([0], { stroke: "var(--text)", strokeDasharray: "4 3", strokeWidth: 1.5 }) : null,
         ...groups.map((group) => Plot.dot(group.points, {
-          x: "x", y: "y", r: 3, symbol: group.symbol, ...(strokedSymbols.has(group.symbol) ? { stroke: group.colour, strokeWidth: 1.6 } : { fill: group.colour }), opacity: 0.78,
+          x: "x", y: "y", r: 3, symbol: group.symbol, ...(strokedSymbols.has(group.symbol) ? { stroke: group.color, strokeWidth: 1.6 } : { fill: group.color }), opacity: 0.78,
           title: (point) => `row ${point.row}${point.class === null ? "" : `, ${cropped(data.classes.names[point.class], 60)}`}`,
         })),
       ],
@@ -129,18 +129,18 @@ function scatterFigure(node) {
   });
 }
 
-function setColour(value) {
-  state.colour = value;
+function setColor(value) {
+  state.color = value;
   drawPanel();
   panel.querySelector('.switch [aria-pressed="true"]').focus();
 }
 
 function sideGroups(node, points) {
-  if (!nodes[node].cut) return [{ symbol: "circle", colour: "var(--accent)", points, text: "" }];
+  if (!nodes[node].cut) return [{ symbol: "circle", color: "var(--accent)", points, text: "" }];
   const [left, right] = sideNames(node);
   return [
-    { symbol: "circle", colour: "var(--left)", points: points.filter((point) => point.x < 0), text: left },
-    { symbol: "triangle", colour: "var(--right)", points: points.filter((point) => point.x >= 0), text: right },
+    { symbol: "circle", color: "var(--left)", points: points.filter((point) => point.x < 0), text: left },
+    { symbol: "triangle", color: "var(--right)", points: points.filter((point) => point.x >= 0), text: right },
   ];
 }
 
@@ -202,7 +202,7 @@ function nearestFigure(node) {
   return el("div", { class: "full nearest" },
     el("h4", { id: "nearest-title" }, "Rows nearest to the cut"),
     el("p", { class: "note" }, "The cases that could most easily have gone the other way. Rows are numbered from 0."),
-    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": "nearest-title" },
+    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-labeledby": "nearest-title" },
       el("table", {},
         el("thead", {}, el("tr", {},
           el("th", { class: "number", scope: "col" }, "row"), el("th", { class: "number", scope: "col" }, "distance"), el("th", { scope: "col" }, "side"),

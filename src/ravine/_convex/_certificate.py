@@ -1,0 +1,140 @@
+"""When recovery is proved: the bounds of Theorem 1 of Panahi et al. (2017) for a partition and λ.
+
+They are sufficient, not necessary: clusters are found long before the theorem says so.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import NearestNeighbors
+
+from ravine import _kernels
+from ravine._convex._groups import group_mean, mass_of
+from ravine._matrix import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Whether it is proved that the solution at λ has these clusters.
+
+    With λ of at least `lower`, no cluster falls apart; with λ of at most `upper`, no two fuse; with λ of at most
+    `upper_any`, not all of them do. The parameters are also the attributes that are there to be read.
+
+    Parameters
+    ----------
+    lam : float
+        The λ of the solution.
+    lower : float
+        Largest diameter of a cluster divided by its number of rows.
+    upper : float
+        Smallest distance between the means of two clusters, divided by 2 n √k; infinite for one cluster.
+    upper_any : float
+        Largest distance of a cluster's mean to the mean of all rows, divided by the rows outside the cluster; 0 for one
+        cluster.
+
+    Attributes
+    ----------
+    holds : bool
+        The clusters are proved to be those of the solution at `lam`.
+    holds_coarsely : bool
+        The solution at `lam` is proved to have unions of these clusters, two at least.
+    interval : tuple of two floats, or None
+        Values of λ for which the clusters are proved to be recovered, if there are any.
+    failing : dict
+        The inequalities that fail at `lam`, and by which factor; empty where recovery is proved.
+
+    See Also
+    --------
+    ravine.SumOfNorms : Has it as `certificate_` for "uniform" weights.
+
+    Examples
+    --------
+    >>> from ravine import SumOfNorms
+    >>> model = SumOfNorms(0.1, weights="uniform").fit([[0.0], [0.1], [5.0], [5.1]])
+    >>> model.n_clusters_, model.certificate_.holds
+    (2, True)
+    >>> print(model.certificate_)
+    proved for 0.05 <= lam <= 0.442, which lam=0.1 is in
+    """
+
+    lam: float
+    lower: float
+    upper: float
+    upper_any: float
+
+    @property
+    def holds(self) -> bool:
+        """The clusters are proved to be those of the solution at `lam`."""
+        return bool(self.lower <= self.lam <= self.upper)
+
+    @property
+    def holds_coarsely(self) -> bool:
+        """The solution at `lam` is proved to have unions of these clusters, two at least."""
+        return bool(self.lower <= self.lam <= self.upper_any)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Values of λ for which the clusters are proved to be recovered, if there are any."""
+        return (self.lower, self.upper) if self.lower <= self.upper else None
+
+    @property
+    def failing(self) -> dict[str, float]:
+        """The inequalities that fail at `lam`, and by which factor; empty where recovery is proved."""
+        ratios = {"lower <= lam": _ratio(self.lower, self.lam), "lam <= upper": _ratio(self.lam, self.upper)}
+        return {name: ratio for name, ratio in ratios.items() if ratio > 1}
+
+    @classmethod
+    def from_dict(cls, record: Any) -> "Certificate":
+        """Certificate from its fields; ValueError where they are not four numbers.
+
+        Parameters
+        ----------
+        record : dict
+            The parameters by name, as ``dataclasses.asdict`` gives them.
+
+        Returns
+        -------
+        certificate : Certificate
+            Once all is checked.
+        """
+        names = [f.name for f in fields(cls)]
+        if not isinstance(record, dict) or list(record) != names:
+            raise ValueError(f"a certificate has the fields {names}")
+        if not all(isinstance(value, float) and value >= 0 for value in record.values()):
+            raise ValueError("a certificate has numbers from 0 to infinity")
+        return cls(**record)
+
+    def __str__(self) -> str:
+        if self.holds:
+            return f"proved for {self.lower:.3g} <= lam <= {self.upper:.3g}, which lam={self.lam:.3g} is in"
+        what = " and ".join(f"{name} fails by a factor of {ratio:.3g}" for name, ratio in self.failing.items())
+        where = "for no lam" if self.interval is None else f"for {self.lower:.3g} <= lam <= {self.upper:.3g}"
+        some = "; some of these clusters are proved to be apart" if self.holds_coarsely else ""
+        return f"proved {where}; at lam={self.lam:.3g}, {what}{some} (sufficient, not necessary)"
+
+
+def certify(rows: Floats, mass: Floats, labels: Ints, lam: float) -> Certificate:
+    """Bounds of the theorem for a partition of distinct rows into clusters 0, 1, …; rows count with their mass."""
+    n_clusters = int(labels.max()) + 1
+    total, size = float(mass.sum()), mass_of(labels, mass)
+    means = group_mean(rows, mass, labels)
+    members = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
+    lower = max(_kernels.pairs.diameter(np.ascontiguousarray(rows[of].T)) / size[k] for k, of in enumerate(members))
+    if n_clusters == 1:
+        return Certificate(lam, lower, np.inf, 0.0)
+    center = mass @ rows / total
+    return Certificate(
+        lam,
+        lower,
+        _smallest_distance(means) / (2.0 * total * np.sqrt(n_clusters)),
+        float((np.linalg.norm(means - center, axis=1) / (total - size)).max()),
+    )
+
+
+def _smallest_distance(points: Floats) -> float:
+    return float(NearestNeighbors(n_neighbors=1).fit(points).kneighbors()[0].min())
+
+
+def _ratio(small: float, large: float) -> float:
+    return np.inf if large == 0 < small else small / large if large > 0 else 1.0

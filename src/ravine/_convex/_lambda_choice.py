@@ -1,0 +1,115 @@
+"""Which λ of a path to believe: that at which the clusters that matter stay the same for longest.
+
+A cluster matters where it has so many rows at least. While such clusters take up single rows and small groups, nothing
+has changed; it has when two of them fuse, or when small groups together become one that matters.
+docs/decisions/sum-of-norms.md has what decided this.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ravine._convex._path import FusionTree
+from ravine._matrix import Bools, Floats, Ints
+
+COVERED = 0.5
+"""Share of the rows that the clusters that matter must have together."""
+
+NUMBER_BONUS = 0.2
+"""By this share of the logarithm of their number a stretch with more clusters counts for longer."""
+
+
+@dataclass(frozen=True)
+class LambdaChoice:
+    """A λ, and the clusters there.
+
+    Attributes
+    ----------
+    lam : float
+        Value of the path in the middle of the stretch in which the clusters that matter stay the same.
+    labels : ndarray of shape (n_points,)
+        Cluster of each point. A small group belongs to the cluster that it fuses with further along the path.
+    strength : float
+        Logarithm of the factor of λ over which the clusters stay, times 1 - Σ p² for their shares p of the rows,
+        divided by the logarithm of their number: below 0.4 for most data without clusters.
+    """
+
+    lam: float
+    labels: Ints
+    strength: float
+
+
+def least_size(total: float) -> float:
+    """Rows that a cluster must have to matter, of so many."""
+    return max(5.0, min(0.02 * total, float(np.sqrt(total))))
+
+
+def choose(
+    tree: FusionTree, rows: Floats, mass: Floats, min_size: float, n_clusters: int | None = None
+) -> LambdaChoice | None:
+    """The longest stretch of the path, in log λ, with two clusters that matter or more, or with just so many.
+
+    None where there is no such stretch.
+    """
+    matters, number, changes, is_covered = clusters_that_matter(tree, mass, min_size)
+    n_fusions = np.searchsorted(tree.merge_lambdas, tree.lambdas, side="right")
+    wanted = number[n_fusions] > 1 if n_clusters is None else number[n_fusions] == n_clusters
+    # Before the first fusion there is nothing to choose.
+    state = np.where(wanted & is_covered[n_fusions] & (n_fusions > 0), changes[n_fusions], -1)
+    starts = np.flatnonzero(np.diff(state, prepend=-2))
+    starts, ends = starts[state[starts] >= 0], (np.append(starts[1:], len(state)) - 1)[state[starts] >= 0]
+    if not len(starts):
+        return None
+    length = np.log(tree.lambdas[np.minimum(ends + 1, len(state) - 1)] / tree.lambdas[starts])
+    score = length * (1.0 + NUMBER_BONUS * np.log(number[n_fusions[starts]]))
+    best = int(np.flatnonzero(score >= score.max() * (1.0 - 1e-9))[-1])
+    middle = (starts[best] + ends[best]) // 2
+    labels = _with_small_groups(tree, rows, matters, int(n_fusions[middle]))
+    share = np.bincount(labels, mass) / mass.sum()
+    evenness = (1.0 - share @ share) / np.log(len(share)) if len(share) > 1 else 0.0
+    return LambdaChoice(float(tree.lambdas[middle]), labels, float(length[best] * evenness))
+
+
+def clusters_that_matter(tree: FusionTree, mass: Floats, min_size: float) -> tuple[Bools, Ints, Ints, Bools]:
+    """Which nodes have rows enough; and after no fusion, one, two, … what holds of those that have.
+
+    That is: how many there are, how often they have changed, and whether they have enough of all rows.
+    """
+    size = mass.tolist()
+    for left, right in tree.children.tolist():
+        size.append(size[left] + size[right])
+    matters = np.array(size) >= min_size
+    held = np.where(matters, size, 0.0)
+    single, pair, fused = held[: tree.n_points], held[tree.children], held[tree.n_points :]
+    is_change = (fused > 0) & ((pair[:, 0] > 0) == (pair[:, 1] > 0))
+    number = (single > 0).sum() + np.cumsum(np.append(0, (fused > 0).astype(int) - (pair > 0).sum(axis=1)))
+    covered = single.sum() + np.cumsum(np.append(0.0, fused - pair.sum(axis=1)))
+    return matters, number, np.cumsum(np.append(0, is_change)), covered >= COVERED * mass.sum()
+
+
+def _with_small_groups(tree: FusionTree, rows: Floats, matters: Bools, n_fusions: int) -> Ints:
+    """Cluster of each point after some fusions; a small group has that of the cluster that it fuses with later.
+
+    Where several have fused by then, it has that of the one nearest to it. Small groups that fuse with each other
+    first, and matter together, are a cluster too.
+    """
+    group, top = tree.groups_after(n_fusions)
+    place = np.concatenate([rows, tree.centroids])[top]
+    label = np.where(matters[top], np.cumsum(matters[top]) - 1, -1)
+    clusters = {int(node): [g] if matters[node] else [] for g, node in enumerate(top)}
+    waiting = {int(node): [] if matters[node] else [g] for g, node in enumerate(top)}
+    for node, pair in enumerate(tree.children[n_fusions:].tolist(), tree.n_points + n_fusions):
+        joined = clusters.pop(pair[0]) + clusters.pop(pair[1])
+        longer, shorter = sorted((waiting.pop(pair[0]), waiting.pop(pair[1])), key=len, reverse=True)
+        longer.extend(shorter)
+        if matters[node] and not joined:
+            label[longer] = label.max() + 1
+            joined, longer = longer[:1], []
+        elif joined:
+            for g in longer:
+                label[g] = label[joined[int(((place[joined] - place[g]) ** 2).sum(axis=1).argmin())]]
+            longer = []
+        clusters[node], waiting[node] = joined, longer
+    alone = label < 0  # the path has ended before they fused
+    label[alone] = label.max() + 1 + np.arange(alone.sum())
+    return label[group]

@@ -1,0 +1,228 @@
+"""The solutions for growing λ, with fusions: points whose centroids meet go on as one.
+
+For weights that are all equal, groups never fall apart again as λ grows (Chiquet, Gutierrez and Rigaill 2017), and the
+path is a tree. On a graph they can, though it is rare; the path then stays a tree and is no longer the solution, which
+the gap on the whole graph shows (`GraphProblem.prove`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ravine._convex._groups import group_mean
+from ravine._convex._problem import Problem
+from ravine._matrix import Floats, Ints
+from ravine._neighbors import components
+
+
+@dataclass(frozen=True)
+class FusionTree:
+    """Which groups fused at which λ.
+
+    The parameters are also the attributes that are there to be read.
+
+    Parameters
+    ----------
+    n_points : int
+        Leaves of the tree, 0 to ``n_points - 1``.
+    lambdas : ndarray
+        The grid that was followed, up to the λ at which the last two groups fused.
+    children : ndarray of shape (n_fusions, 2)
+        The two nodes that fusion i made one, node ``n_points + i``: SciPy's form, where all points have fused.
+    merge_lambdas : ndarray of shape (n_fusions,)
+        Value of the grid at which they did.
+    centroids : ndarray of shape (n_fusions, n_features)
+        Where.
+
+    Attributes
+    ----------
+    is_complete : bool
+        Whether all points have fused at the end of the path.
+
+    See Also
+    --------
+    ravine.SumOfNorms : Has it as `path_`.
+    ravine.plot.clusterpath : Draws it.
+
+    Examples
+    --------
+    >>> from ravine import SumOfNorms
+    >>> path = SumOfNorms(n_clusters=2, min_cluster_size=2).fit([[0.0], [0.1], [5.0], [5.1]]).path_
+    >>> path.children
+    array([[0, 1],
+           [2, 3],
+           [4, 5]])
+    >>> path.is_complete
+    True
+    """
+
+    n_points: int
+    lambdas: Floats
+    children: Ints
+    merge_lambdas: Floats
+    centroids: Floats
+
+    @classmethod
+    def from_dict(cls, record: Any, n_points: int, n_columns: int) -> "FusionTree":
+        """A path from its fields; ValueError names the one that is wrong.
+
+        Parameters
+        ----------
+        record : dict
+            The parameters by name, as ``dataclasses.asdict`` gives them.
+        n_points, n_columns : int
+            What the path must have.
+
+        Returns
+        -------
+        path : FusionTree
+            Once all is checked.
+        """
+        names = [f.name for f in fields(cls)]
+        if not isinstance(record, dict) or list(record) != names:
+            raise ValueError(f"a path has the fields {names}")
+        arrays = {name: record[name] for name in names[1:]}
+        for name, array in arrays.items():
+            kind = "i" if name == "children" else "f"
+            n_dimensions = 2 if name in ("children", "centroids") else 1
+            if not isinstance(array, np.ndarray) or array.dtype.kind != kind or array.ndim != n_dimensions:
+                raise ValueError(f"field {name!r} is not an array of numbers of {n_dimensions} dimensions")
+            if kind == "f" and not np.isfinite(array).all():
+                raise ValueError(f"field {name!r} has an entry that is not finite")
+        children, merge_lambdas = arrays["children"], arrays["merge_lambdas"]
+        n_fusions = len(children)
+        if record["n_points"] != n_points or arrays["centroids"].shape != (n_fusions, n_columns):
+            raise ValueError("field 'n_points' or 'centroids' does not go with the rows")
+        if children.shape[1] != 2 or len(merge_lambdas) != n_fusions or n_fusions >= n_points:
+            raise ValueError("field 'children' has not two nodes for each fusion, or too many of them")
+        own = n_points + np.arange(n_fusions)[:, np.newaxis]
+        if (children < 0).any() or (children >= own).any() or len(np.unique(children)) < children.size:
+            raise ValueError("field 'children' has a node that is not there yet, or fuses twice")
+        if (np.diff(merge_lambdas) < 0).any() or (np.diff(arrays["lambdas"]) <= 0).any() or (merge_lambdas < 0).any():
+            raise ValueError("field 'merge_lambdas' or 'lambdas' is not in order")
+        return cls(n_points, *arrays.values())
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all points have fused at the end of the path."""
+        return len(self.children) == self.n_points - 1
+
+    def labels_at(self, lam: float) -> Ints:
+        """Group of each point at λ, or at the last value of the grid before it.
+
+        Parameters
+        ----------
+        lam : float
+            The force λ.
+
+        Returns
+        -------
+        group : ndarray of shape (n_points,)
+            Numbered as their first points come.
+        """
+        return self.groups_after(self.n_fusions_at(lam))[0]
+
+    def n_fusions_at(self, lam: float) -> int:
+        """Fusions up to λ.
+
+        Parameters
+        ----------
+        lam : float
+            The force λ.
+
+        Returns
+        -------
+        n_fusions : int
+            Their number.
+        """
+        return int(np.searchsorted(self.merge_lambdas, lam, side="right"))
+
+    def groups_after(self, n_fusions: int) -> tuple[Ints, Ints]:
+        """Group of each point after the first fusions, and the node of each group.
+
+        Parameters
+        ----------
+        n_fusions : int
+            So many fusions.
+
+        Returns
+        -------
+        group : ndarray of shape (n_points,)
+            Numbered as their first points come.
+        node : ndarray of shape (n_groups,)
+            Number of the node that holds all points of a group.
+        """
+        n_nodes = self.n_points + n_fusions
+        parent = np.repeat(self.n_points + np.arange(n_fusions), 2)
+        group = components(self.children[:n_fusions].ravel(), parent, n_nodes)
+        top = np.empty(group.max() + 1, dtype=np.int64)
+        top[group] = np.arange(n_nodes)  # the last node of a group is the one that holds all of it
+        return group[: self.n_points], top
+
+
+def follow(
+    problem: Problem,
+    lambdas: Floats,
+    tol: float,
+    max_iter: int,
+    on_lambda: Callable[[], bool] = lambda: False,
+) -> FusionTree:
+    """Solve for each λ in turn, from the solution before it, and fuse.
+
+    Parameters
+    ----------
+    problem : Problem
+        Is changed: its points are the groups that are left in the end.
+    lambdas : ndarray
+        Increasing.
+    tol, max_iter : float, int
+        For each solution.
+    on_lambda : callable
+        Called after each λ; true ends the path.
+    """
+    n_points = len(problem.mass)
+    node = np.arange(n_points)
+    children: list[tuple[int, int]] = []
+    merge_lambdas: list[float] = []
+    centroids: list[Floats] = []
+    n_followed = 0
+    for lam in lambdas:
+        if len(node) == 1:
+            break
+        problem.solve(lam, tol, max_iter)
+        group = problem.fused()
+        if group.max() + 1 < len(node):
+            order, starts = _outwards(problem, group)
+            problem.contract(group)
+            heads = node[order[starts]]
+            for g, members in enumerate(np.split(order, starts[1:])):
+                for member in members[1:]:
+                    children.append((int(heads[g]), int(node[member])))
+                    merge_lambdas.append(lam)
+                    centroids.append(problem.centroids[g])
+                    heads[g] = n_points + len(children) - 1
+            node = heads
+        n_followed += 1
+        if on_lambda():
+            break
+    return FusionTree(
+        n_points,
+        np.array(lambdas[:n_followed]),
+        np.array(children, dtype=np.int64).reshape(-1, 2),
+        np.array(merge_lambdas),
+        np.array(centroids).reshape(-1, problem.rows.shape[1]),
+    )
+
+
+def _outwards(problem: Problem, group: Ints) -> tuple[Ints, Ints]:
+    """Points by group, in each of them from the middle outwards: the order in which they are said to fuse."""
+    away = problem.rows - group_mean(problem.rows, problem.mass, group)[group]
+    order = np.lexsort(((away**2).sum(axis=1), group))
+    return order, np.searchsorted(group[order], np.arange(group.max() + 1))
+
+
+def lambda_grid(first: float, last: float, n_lambdas: int) -> Floats:
+    """Values of λ, geometric, from where the first points fuse to where all have."""
+    return np.geomspace(first, max(last, 2.0 * first), n_lambdas)

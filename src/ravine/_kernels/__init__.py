@@ -1,0 +1,52 @@
+"""Compiled loops over arrays: the only compiled layer of the library.
+
+Arrays in, arrays out; no classes. The submodules are imported at their first use (``_kernels.rows``), so importing
+ravine does not import Numba.
+"""
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ravine._kernels import (
+        bfgs,
+        convex,
+        density,
+        elementary,
+        exact,
+        hsdc,
+        imdh,
+        intervals,
+        ncut,
+        pairs,
+        penalty,
+        rows,
+        spectral,
+        svc,
+        ties,
+    )
+
+__all__ = [
+    "bfgs",
+    "convex",
+    "density",
+    "elementary",
+    "exact",
+    "hsdc",
+    "imdh",
+    "intervals",
+    "ncut",
+    "pairs",
+    "penalty",
+    "rows",
+    "spectral",
+    "svc",
+    "ties",
+]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in __all__:
+        return import_module(f"ravine._kernels.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

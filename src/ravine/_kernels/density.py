@@ -1,0 +1,147 @@
+"""The density of numbers on a line: linear binning, smoothing on the grid, valleys between modes.
+
+Binning costs O(n), smoothing O(bins · bandwidth in bins); both are exact sums, so an empty stretch has density exactly
+zero and no ripple is taken for a valley.
+"""
+
+import numpy as np
+
+from ravine._kernels._compile import kernel
+from ravine._kernels.ties import is_less
+from ravine._ties import ROUNDING, TIE
+
+
+@kernel
+def bin_linear(values, w, low, step, n_bins):
+    """Weight on the grid points low, low + step, …; that of a value is shared between its two neighbors."""
+    counts = np.zeros(n_bins)
+    for i in range(values.shape[0]):
+        position = (values[i] - low) / step
+        k = min(max(int(position), 0), n_bins - 2)
+        share = position - k
+        counts[k] += w[i] * (1.0 - share)
+        counts[k + 1] += w[i] * share
+    return counts
+
+
+@kernel
+def slopes(values, w, low, step, potential):
+    """Derivatives of a function of the binned weights by the values, `potential` its derivatives by those weights."""
+    out = np.empty(values.shape[0])
+    last = potential.shape[0] - 2
+    for i in range(values.shape[0]):
+        k = min(max(int((values[i] - low) / step), 0), last)
+        out[i] = w[i] * (potential[k + 1] - potential[k]) / step
+    return out
+
+
+@kernel
+def smooth(counts, weights):
+    """Convolve `counts` with the symmetric kernel whose right half, center included, is `weights`."""
+    n = counts.shape[0]
+    reach = weights.shape[0]
+    out = np.zeros(n)
+    for k in range(n):
+        c = counts[k]
+        if c == 0.0:
+            continue
+        out[k] += c * weights[0]
+        for m in range(1, min(reach, n - k)):
+            out[k + m] += c * weights[m]
+        for m in range(1, min(reach, k + 1)):
+            out[k - m] += c * weights[m]
+    return out
+
+
+@kernel
+def valleys(density):
+    """Rows (valley, left mode, right mode, width) of grid indices, one for each antimode, from left to right.
+
+    An antimode is a longest run of values that are equal, up to rounding, with larger values on both sides; `valley` is
+    its middle and `width` its length. The modes are the nearest ones, where the density stops rising.
+    """
+    n = density.shape[0]
+    found = np.empty((n, 4), np.int64)
+    n_found = 0
+    mode = 0  # start of the last run after which the density fell
+    open_valley = -1  # row of `found` whose right mode is still to come
+    start = 0
+    direction = 0  # of the step into the present run: 1 up, -1 down, 0 none yet
+    while start < n:
+        stop = start + 1  # also past what is no number
+        while stop < n and abs(density[stop] - density[start]) <= ROUNDING * abs(density[start]):
+            stop += 1
+        rises = stop < n and density[stop] > density[start]
+        middle = (start + stop - 1) // 2
+        if not rises and direction >= 0:  # a mode
+            mode = middle
+            if open_valley >= 0:
+                found[open_valley, 2] = middle
+                open_valley = -1
+        if rises and direction < 0:  # an antimode
+            found[n_found, 0] = middle
+            found[n_found, 1] = mode
+            found[n_found, 3] = stop - start
+            open_valley = n_found
+            n_found += 1
+        direction = 1 if rises else -1
+        start = stop
+    return found[:n_found]
+
+
+@kernel
+def best_window(density, mass, found, count, step, shares, least_window, least_side):
+    """The valley and the window whose test promises most: (score, valley, left mode, right mode, window).
+
+    `mass` is the weight share up to each grid point. Each row of `found` (from `valleys`) is tried with its nearest
+    modes and with the highest mode on each side, with windows of `shares` times the distance to the nearer mode, no
+    smaller than `least_window`. The score is the smaller of the two standardized differences between a mode's window
+    and the valley's; 0 where there is no such window. A valley with less than the share `least_side` of the weight on
+    one side is passed over.
+    """
+    n = density.shape[0]
+    highest_before = np.zeros(n, np.int64)
+    highest_after = np.full(n, n - 1)
+    for k in range(1, n):
+        before, after = highest_before[k - 1], highest_after[n - k]
+        highest_before[k] = k if is_less(density[before], density[k]) else before
+        highest_after[n - 1 - k] = n - 1 - k if is_less(density[after], density[n - 1 - k]) else after
+    best_score, best_valley, best_left, best_right, best_window = 0.0, 0, 0, 0, 0.0
+    for i in range(found.shape[0]):
+        valley = found[i, 0]
+        if not least_side <= mass[valley] <= 1.0 - least_side:
+            continue
+        for far in range(2):
+            left = highest_before[valley] if far else found[i, 1]
+            right = highest_after[valley] if far else found[i, 2]
+            for j in range(shares.shape[0]):
+                window = shares[j] * min(valley - left, right - valley)
+                if window * step < least_window:
+                    continue
+                middle = _mass_around(mass, valley, window)
+                score = min(
+                    _difference(_mass_around(mass, left, window), middle, count),
+                    _difference(_mass_around(mass, right, window), middle, count),
+                )
+                if score > best_score + TIE * (1.0 + best_score):
+                    best_score, best_valley, best_left, best_right = score, valley, left, right
+                    best_window = window * step
+    return best_score, best_valley, best_left, best_right, best_window
+
+
+@kernel
+def _difference(beside, middle, count):
+    return (beside - middle) * (count / (beside + middle + 1.0 / count)) ** 0.5
+
+
+@kernel
+def _mass_around(mass, center, window):
+    return _interpolate(mass, center + window / 2) - _interpolate(mass, center - window / 2)
+
+
+@kernel
+def _interpolate(mass, position):
+    n = mass.shape[0]
+    position = min(max(position, 0.0), n - 1.0)
+    k = min(int(position), n - 2)
+    return mass[k] + (position - k) * (mass[k + 1] - mass[k])

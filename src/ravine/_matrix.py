@@ -1,0 +1,215 @@
+"""Dense and CSR matrices behind the same few functions: projections, moments, scatter.
+
+A dense matrix goes through the compiled passes of `ravine._kernels.rows`, block by block on threads; a CSR matrix is
+never made dense, and never centerd: its mean is subtracted after the product. Nothing here copies the rows.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ravine import _kernels
+from ravine._blocks import map_blocks
+from ravine._ties import sorted_groups
+
+Matrix: TypeAlias = Any
+"""A C-contiguous ndarray or a CSR matrix, of float32 or float64. SciPy has no types that could say so."""
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+LARGEST, SMALLEST = 1e150, 1e-150
+"""Squares of larger numbers overflow float64, squares of smaller ones vanish."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Total weight of some rows, their mean, and the sum of their squared distances to it."""
+
+    count: float
+    mean: Floats
+    sum_sq: float
+
+    @property
+    def varies(self) -> bool:
+        """Whether the rows differ by more than rounding."""
+        rounding = 8 * np.finfo(np.float64).eps
+        return bool(self.sum_sq > self.count * rounding**2 * float(self.mean @ self.mean))
+
+    @property
+    def unit(self) -> float:
+        """Root mean square deviation of a column: a length by which rows of any unit are alike."""
+        return math.sqrt(self.sum_sq / (self.count * len(self.mean)))
+
+
+def moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> Moments:
+    """Moments of the rows: the mean in one pass, the squared distances to it in a second."""
+    count, mean, squares = column_moments(X, weights, n_jobs)
+    return Moments(count, mean, float(squares.sum()))
+
+
+def column_moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> tuple[float, Floats, Floats]:
+    """Total weight, mean of each column, and sum of the squared distances of its entries to it."""
+    count = float(weights.sum())
+    mean = weighted_sum(X, weights, n_jobs) / count
+    if sparse.issparse(X):
+        return count, mean, _csr_column_squares(X, weights, mean)
+    parts = map_blocks(lambda b: _kernels.rows.column_squares(X[b], weights[b], mean), X.shape, n_jobs)
+    return count, mean, np.asarray(np.sum(parts, axis=0))
+
+
+def column_deviations(X: Matrix) -> Floats:
+    """Standard deviation of each column; 0 where its entries differ by rounding at most, and of no rows."""
+    if not X.shape[0]:
+        return np.zeros(X.shape[1])
+    count, mean, squares = column_moments(X, np.ones(X.shape[0]))
+    deviation = np.sqrt(squares / count)
+    return np.where(deviation > 8 * np.finfo(np.float64).eps * np.abs(mean), deviation, 0.0)
+
+
+def group_moments(
+    X: Matrix, weights: Floats, group: Ints, center: Floats, n_jobs: int | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """Weight, mean and sum of squares of each group of rows, in one pass.
+
+    `center` has a row near each group's mean, which keeps the digits; it is the mean of a group without weight.
+    """
+    if sparse.issparse(X):
+        count, mean, sum_sq = np.zeros(len(center)), center.copy(), np.zeros(len(center))
+        for g in range(len(center)):
+            rows = np.flatnonzero((group == g) & (weights > 0))
+            if len(rows):
+                about = moments(X[rows], weights[rows], n_jobs)
+                count[g], mean[g], sum_sq[g] = about.count, about.mean, about.sum_sq
+        return count, mean, sum_sq
+    parts = map_blocks(lambda b: _kernels.rows.group_moments(X[b], weights[b], group[b], center), X.shape, n_jobs)
+    count, total, square = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
+    shift = total / np.where(count > 0, count, 1.0)[:, np.newaxis]
+    sum_sq = np.maximum(square - count * (shift**2).sum(axis=1), 0.0)
+    return count, center + shift, sum_sq
+
+
+def fingerprint(X: Matrix, seed: int, n_jobs: int | None = None) -> NDArray[np.uint64]:
+    """A number for each row, the same for equal rows, dense or sparse, wherever they stand; random otherwise."""
+    odd = np.random.default_rng(seed).integers(1 << 63, size=X.shape[1] + 1, dtype=np.uint64) * 2 + 1
+    factors, salt = odd[1:], odd[0]
+    if sparse.issparse(X):
+        return mix(_kernels.rows.fingerprint_csr(X.indptr, X.indices, X.data, factors, salt))
+    parts = map_blocks(lambda b: mix(_kernels.rows.fingerprint(X[b], factors, salt)), X.shape, n_jobs)
+    return np.concatenate(parts)
+
+
+def mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scramble 64 bits, so that neighbors become strangers (Steele et al. 2014, SplitMix)."""
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+def _csr_column_squares(X: Any, weights: Floats, mean: Floats) -> Floats:
+    # Stored entries are centerd one by one; the zeros of a column all lie at the same distance, its mean.
+    n_columns = X.shape[1]
+    row_weight = np.repeat(weights, np.diff(X.indptr))
+    stored = np.bincount(X.indices, row_weight * (X.data - mean[X.indices]) ** 2, minlength=n_columns)
+    zero_weight = weights.sum() - np.bincount(X.indices, row_weight, minlength=n_columns)
+    zero_weight[np.bincount(X.indices, minlength=n_columns) == X.shape[0]] = 0.0  # and not what rounding left
+    return np.asarray(stored + zero_weight * mean**2)
+
+
+def project(X: Matrix, direction: Floats, n_jobs: int | None = None) -> Floats:
+    """X @ direction, in one pass."""
+    if sparse.issparse(X):
+        return np.asarray(X @ direction, dtype=np.float64)
+    out = np.empty(X.shape[0])
+    map_blocks(lambda b: _kernels.rows.project(X[b], direction, out[b]), X.shape, n_jobs)
+    return out
+
+
+def order_along(X: Matrix, values: Floats, n_jobs: int | None = None) -> Ints:
+    """Rows in the order of their values along a direction, those that tie in an order that their content decides."""
+    order, group = sorted_groups(values)
+    same = np.diff(group) == 0
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    if len(tied):
+        rows = order[tied]
+        order[tied] = rows[np.lexsort([fingerprint(X[rows], 0, n_jobs), group[tied]])]
+    return order
+
+
+def weighted_sum(X: Matrix, c: Floats, n_jobs: int | None = None) -> Floats:
+    """Σᵢ cᵢ xᵢ, in one pass."""
+    if sparse.issparse(X):
+        return np.asarray(X.T @ c, dtype=np.float64)
+    parts = map_blocks(lambda b: _kernels.rows.weighted_sum(X[b], c[b]), X.shape, n_jobs)
+    return parts[0] if len(parts) == 1 else np.asarray(np.sum(parts, axis=0))
+
+
+def scatter(X: Matrix, weights: Floats, mean: Floats, n_jobs: int | None = None) -> Floats:
+    """Σᵢ wᵢ (xᵢ - mean)(xᵢ - mean)ᵀ of dense rows."""
+
+    def block_scatter(b: slice) -> Floats:
+        kept = weights[b] > 0  # a held-out half has weight zero: do not pay for it
+        rows, root = (X[b], np.sqrt(weights[b])) if kept.all() else (X[b][kept], np.sqrt(weights[b][kept]))
+        scaled = rows - mean
+        scaled *= root[:, np.newaxis]
+        return scaled.T @ scaled
+
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for part in map_blocks(block_scatter, X.shape, n_jobs):
+        total += part
+    return total
+
+
+def scatter_times(X: Matrix, weights: Floats, mean: Floats, v: Floats, n_jobs: int | None = None) -> Floats:
+    """The scatter matrix times v, in one pass and without the matrix."""
+    if sparse.issparse(X):
+        along = weights * (np.asarray(X @ v) - mean @ v)
+        return np.asarray(X.T @ along) - along.sum() * mean
+    parts = map_blocks(lambda b: _kernels.rows.scatter_times(X[b], weights[b], mean, v), X.shape, n_jobs)
+    return np.asarray(np.sum(parts, axis=0))
+
+
+def walk(
+    X: Matrix,
+    normal: Floats,
+    offset: Floats,
+    left: Ints,
+    right: Ints,
+    *,
+    column: Ints | None = None,
+    distance: Floats | None = None,
+    n_jobs: int | None = None,
+) -> Ints:
+    """Leaf of each row; fills `distance[:, column[node]]` with the signed distances on the way where it is given."""
+    leaf = np.empty(X.shape[0], dtype=np.int64)
+    if column is None or distance is None:
+        column, distance = np.empty(0, dtype=np.int64), np.empty((X.shape[0], 0))
+    # All read-only, as a tree's arrays are: for others the kernel would be compiled a second time.
+    tree = (_read_only(normal), _read_only(offset), _read_only(left), _read_only(right))
+
+    def walk_block(b: slice) -> None:
+        if sparse.issparse(X):
+            indptr, indices, data = _csr_block(X, b)
+            _kernels.rows.walk_csr(indptr, indices, data, *tree, leaf[b], column, distance[b])
+        else:
+            _kernels.rows.walk(np.ascontiguousarray(X[b]), *tree, leaf[b], column, distance[b])
+
+    row_length = X.nnz // max(X.shape[0], 1) if sparse.issparse(X) else X.shape[1]
+    map_blocks(walk_block, (X.shape[0], row_length), n_jobs)
+    return leaf
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def _csr_block(X: Any, b: slice) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    indptr = X.indptr[b.start : b.stop + 1]
+    return indptr - indptr[0], X.indices[indptr[0] : indptr[-1]], X.data[indptr[0] : indptr[-1]]

@@ -1,0 +1,219 @@
+"""Rows in the partitions of a Dask collection, which stay with their workers.
+
+Partitions that lie on one worker are grouped, one group for each of its threads, and a step is a task for each group.
+Results are merged on the workers, a few at a time, and one comes back. Tasks can be run again, with the same result, so
+a lost worker costs time and nothing else.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from itertools import count
+from operator import getitem
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from ravine._checks import as_floats
+from ravine._matrix import Floats, Matrix
+from ravine._outofcore import _reductions
+from ravine._outofcore._chunks import Chunks, Handles, LocalChunks, Step, checked_rows
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+Part: TypeAlias = tuple[Matrix, Floats | None]
+"""Rows of a partition, and their weights or None."""
+
+FAN_IN = 8
+"""Results that one task merges."""
+
+
+def is_dask(X: Any) -> bool:
+    """Whether something is a Dask array or frame; Dask is not imported for it."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
+
+
+def names_of(X: Any) -> list[str] | None:
+    """Names of the columns of a frame that all have strings for names."""
+    columns = getattr(X, "columns", None)
+    if columns is None or not all(isinstance(name, str) for name in columns):
+        return None
+    return [str(name) for name in columns]
+
+
+def dask_chunks(X: Any, sample_weight: Any, n_jobs: int | None) -> Chunks:
+    """The partitions of a Dask array or frame: with the workers of the current client, or read anew in every pass."""
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimension{'s' if X.ndim != 1 else ''}: rows and columns are needed")
+    blocks, weights = _blocks_of(X, sample_weight)
+    client = _client()
+    if client is not None:
+        return DaskChunks(client, blocks, weights, X.shape[1], names_of(X))
+
+    def read() -> Iterator[tuple[Matrix, Floats | None]]:
+        for rows, its_weights in dask_in_order(X, sample_weight):
+            yield _prepared(rows, its_weights)
+
+    return LocalChunks(read, X.shape[1], names_of(X), n_jobs)
+
+
+def dask_in_order(X: Any, sample_weight: Any) -> Iterator[tuple[Any, Any]]:
+    """Rows and weights of one partition after the other, computed when their turn has come."""
+    compute = import_module("dask").compute
+    for pair in zip(*_blocks_of(X, sample_weight), strict=True):
+        yield compute(*pair)
+
+
+class DaskChunks(Chunks):
+    """Partitions that the workers of a cluster hold.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    blocks, weights : list of Delayed
+        Rows of each partition, and their weights or None.
+    n_features : int
+    feature_names : list of str, optional
+    """
+
+    def __init__(
+        self, client: Any, blocks: list[Any], weights: list[Any], n_features: int, feature_names: list[str] | None
+    ) -> None:
+        self._client, self.n_features, self.feature_names = client, n_features, feature_names
+        self._blocks, self._weights = blocks, weights
+        self._groups: list[Any] = []
+        self._numbers = count(1)
+        self.n_passes = 0
+
+    def everything(self, least: float = 0.0) -> tuple[Handles, _reductions.Extent | None]:
+        """Their errors name the partition."""
+        raw = self._client.compute(self._blocks)
+        of_weights = [None if weight is None else self._client.compute(weight) for weight in self._weights]
+        parts = [self._submit(_prepared, *pair) for pair in zip(raw, of_weights, strict=True)]
+        groups = self._grouped(parts)
+        self._groups = [self._submit(_as_it_is, [parts[number] for number in numbers]) for numbers in groups]
+        handles = [
+            self._submit(_checked, group, self.n_features, numbers, least)
+            for group, numbers in zip(self._groups, groups, strict=True)
+        ]
+        return handles, self.reduce(_reductions.extent, handles)
+
+    def _grouped(self, parts: list[Any]) -> list[list[int]]:
+        """Numbers of the partitions of each group."""
+        import_module("distributed").wait(parts)
+        holders, n_threads = self._client.who_has(parts), self._client.nthreads()
+        on_worker: dict[str, list[int]] = {}
+        for number, part in enumerate(parts):
+            on_worker.setdefault(min(holders.get(part.key, ()), default=""), []).append(number)
+        groups = []
+        for worker, numbers in sorted(on_worker.items()):
+            n_groups = min(n_threads.get(worker, 1), len(numbers))
+            groups += [numbers[i::n_groups] for i in range(n_groups)]
+        return groups
+
+    def reduce(self, step: Step, handles: Handles, *arguments: Any) -> Any:
+        """Merged on the workers."""
+        self.n_passes = next(self._numbers)
+        bundle = self._submit(_as_it_is, arguments)  # sent once, and made again should its worker be lost
+        found = [
+            self._submit(_stepped, step, group, rows, bundle) for group, rows in zip(self._groups, handles, strict=True)
+        ]
+        return self._merge(found).result()
+
+    def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _reductions.Sums, _reductions.Sums]:
+        """Rows stay with the workers, sums are merged there."""
+        self.n_passes = next(self._numbers)
+        bundle = self._submit(_as_it_is, arguments)
+        found = [self._submit(_divided, group, rows, bundle) for group, rows in zip(self._groups, handles, strict=True)]
+        left, right, *sums = ([self._submit(getitem, one, i) for one in found] for i in range(4))
+        return left, right, *self._client.gather([self._merge(each) for each in sums])
+
+    def at_once(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """On threads of the client: the workers find something to do while one of them thinks."""
+        with ThreadPoolExecutor(max(len(items), 1)) as pool:
+            return list(pool.map(function, items))
+
+    def _merge(self, found: list[Any]) -> Any:
+        while len(found) > FAN_IN:
+            found = [self._submit(_merged, found[i : i + FAN_IN]) for i in range(0, len(found), FAN_IN)]
+        return self._submit(_closed, found)
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._client.submit(function, *arguments, pure=False)
+
+
+def _client() -> Any:
+    """The client that is current, if there is one."""
+    try:
+        return import_module("distributed").default_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def _blocks_of(X: Any, sample_weight: Any) -> tuple[list[Any], list[Any]]:
+    """The partitions of rows, and those of their weights or a None for each."""
+    blocks = _blocks(X)
+    weights = [None] * len(blocks) if sample_weight is None else _blocks(sample_weight)
+    if len(weights) != len(blocks):
+        raise ValueError(f"sample_weight has {len(weights)} partitions and X {len(blocks)}: they must be the same")
+    return blocks, weights
+
+
+def _blocks(X: Any) -> list[Any]:
+    """The partitions of a collection, whole rows each."""
+    if hasattr(X, "rechunk") and X.ndim == 2:
+        X = X.rechunk({1: -1})
+    delayed = X.to_delayed()
+    return list(delayed) if isinstance(delayed, list) else list(np.ravel(delayed))
+
+
+def _prepared(X: Any, weights: Any) -> tuple[Matrix, Floats | None]:
+    """Rows as the passes read them."""
+    if sparse.issparse(X):
+        raise ValueError(
+            "a partition of X is a sparse matrix, and rows in parts are dense: map_blocks can make it dense"
+        )
+    rows = np.ascontiguousarray(as_floats(X, "a partition of X"))
+    return rows, None if weights is None else as_floats(weights, "sample_weight").astype(np.float64)
+
+
+def _as_it_is(value: Any) -> Any:
+    """As a task: what is sent once and used by many, or lies together from now on."""
+    return value
+
+
+def _checked(group: list[Part], n_features: int, numbers: list[int], least: float) -> list[_reductions.Rows]:
+    return [checked_rows(*part, n_features, number, least) for part, number in zip(group, numbers, strict=True)]
+
+
+def _stepped(step: Step, group: list[Part], rows: list[_reductions.Rows], arguments: tuple[Any, ...]) -> Any:
+    return _merged([_step_on(step, *pair, arguments) for pair in zip(group, rows, strict=True)])
+
+
+def _divided(group: list[Part], rows: list[_reductions.Rows], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Rows of both sides in each part of a group, and the sums over them."""
+    found = [_step_on(_reductions.divide, *pair, arguments) for pair in zip(group, rows, strict=True)]
+    none = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), None, None
+    left, right, *sums = zip(*(none if one is None else one for one in found), strict=True)
+    return list(left), list(right), *(_merged(list(of_side)) for of_side in sums)
+
+
+def _step_on(step: Step, part: Part, rows: _reductions.Rows, arguments: tuple[Any, ...]) -> Any:
+    X, weights = part
+    return step(X, np.ones(X.shape[0]) if weights is None else weights, rows, *arguments) if len(rows) else None
+
+
+def _merged(found: list[Any]) -> Any:
+    merged = None
+    for one in found:
+        if one is not None:
+            merged = one if merged is None else merged.merge(one)
+    return merged
+
+
+def _closed(found: list[Any]) -> Any:
+    """What is merged, when nothing more comes to it: smaller, where it knows how."""
+    merged = _merged(found)
+    return merged.closed() if hasattr(merged, "closed") else merged

@@ -1,0 +1,437 @@
+"""What is done with the rows of one part, and how the results of two parts become one.
+
+Each step takes the rows of a part, their weights and which of them belong to a node, and gives a few small arrays.
+Sums are exact (`ravine._kernels.exact`) and everything else is a minimum or a maximum, so that how rows are spread over
+parts, and in which order parts are merged, has no say in the result.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ravine import _kernels
+from ravine._matrix import Floats, Matrix, fingerprint, walk
+from ravine._reservoir import content_numbers, largest
+from ravine._ties import TIE
+
+Rows = NDArray[np.int32]
+"""Which rows of a part belong to a node."""
+
+DENSE_POINTS = 1 << 16
+"""Points of a lattice up to which all are counted on."""
+
+MOST_SUMS = 1 << 16
+"""Numbers in the sums over the cells of a lattice; more than so many do not leave a part."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Least and largest entry of each column, number of rows, and least and largest weight."""
+
+    low: Floats
+    high: Floats
+    n_rows: int
+    lightest: float
+    heaviest: float
+
+    @property
+    def largest(self) -> float:
+        """Largest absolute entry."""
+        return max(float(np.abs(self.low).max()), float(np.abs(self.high).max()))
+
+    def merge(self, other: "Extent") -> "Extent":
+        """Of both parts."""
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        lightest, heaviest = min(self.lightest, other.lightest), max(self.heaviest, other.heaviest)
+        return Extent(low, high, self.n_rows + other.n_rows, lightest, heaviest)
+
+
+def extent(X: Matrix, weights: Floats, rows: Rows) -> Extent:
+    """See `Extent`."""
+    if len(rows) < X.shape[0]:
+        X, weights = X[rows], weights[rows]
+    lightest, heaviest = float(weights.min()), float(weights.max())
+    return Extent(X.min(axis=0).astype(float), X.max(axis=0).astype(float), len(rows), lightest, heaviest)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Numbers and arrays that are added."""
+
+    sums: tuple[Any, ...]
+
+    def merge(self, other: "Sums") -> "Sums":
+        """Of both parts."""
+        return Sums(tuple(a + b for a, b in zip(self.sums, other.sums, strict=True)))
+
+
+def moments(X: Matrix, weights: Floats, rows: Rows, center: Floats, *grids: Any) -> Sums:
+    """Number of rows, their weight, and in each column the sums of their distances to the center and their squares."""
+    return Sums((len(rows), *_kernels.exact.moments(X, rows, weights, center, *grids)))
+
+
+def leaf_moments(
+    X: Matrix, weights: Floats, rows: Rows, cuts: tuple[Any, ...], leaves: NDArray[Any], centers: Floats, *grids: Any
+) -> Sums:
+    """The `moments` of each leaf of a tree about its own center; `cuts` is what `ravine._matrix.walk` takes."""
+    leaf = walk(X[rows], *cuts)
+    order = np.argsort(leaf, kind="stable")
+    bounds = np.searchsorted(leaf[order], leaves), np.searchsorted(leaf[order], leaves, "right")
+    found = [moments(X, weights, rows[order[a:b]], c, *grids).sums for a, b, c in zip(*bounds, centers, strict=True)]
+    return Sums(tuple(np.array(sums) for sums in zip(*found, strict=True)))
+
+
+def scatter(X: Matrix, weights: Floats, rows: Rows, center: Floats, *grids: Any) -> Sums:
+    """Lower half of the scatter matrix."""
+    return Sums((_kernels.exact.scatter(X, rows, weights, center, *grids),))
+
+
+def scatter_times(X: Matrix, weights: Floats, rows: Rows, center: Floats, v: Floats, *grids: Any) -> Sums:
+    """The scatter matrix times a vector."""
+    return Sums((_kernels.exact.scatter_times(X, rows, weights, center, v, *grids),))
+
+
+def pull(X: Matrix, weights: Floats, rows: Rows, center: Floats, *settings: Any) -> Sums:
+    """Σ c (x - center), see `ravine._kernels.exact.pull`."""
+    return Sums((_kernels.exact.pull(X, rows, weights, center, *settings),))
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Weights of values at the points ``step * index``, the sum of their weighted squares, and their range.
+
+    Weights and squares are in pairs, see `ravine._kernels.exact`; points without weight may be left out.
+    """
+
+    step: float
+    index: NDArray[np.int64]
+    masses: Floats
+    squares: Floats
+    low: float
+    high: float
+
+    @cached_property
+    def mass(self) -> Floats:
+        """Weight at each point."""
+        return np.asarray(self.masses.sum(axis=0))
+
+    def closed(self) -> "Lattice":
+        """The same with pairs that are added up, when nothing more is to be merged."""
+        masses, squares = self.masses.sum(axis=0, keepdims=True), self.squares.sum(axis=0, keepdims=True)
+        return replace(self, masses=masses, squares=squares)
+
+    @property
+    def places(self) -> Floats:
+        """The points; those just outside the range of the values are moved to its ends."""
+        return np.clip(self.step * self.index, self.low, self.high)
+
+    @property
+    def square(self) -> float:
+        """Sum of the weighted squares of the values."""
+        return float(self.squares.sum())
+
+    @property
+    def first(self) -> int:
+        """Index of the first point of the stretch of the lattice that holds the values."""
+        return _floor(self.low, self.step) - 1
+
+    @property
+    def n_points(self) -> int:
+        """Number of points of that stretch."""
+        return int(np.ceil(self.high / self.step)) - self.first + 2
+
+    def dense(self) -> Floats:
+        """Weights at all points of the stretch."""
+        out = np.zeros(self.n_points)
+        out[self.index - self.first] = self.mass
+        return out
+
+    def merge(self, other: "Lattice") -> "Lattice":
+        """Of both parts."""
+        index, place = np.unique(np.concatenate([self.index, other.index]), return_inverse=True)
+        masses = np.zeros((2, len(index)))
+        masses[:, place[: len(self.index)]] += self.masses
+        masses[:, place[len(self.index) :]] += other.masses
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        return Lattice(self.step, index, masses, self.squares + other.squares, low, high)
+
+
+def on_lattice(values: Floats, rows: NDArray[Any], weights: Floats, step: float, *grids: Any) -> Lattice:
+    """Of values of some rows."""
+    low, high = float(values.min()), float(values.max())
+    before = np.floor(values / step).astype(np.int64)
+    index = np.arange(_floor(low, step), _floor(high, step) + 2)
+    if len(index) <= DENSE_POINTS:
+        before -= index[0]
+        after = before + 1
+    else:  # far outliers: only the points that are used
+        index, place = np.unique(np.concatenate([before, before + 1]), return_inverse=True)
+        before, after = place[: len(values)], place[len(values) :]
+    masses = np.zeros((2, len(index)))
+    fine, grid, square_grid = grids
+    squares = _kernels.exact.bins(values, rows, weights, step, before, after, fine, grid, square_grid, masses)
+    used = np.flatnonzero(masses.any(axis=0))
+    return Lattice(step, index[used], masses[:, used], squares, low, high)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Σ w (x - center) over the rows in each cell of a lattice that has any, in pairs; `index` is where a cell begins.
+
+    There are no sums where they would be more than `MOST_SUMS` numbers.
+    """
+
+    index: NDArray[np.int64]
+    sums: Floats | None
+
+    def closed(self) -> "Cells":
+        """See `Lattice.closed`."""
+        return replace(self, sums=None if self.sums is None else self.sums.sum(axis=0, keepdims=True))
+
+    def merge(self, other: "Cells") -> "Cells":
+        """Of both parts."""
+        if self.sums is None or other.sums is None:
+            return Cells(self.index, None)
+        index, place = np.unique(np.concatenate([self.index, other.index]), return_inverse=True)
+        n_columns = self.sums.shape[2]
+        if len(index) * n_columns > MOST_SUMS:
+            return Cells(index, None)
+        sums = np.zeros((2, len(index), n_columns))
+        sums[:, place[: len(self.index)]] += self.sums
+        sums[:, place[len(self.index) :]] += other.sums
+        return Cells(index, sums)
+
+
+def in_cells(
+    X: Matrix, weights: Floats, rows: Rows, values: Floats, step: float, center: Floats, fine: float, grid: Floats
+) -> Cells:
+    """Of rows that have these values on a line."""
+    index, cell = _distinct(np.floor(values / step).astype(np.int64))
+    if len(index) * X.shape[1] > MOST_SUMS:
+        return Cells(index, None)
+    sums = np.zeros((2, len(index), X.shape[1]))
+    _kernels.exact.groups(X, rows, weights, center, cell, fine, grid, sums)
+    return Cells(index, sums)
+
+
+def _distinct(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers that occur, and which of them each is."""
+    first, last = int(numbers.min()), int(numbers.max())
+    if last - first > DENSE_POINTS:
+        index, which = np.unique(numbers, return_inverse=True)
+        return index, which.reshape(-1)
+    occurs = np.zeros(last - first + 1, dtype=bool)
+    occurs[numbers - first] = True
+    return first + np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers - first]
+
+
+@dataclass(frozen=True)
+class Looked:
+    """Rows along a direction: on lattices of one or more steps, and the sums over the cells of the first."""
+
+    lattices: tuple[Lattice, ...]
+    cells: Cells | None
+
+    def closed(self) -> "Looked":
+        """See `Lattice.closed`."""
+        lattices = tuple(lattice.closed() for lattice in self.lattices)
+        return Looked(lattices, None if self.cells is None else self.cells.closed())
+
+    def merge(self, other: "Looked") -> "Looked":
+        """Of both parts."""
+        lattices = tuple(mine.merge(yours) for mine, yours in zip(self.lattices, other.lattices, strict=True))
+        if self.cells is None or other.cells is None:
+            return Looked(lattices, None)
+        return Looked(lattices, self.cells.merge(other.cells))
+
+
+def look(
+    X: Matrix,
+    weights: Floats,
+    rows: Rows,
+    v: Floats,
+    origin: float,
+    steps: tuple[float, ...],
+    grids: tuple[Any, ...],
+    center: Floats | None,
+    cell_grid: Floats | None,
+) -> Looked:
+    """See `Looked`; the sums are taken about the center where it is given."""
+    values = projected(X, rows, v, origin)
+    lattices = tuple(on_lattice(values, rows, weights, step, *grids) for step in steps)
+    if center is None or cell_grid is None:
+        return Looked(lattices, None)
+    return Looked(lattices, in_cells(X, weights, rows, values, steps[0], center, grids[0], cell_grid))
+
+
+def _floor(value: float, step: float) -> int:
+    return int(np.floor(value / step))
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """For each of some places on a line the distance of the nearest row, rounded, its number and the row itself.
+
+    Of rows that are as near, that with the smallest number is taken, so equal rows are one.
+    """
+
+    distance: Floats
+    number: NDArray[np.uint64]
+    rows: Matrix
+
+    def merge(self, other: "Nearest") -> "Nearest":
+        """Of both parts."""
+        tie = (self.distance == other.distance) & (self.number <= other.number)
+        mine = (self.distance < other.distance) | tie
+        rows = np.where(mine[:, np.newaxis], self.rows, other.rows)
+        number = np.where(mine, self.number, other.number)
+        return Nearest(np.where(mine, self.distance, other.distance), number, rows)
+
+
+def nearest(X: Matrix, weights: Floats, rows: Rows, v: Floats, origin: float, places: Floats, step: float) -> Nearest:
+    """See `Nearest`."""
+    chosen, distance, number = nearest_rows(X, rows, projected(X, rows, v, origin), places, step)
+    return Nearest(distance, number, X[chosen])
+
+
+def nearest_rows(
+    X: Matrix, rows: NDArray[Any], values: Floats, places: Floats, step: float
+) -> tuple[NDArray[Any], Floats, NDArray[np.uint64]]:
+    """For each place on a line the nearest of some rows that have these values there, its distance and its number.
+
+    Distances are whole multiples of a small share of a step of the lattice: a place is often the middle between two
+    rows, and rounding must not choose one of them.
+    """
+    order = np.argsort(values, kind="stable")
+    along = values[order]
+    after = np.searchsorted(along, places)
+    beside = along[np.stack([np.maximum(after - 1, 0), np.minimum(after, len(along) - 1)])]
+    away = np.rint(np.abs(beside - places) / (TIE * step))
+    distance = away.min(axis=0)
+    # Of all rows at the places that are as near, before or after, the one with the smallest number.
+    low = np.searchsorted(along, np.where(away[0] == distance, beside[0], beside[1]), "left")
+    high = np.searchsorted(along, np.where(away[1] == distance, beside[1], beside[0]), "right")
+    stretches, which = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
+    lengths = stretches[1] - stretches[0]
+    begin = np.cumsum(lengths) - lengths
+    candidates = rows[order[np.repeat(stretches[0] - begin, lengths) + np.arange(lengths.sum())]]
+    numbers = fingerprint(X[candidates], 0)
+    smallest = np.minimum.reduceat(numbers, begin)
+    is_smallest = numbers == np.repeat(smallest, lengths)
+    first = np.flatnonzero(is_smallest)[np.searchsorted(np.flatnonzero(is_smallest), begin)]
+    which = which.reshape(-1)
+    return candidates[first][which], distance, smallest[which]
+
+
+def even_places(places: Floats, mass: Floats, n: int) -> Floats:
+    """`n` places on a line between which equal shares of the weight lie, that at each of some places being known."""
+    below = np.cumsum(mass)
+    share = (np.arange(n) + 0.5) / n
+    return np.interp(share * below[-1], below - mass / 2, places)
+
+
+def even_rows(X: Matrix, values: Floats, weights: Floats, step: float, n: int) -> NDArray[Any]:
+    """Which rows in memory, with these values on a line, `ChunkedNode.sample` would give were they in parts."""
+    rows, count = np.arange(X.shape[0]), float(weights.sum())
+    bounds = (count, count * float(np.abs(values).max()) ** 2)
+    on = on_lattice(values, rows, weights, step, fine_for(X.shape[0]), *(grid_for(bound) for bound in bounds))
+    return nearest_rows(X, rows, values, even_places(on.places, on.mass, n), step)[0]
+
+
+@dataclass(frozen=True)
+class FetchedRows:
+    """Rows themselves, with their weights."""
+
+    X: Matrix
+    weights: Floats
+
+    def merge(self, other: "FetchedRows") -> "FetchedRows":
+        """Of both parts."""
+        return FetchedRows(np.concatenate([self.X, other.X]), np.concatenate([self.weights, other.weights]))
+
+    def sorted(self) -> "FetchedRows":
+        """In an order that does not depend on the parts."""
+        order = np.lexsort([self.weights, fingerprint(self.X, 0)])
+        return FetchedRows(self.X[order], self.weights[order])
+
+
+def take(X: Matrix, weights: Floats, rows: Rows) -> FetchedRows:
+    """See `FetchedRows`."""
+    return FetchedRows(X[rows], weights[rows])
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A random sample: the rows that have drawn the largest numbers."""
+
+    size: int
+    number: NDArray[np.uint64]
+    X: Matrix
+    weights: Floats
+
+    def merge(self, other: "Drawn") -> "Drawn":
+        """Of both parts."""
+        columns = [np.concatenate(pair) for pair in zip(self._columns, other._columns, strict=True)]
+        kept = largest(columns[0], self.size)
+        return Drawn(self.size, *(column[kept] for column in columns))
+
+    @property
+    def _columns(self) -> tuple[Any, ...]:
+        return self.number, self.X, self.weights
+
+
+def draw(X: Matrix, weights: Floats, rows: Rows, size: int, seed: int, by_weight: bool) -> Drawn:
+    """See `Drawn`; rows that are equal but for their place in a part draw different numbers."""
+    whole = len(rows) == X.shape[0]
+    mine, its_weights = (X, weights) if whole else (X[rows], weights[rows])
+    number = content_numbers(mine, its_weights, seed, by_weight)
+    kept = largest(number, size)
+    return Drawn(size, number[kept], mine[kept], its_weights[kept])
+
+
+def divide(
+    X: Matrix,
+    weights: Floats,
+    rows: Rows,
+    normal: Floats,
+    offset: float,
+    center: Floats,
+    grids: tuple[Any, ...],
+    scatter_grid: Floats | None,
+) -> tuple[Rows, Rows, Sums, Sums]:
+    """Rows on the left and on the right of a cut, decided by the routine that also predicts, and sums over them.
+
+    These are the `moments`, and the `scatter` where there is a grid for it.
+    """
+    children = np.array([1, -1, -1]), np.array([2, -1, -1])
+    is_left = walk(X[rows], normal[np.newaxis], np.array([offset]), *children) == 1
+    left, right = rows[is_left], rows[~is_left]
+
+    def sums(side: Rows) -> Sums:
+        found = moments(X, weights, side, center, *grids)
+        if scatter_grid is None:
+            return found
+        return Sums((*found.sums, *scatter(X, weights, side, center, grids[0], scatter_grid).sums))
+
+    return left, right, sums(left), sums(right)
+
+
+def projected(X: Matrix, rows: Rows, v: Floats, origin: float) -> Floats:
+    """x · v - origin."""
+    values = np.empty(len(rows))
+    _kernels.exact.project(X, rows, v, origin, values)
+    return values
+
+
+def grid_for(bound: Any) -> Any:
+    """The number whose addition and subtraction rounds terms so that sums up to `bound` are exact."""
+    grid = np.where(np.asarray(bound) > 0, np.ldexp(1.5, np.frexp(bound)[1] + 1), 0.0)
+    return float(grid) if grid.ndim == 0 else grid
+
+
+def fine_for(n_rows: int) -> float:
+    """The ratio of a second grid, for what the first one leaves of so many terms, to that."""
+    return float(np.ldexp(1.0, int(np.frexp(float(n_rows))[1]) + 2 - 53))

@@ -1,0 +1,125 @@
+"""Solutions of the large-margin one-class problem (Pham, Le and Dang, eq. 1): exact, and stochastic on a budget.
+
+The problem is min ‖w‖² / 2 + C Σ pᵢ max(0, 1 - w(xᵢ)), with p the shares of the rows in all weight.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+
+from ravine import _kernels
+from ravine._matrix import Floats, Ints
+from ravine._svc._kernel_sum import KernelSum, kernel_matrix
+
+RIDGE = 1e-3
+"""Added to the similarities of the vectors that take over another one."""
+
+MAX_BYTES = 1 << 31
+"""That the kernel between all rows may take."""
+
+ROOM = 1024
+"""Vectors for which there is room at first, where no budget bounds them."""
+
+
+def solve_exactly(
+    rows: Floats, mass: Floats, gamma: float, C: float, tol: float, max_sweeps: int
+) -> tuple[KernelSum, float, int]:
+    """The optimum by coordinate descent on the dual, its relative duality gap, and the sweeps that it took."""
+    if 8 * len(rows) ** 2 > MAX_BYTES:
+        raise ValueError(
+            f"solver='exact' needs the kernel between all of {len(rows)} distinct rows, "
+            f"{8 * len(rows) ** 2 / 1e9:.0f} GB of memory: use solver='budgeted'"
+        )
+    kernel = np.empty((len(rows), len(rows)))
+    kernel_matrix(rows, gamma, kernel)
+    bound = C * mass / mass.sum()
+    beta = np.minimum(bound, 1.0 / kernel.mean())
+    sweeps, gap = _kernels.svc.solve_dual(kernel, bound, beta, kernel @ beta, tol, max_sweeps)
+    is_vector = beta > 0
+    return KernelSum(rows[is_vector], beta[is_vector], gamma), float(gap), sweeps
+
+
+class Learner:
+    """Stochastic gradient descent, row by row, with a bounded number of vectors.
+
+    Parameters
+    ----------
+    n_features : int
+    gamma, C : float
+    budget : int or None
+        Most vectors; None for no bound.
+    strategy : int
+        What happens to the vector with the smallest coefficient where there is one too many: `_kernels.svc.REMOVAL`,
+        `NEAREST` or `RANDOM`.
+    k : int
+        Vectors that take over its share.
+    seed : int
+        Of the random ones.
+    """
+
+    def __init__(
+        self, n_features: int, gamma: float, C: float, budget: int | None, strategy: int, k: int, seed: int
+    ) -> None:
+        self.gamma, self.C, self.budget, self.strategy, self.k, self.seed = gamma, C, budget, strategy, k, seed
+        self._counts = np.zeros(2, dtype=np.int64)
+        self._vectors, self._sums = np.empty((0, n_features)), np.zeros(0)
+        self._similarity = np.empty((0, 0))
+
+    def learn(self, X: Floats, order: Ints, weights: Floats) -> None:
+        """One step for each row, in order."""
+        size = self.C * weights
+        while len(order):
+            if not len(self._similarity) and self.n_vectors == len(self._vectors):
+                self._make_room(2 * self.n_vectors)
+            n_steps = len(order) if len(self._similarity) else len(self._vectors) - self.n_vectors
+            self._step(X, order[:n_steps], size)
+            order = order[n_steps:]
+
+    def _make_room(self, n_vectors: int) -> None:
+        """For so many vectors, or `ROOM`; once there is room for one more than the budget, it can be kept to."""
+        room = max(n_vectors, ROOM)
+        if self.budget is not None and room > self.budget:
+            room = self.budget + 1
+            self._similarity = np.empty((room, room))
+            n = self.n_vectors
+            kernel_matrix(self._vectors[:n], self.gamma, self._similarity[:n, :n])
+        n_more = room - len(self._vectors)
+        self._vectors = np.concatenate([self._vectors, np.empty((n_more, self._vectors.shape[1]))])
+        self._sums = np.append(self._sums, np.zeros(n_more))
+
+    def _step(self, X: Floats, order: Ints, size: Floats) -> None:
+        options = (self.gamma, self.budget or 0, self.strategy, self.k, RIDGE, self.seed)
+        state = (self._counts, self._vectors, self._sums, self._similarity)
+        _kernels.svc.learn(X, order, size, *options, *state)
+
+    @property
+    def n_steps(self) -> int:
+        """Rows seen, every time."""
+        return int(self._counts[0])
+
+    @property
+    def n_vectors(self) -> int:
+        """Vectors in the model."""
+        return int(self._counts[1])
+
+    @property
+    def kernel_sum(self) -> KernelSum:
+        """The function as it is now."""
+        n = self.n_vectors
+        return KernelSum(self._vectors[:n].copy(), self._sums[:n] / max(self.n_steps, 1), self.gamma)
+
+    def state(self) -> dict[str, Any]:
+        """All that there is to remember but the parameters, not copied."""
+        n = self.n_vectors
+        return {"n_steps": self.n_steps, "vectors": self._vectors[:n], "sums": self._sums[:n]}
+
+    def resume(self, n_steps: int, vectors: Floats, sums: Floats) -> Self:
+        """Go on from what `state` gave; there is no room for more before there are rows."""
+        self._counts[:] = n_steps, len(vectors)
+        self._vectors, self._sums = vectors, sums
+        return self
+
+
+def objective(kernel_sum: KernelSum, C: float, at_rows: Floats, mass: Floats) -> float:
+    """Value of the problem for a function with these heights at the rows."""
+    return 0.5 * kernel_sum.norm_sq() + C * float(mass @ np.maximum(1.0 - at_rows, 0.0)) / float(mass.sum())

@@ -1,0 +1,223 @@
+"""Which width, trade-off and level to believe: those around which the clusters stay the same most widely.
+
+On a sample of the rows the problem is solved exactly for a grid of widths γ and a few trade-offs C, and each solution
+is cut at a few levels. The cells of the (γ, level) plane in which neighbors have the same clusters make up a region.
+A cell counts by the depth of the shallowest valley between its clusters, a region by the sum of its cells.
+docs/decisions/support-vectors.md has what decided this.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from ravine import _kernels
+from ravine._blocks import count_threads, map_items
+from ravine._matrix import Floats, Ints
+from ravine._neighbors import components, neighbor_graph
+
+RATIOS = (1.0, 2.0, 4.0)
+"""C is one of these over the mean of the kernel. At 1 the function is much like a density, and flatter with more."""
+
+SHARES = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4])
+"""Of the rows, that lie below a level."""
+
+N_NEIGHBORS = 10
+"""Each row is tried with so many nearest ones."""
+
+OCTAVE, MOST_OCTAVES = 2, 24
+"""Values of γ for each doubling, and most doublings."""
+
+SAME, COVERED, NUMBER_BONUS = 0.9, 0.5, 0.2
+"""Least agreement of the same clusters, least share of the rows on their hills, and by what share of the logarithm of
+the number of clusters a region counts for more."""
+
+FAR = 1e15
+"""Farther from the median row no row need be, in units of the median distance, nor closer to another by its inverse."""
+
+GAP, SWEEPS = 1e-2, 200
+"""The exact solutions are good to this relative gap, or take so many sweeps."""
+
+
+@dataclass(frozen=True)
+class WidthChoice:
+    """Parameters of a fit, and the clusters of the sample that they should give.
+
+    Attributes
+    ----------
+    gamma, C : float
+        Of the kernel, and of the problem.
+    labels : ndarray of shape (n_rows,) or None
+        Clusters; None where there is one only.
+    strength : float
+        Sum of the depths over the cells of the region, 0 where there is one cluster only.
+    """
+
+    gamma: float
+    C: float
+    labels: Ints | None
+    strength: float
+
+
+class Cells(NamedTuple):
+    """What was found for a grid of parameters and levels: each array has the axes γ, C and level first."""
+
+    C: Floats
+    labels: Ints
+    number: Ints
+    covered: Floats
+    depth: Floats
+
+
+class Sample:
+    """Distinct rows with masses, and the edges between near ones.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features)
+    mass : ndarray of shape (n_rows,)
+    n_jobs : int or None
+    """
+
+    def __init__(self, rows: Floats, mass: Floats, n_jobs: int | None = None) -> None:
+        self.rows, self.n_jobs = rows, n_jobs
+        self.share = mass / mass.sum()
+        # About medians: a far row neither takes the digits of the others nor sets the unit.
+        centerd = rows - np.median(rows, axis=0)
+        distance = np.linalg.norm(centerd, axis=1)
+        self.unit = float(np.median(distance)) or float(distance.max()) or 1.0
+        self._scaled = np.clip(centerd / self.unit, -FAR, FAR)
+        self.a, self.b, self._length = neighbor_graph(self._scaled, N_NEIGHBORS, n_jobs)
+
+    def grid(self) -> Floats:
+        """Values of γ, from a width of three times the spread of the rows to half the distance of neighbors."""
+        nearest = np.full(len(self.rows), np.inf)
+        np.minimum.at(nearest, self.a, self._length)
+        np.minimum.at(nearest, self.b, self._length)
+        first = 0.125 / float(self.share @ (self._scaled**2).sum(axis=1))
+        last = 4.0 / max(float(np.median(nearest)), 1.0 / FAR) ** 2
+        n_octaves = min(max(np.log2(last / first), 0.0), MOST_OCTAVES)
+        steps = np.arange(int(np.ceil(n_octaves * OCTAVE)) + 1)[::-1]
+        return last * 2.0 ** (-steps / OCTAVE) / self.unit / self.unit
+
+    def levels(self, at_rows: Floats) -> Floats:
+        """Heights below which the `SHARES` of the rows are."""
+        return levels_below(at_rows, self.share, SHARES)
+
+    def flood(self, lowest: Floats, at_rows: Floats, least: float) -> tuple[Ints, Ints, Floats, Floats]:
+        """Labels, number of clusters, covered share and depth at each of the levels."""
+        n_levels = len(SHARES)
+        order = np.argsort(-lowest, kind="stable")
+        labels = np.empty((n_levels, len(at_rows)), dtype=np.int64)
+        found = [
+            _kernels.svc.flood(self.a, self.b, lowest, order, at_rows, self.share, level, least, labels[j])
+            for j, level in enumerate(self.levels(at_rows))
+        ]
+        number, covered, depth = (np.array(part) for part in zip(*found, strict=True))
+        return labels, number, covered, depth
+
+    def cells(self, gammas: Floats, C: float | None, least: float) -> Cells:
+        """What is found for each γ, C and level; the grid of γ ends where no hills cover half of the rows."""
+        distance = cdist(self._scaled, self._scaled, "sqeuclidean").astype(np.float32)
+        squares = self._length**2
+
+        def at_gamma(gamma: float) -> tuple[Any, ...]:
+            gamma = gamma * self.unit * self.unit
+            root = np.exp(distance * np.float32(-gamma / 4))
+            kernel = root * root
+            kernel *= kernel
+            mean = float(self.share @ (kernel @ self.share))
+            growth = np.exp(np.minimum(squares * (gamma / 4), 80.0))
+            found = []
+            beta = None
+            for value in tuple(ratio / mean for ratio in RATIOS) if C is None else (C,):
+                bound = value * self.share
+                beta = bound.copy() if beta is None else beta
+                at_rows = kernel @ beta
+                _kernels.svc.solve_dual(kernel, bound, beta, at_rows, GAP, SWEEPS)
+                lowest = np.empty(len(self.a))
+                narrow = beta.astype(np.float32)
+                _kernels.svc.lowest_between_rows(root, narrow, self.a, self.b, growth, at_rows, lowest)
+                found.append((np.full(len(SHARES), value), *self.flood(lowest, at_rows, least)))
+            return tuple(np.array(part) for part in zip(*found, strict=True))
+
+        found: list[tuple[Any, ...]] = []
+        n_threads = count_threads(self.n_jobs)
+        n_bare = 0
+        for start in range(0, len(gammas), n_threads):
+            for column in map_items(at_gamma, gammas[start : start + n_threads].tolist(), self.n_jobs):
+                if n_bare < 2:
+                    found.append(column)
+                    n_bare = n_bare + 1 if column[3].max() < COVERED else 0
+            if n_bare == 2:
+                break
+        return Cells(*(np.array(part) for part in zip(*found, strict=True)))
+
+
+def levels_below(at_rows: Floats, share: Floats, shares: Floats) -> Floats:
+    """Heights below which these shares of the rows are."""
+    order = np.argsort(at_rows, kind="stable")
+    place = np.searchsorted(np.cumsum(share[order]), shares, side="right")
+    return at_rows[order[np.minimum(place, len(order) - 1)]]
+
+
+def least_size(total: float) -> float:
+    """Rows that a cluster must have, of so many."""
+    return max(5.0, min(0.02 * total, 0.5 * float(np.sqrt(total))))
+
+
+def choose(
+    sample: Sample, least: float, gamma: float | None = None, C: float | None = None, n_clusters: int | None = None
+) -> WidthChoice:
+    """The middle of the largest region of the grid, or of the largest with so many clusters.
+
+    `least` is the share of the rows that a cluster has at least. What is given of γ and C is not sought.
+    """
+    gammas = np.array([gamma]) if gamma is not None else sample.grid() if len(sample.rows) > 1 else np.ones(1)
+    cells = sample.cells(gammas, C, least)
+    found = largest_region(cells, sample.share, n_clusters)
+    if found is None:
+        middle = (len(cells.C) - 1) // 2
+        return WidthChoice(float(gammas[middle]), float(cells.C[middle, -1, 0]), None, 0.0)
+    cell, strength = found
+    return WidthChoice(float(gammas[cell[0]]), float(cells.C[cell]), cells.labels[cell], strength)
+
+
+def largest_region(cells: Cells, share: Floats, n_clusters: int | None) -> tuple[tuple[int, int, int], float] | None:
+    """The cell in the middle of the largest region, or of the largest with so many clusters, and its strength."""
+    region = _regions(cells, share)
+    best, best_score, best_strength = None, 0.0, 0.0
+    for r in np.unique(region[region >= 0]):
+        inside = region == r
+        number = int(cells.number[inside][0])
+        strength = float(cells.depth[inside].sum())
+        score = strength * (1.0 + NUMBER_BONUS * np.log(number))
+        if score > best_score and n_clusters in (None, number):
+            best, best_score, best_strength = inside, score, strength
+    if best is None:
+        return None
+    place = np.argwhere(best)
+    weight = cells.depth[best]
+    center = weight @ place / weight.sum()
+    g, c, level = place[((place - center) ** 2).sum(axis=1).argmin()].tolist()
+    return (g, c, level), best_strength
+
+
+def _regions(cells: Cells, share: Floats) -> Ints:
+    """Region of each cell: cells side by side, in γ or level, with the same clusters; -1 where there are not two."""
+    number = cells.number
+    is_good = (number > 1) & (cells.covered >= COVERED) & (cells.depth > 0)
+    cell = np.arange(number.size).reshape(number.shape)
+    a, b = [], []
+    for axis in (0, 2):
+        one, other = (np.moveaxis(cell, axis, 0)[part].ravel() for part in (slice(None, -1), slice(1, None)))
+        flat_good, flat_number = is_good.ravel(), number.ravel()
+        near = flat_good[one] & flat_good[other] & (flat_number[one] == flat_number[other])
+        labels = cells.labels.reshape(number.size, -1)
+        for p, r in zip(one[near], other[near], strict=True):
+            if _kernels.svc.agreement(labels[p], labels[r], flat_number[p], share) >= SAME:
+                a.append(p)
+                b.append(r)
+    group = components(np.array(a, dtype=np.int64), np.array(b, dtype=np.int64), number.size).reshape(number.shape)
+    return np.where(is_good, group, -1)

@@ -1,0 +1,61 @@
+"""`predict` and `transform` for rows that are not in memory at once: by blocks, where they are."""
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from ravine._outofcore import is_dask, tables_of
+
+
+def by_chunks(model: Any, method: str, X: Any, n_columns: int | None, dtype: Any) -> Any:
+    """A method of a fitted model on rows that are not in memory: lazy for a Dask collection, an array for files.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    method : str
+        Takes rows and gives a number for each, or `n_columns` of them.
+    """
+    if not is_dask(X):
+        tables = tables_of(X, named=hasattr(model, "feature_names_in_"))
+        parts = [getattr(model, method)(rows) for rows in tables if len(rows)]
+        shape = (0,) if n_columns is None else (0, n_columns)
+        return np.concatenate(parts) if parts else np.empty(shape, dtype)
+    light = copy(model)
+    light.__dict__.pop("labels_", None)
+    light.n_jobs = 1  # a task has one thread
+    if hasattr(X, "map_partitions"):
+        return _of_frame(light, method, X, n_columns, dtype)
+    rows = X.rechunk({1: -1})
+    if n_columns is None:
+        return rows.map_blocks(_of_block, light, method, n_columns, dtype, drop_axis=1, dtype=dtype)
+    chunks = (rows.chunks[0], (n_columns,))
+    return rows.map_blocks(_of_block, light, method, n_columns, dtype, chunks=chunks, dtype=dtype)
+
+
+def _of_frame(model: Any, method: str, X: Any, n_columns: int | None, dtype: Any) -> Any:
+    import pandas as pd
+
+    if n_columns is None:
+        meta: Any = pd.Series(np.empty(0, dtype), name="cluster")
+    else:
+        meta = pd.DataFrame(np.empty((0, n_columns), dtype), columns=model.get_feature_names_out())
+    return X.map_partitions(_of_partition, model, method, meta, meta=meta)
+
+
+def _of_block(rows: Any, model: Any, method: str, n_columns: int | None, dtype: Any) -> Any:
+    if not rows.shape[0]:
+        return np.empty((0,) if n_columns is None else (0, n_columns), dtype)
+    return getattr(model, method)(rows)
+
+
+def _of_partition(frame: Any, model: Any, method: str, meta: Any) -> Any:
+    import pandas as pd
+
+    if not len(frame):
+        return meta
+    found = getattr(model, method)(frame)
+    if meta.ndim == 1:
+        return pd.Series(found, index=frame.index, name=meta.name)
+    return pd.DataFrame(np.asarray(found), index=frame.index, columns=meta.columns)

@@ -1,0 +1,246 @@
+"""Cuts of rows that lie in parts: the searches of `ncut`, `mdh` and `principal`, by passes that bring back little.
+
+Small nodes are fetched, and cut as rows in memory are. Of a large one a sample is searched first, which leaves a few
+evaluations for all rows. An evaluation is one look at the rows along a direction, or two passes where there are many
+columns.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ravine._matrix import Floats, Matrix, Moments, moments
+from ravine._outofcore import ChunkedNode, Lattice
+from ravine._ties import first_least
+from ravine.cuts._cut import Cut
+from ravine.cuts.density import MAX_BINS, Line, depth_at, normal_reference
+from ravine.cuts.mdh import TOLERANCE, DensityPath
+from ravine.cuts.ncut import BINS_PER_DEVIATION, NormalizedCut
+from ravine.cuts.principal import lowest_antimode, parted_directions
+from ravine.cuts.pursuit import (
+    COARSE_ABOVE,
+    COARSE_ROWS,
+    POINTS_PER_DEVIATION,
+    Found,
+    LineObjective,
+    OnLine,
+    descend,
+    search,
+    unit_directions,
+)
+from ravine.cuts.valley import strongest_valley
+
+TESTED_ROWS = 20_000
+"""Rows of a large node on which its valley is tested."""
+
+FindSampleCut = Callable[[Matrix, Floats, Moments], Cut | None]
+
+ChunkedStarts = Callable[[ChunkedNode], Floats]
+"""Gives the directions, one a row, from which to search a node."""
+
+
+def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike]) -> ChunkedStarts:
+    """Starts from what a user gives, as for rows in memory but for a callable."""
+    if callable(init):
+        raise ValueError("init is a function of all rows, which are not in memory: give directions, or a number")
+    if isinstance(init, str):
+        init = 1
+    if isinstance(init, int | np.integer):
+        return lambda node: parted_directions(node, int(init))
+    return lambda node: unit_directions(init, len(node.about.mean))
+
+
+def along(node: ChunkedNode, direction: Floats) -> Lattice:
+    """Rows along a direction, from their mean, so finely that it stands for them."""
+    return node.lattice(direction, _fine_step(node, direction))
+
+
+def _fine_step(node: ChunkedNode, direction: Floats) -> float:
+    deviation = node.deviation(direction)
+    return deviation / POINTS_PER_DEVIATION if deviation > 0 else 1.0
+
+
+def chunked_search(node: ChunkedNode, objective: LineObjective, start: Floats) -> Found:
+    """The search of `ravine.cuts.pursuit.search` for rows in parts."""
+
+    def evaluate(v: Floats) -> tuple[float, float, Callable[[], Floats]]:
+        length = np.linalg.norm(v)
+        unit = v / length
+        looked = node.look(unit, objective.step, MAX_BINS)
+        found = _on_line(node, objective, looked.lattices[0])
+
+        def gradient() -> Floats:
+            by_direction = node.pull(unit, looked, found.slopes, found.tilt)
+            return np.asarray((by_direction - (by_direction @ unit) * unit) / length)
+
+        return found.value, found.place, gradient
+
+    v, value, place = descend(evaluate, start, objective.tolerance)
+    return Found(v / np.linalg.norm(v), value, place)
+
+
+def _look(node: ChunkedNode, objective: LineObjective, direction: Floats) -> tuple[Found, Lattice]:
+    """The end of a search that does not move, and the rows along the direction, in one pass."""
+    looked = node.look(direction, objective.step, MAX_BINS, _fine_step(node, direction))
+    found = _on_line(node, objective, looked.lattices[0])
+    return Found(direction, found.value, found.place), looked.lattices[1]
+
+
+def _on_line(node: ChunkedNode, objective: LineObjective, on: Lattice) -> OnLine:
+    line = Line(on.step * on.first, on.step, on.n_points)
+    return objective.on_line(line, on.dense(), math.sqrt(on.square / node.about.count))
+
+
+def _sample(node: ChunkedNode, direction: Floats) -> tuple[Matrix, Floats]:
+    """A sample of a large node, with weights."""
+    rows = node.sample(direction, COARSE_ROWS, along(node, direction))
+    return rows, np.full(len(rows), node.about.count / len(rows))
+
+
+def chunked_ncut_cut(
+    node: ChunkedNode,
+    *,
+    starts: ChunkedStarts,
+    scale: float | Callable[[float, float], float],
+    min_cluster_size: float = 1,
+) -> Cut | None:
+    """`ravine.cuts.ncut.ncut_cut` for rows in parts, rough."""
+    directions = starts(node)
+    deviation = node.deviation(directions[0]) if len(directions) else 0.0
+    if not deviation > 0:
+        return None
+    count = node.about.count
+    sigma = scale(deviation, count) if callable(scale) else normal_reference(scale, deviation, count)
+    objective = NormalizedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
+    rough = node.n_rows > COARSE_ABOVE
+
+    def find(start: Floats) -> tuple[Found, Lattice | None]:
+        if not rough:
+            return chunked_search(node, objective, start), None
+        direction = search(*_sample(node, start), node.about.mean, objective, start).direction
+        return _look(node, objective, direction)
+
+    ends = node.whole.parts.at_once(find, list(directions))
+    found, on = ends[first_least([end.value for end, _ in ends])]
+    if not np.isfinite(found.value):
+        return None
+    cut = _cut_at(node, found, on)
+    return replace(cut, rough=objective) if rough else cut
+
+
+def finished_chunked_ncut(node: ChunkedNode, cut: Cut) -> Cut:
+    """`ravine.cuts.ncut.finished_ncut` for rows in parts."""
+    return _cut_at(node, chunked_search(node, cut.rough, cut.normal))
+
+
+def _cut_at(node: ChunkedNode, found: Found, on: Lattice | None = None) -> Cut:
+    on = along(node, found.direction) if on is None else on
+    offset = float(found.place + node.about.mean @ found.direction)
+    return Cut(found.direction, offset, found.value, depth_at(found.place, on.places, on.mass))
+
+
+def chunked_density_cut(
+    node: ChunkedNode,
+    *,
+    starts: ChunkedStarts,
+    bandwidth: float | Callable[[float, float], float],
+    alphas: Sequence[float],
+    tolerance: float = TOLERANCE,
+) -> Cut | None:
+    """`ravine.cuts.mdh.minimum_density_cut` for rows in parts, rough."""
+    directions = starts(node)
+    deviation = node.deviation(directions[0]) if len(directions) else 0.0
+    path = DensityPath.of(deviation, node.about, bandwidth, alphas, tolerance)
+    if path is None:
+        return None
+    rough = node.n_rows > COARSE_ABOVE
+
+    def find(start: Floats) -> Cut:
+        if not rough:
+            return _follow(node, path, start)
+        return path.follow(*_sample(node, start), node.about, start, None)
+
+    cuts = node.whole.parts.at_once(find, list(directions))
+    best = cuts[first_least([-1 - cut.relative_depth for cut in cuts])]
+    if not rough:
+        return best
+    last = replace(path, alphas=path.alphas[-1:])
+    return replace(_stay(node, last, best.normal), rough=last)
+
+
+def finished_chunked_density_cut(node: ChunkedNode, cut: Cut) -> Cut:
+    """`ravine.cuts.mdh.finished_density_cut` for rows in parts."""
+    return _follow(node, cut.rough, cut.normal)
+
+
+def _follow(node: ChunkedNode, path: DensityPath, start: Floats) -> Cut:
+    def values_along(direction: Floats) -> tuple[Floats, Floats]:
+        on = along(node, direction)
+        return on.places, on.mass
+
+    return path.follow_by(partial(chunked_search, node), values_along, node.about, start)
+
+
+def _stay(node: ChunkedNode, path: DensityPath, direction: Floats) -> Cut:
+    """The cut of `_follow`, across the direction itself."""
+    on: Lattice | None = None
+
+    def look(objective: LineObjective, direction: Floats) -> Found:
+        nonlocal on
+        found, on = _look(node, objective, direction)
+        return found
+
+    def values_along(_: Floats) -> tuple[Floats, Floats]:
+        assert on is not None
+        return on.places, on.mass
+
+    return path.follow_by(look, values_along, node.about, direction)
+
+
+def chunked_mean_cut(node: ChunkedNode) -> Cut | None:
+    """`ravine.cuts.principal.mean_cut` for rows in parts."""
+    directions = parted_directions(node, 1)
+    return Cut(directions[0], float(node.about.mean @ directions[0])) if len(directions) else None
+
+
+def chunked_antimode_cut(node: ChunkedNode, *, bandwidth: float, min_cluster_size: float = 1) -> Cut | None:
+    """`ravine.cuts.principal.antimode_cut` for rows in parts."""
+    directions = parted_directions(node, 1)
+    if not len(directions):
+        return None
+    on = along(node, directions[0])
+    values = on.places + node.about.mean @ directions[0]
+    return lowest_antimode(directions[0], values, on.mass, bandwidth, min_cluster_size)
+
+
+def cut_with_sampled_evidence(
+    node: ChunkedNode, *, find_cut: FindSampleCut, bandwidth: float, min_cluster_size: float = 1
+) -> Cut | None:
+    """The cut that a sample of a node finds, with its evidence, at the strongest valley of all rows along it.
+
+    Parameters
+    ----------
+    find_cut : callable ``(rows, weights, moments) -> Cut or None``
+        Finds the cut of the sample, with a p-value.
+    bandwidth : float
+        Factor of the bandwidth, as for `strongest_valley`.
+    min_cluster_size : float, default=1
+        Least weight on either side.
+    """
+    directions = parted_directions(node, 1)
+    if not len(directions):
+        return None
+    rows = node.sample(directions[0], TESTED_ROWS, along(node, directions[0]))
+    weights = np.full(len(rows), node.about.count / len(rows))
+    cut = find_cut(rows, weights, moments(rows, weights))
+    if cut is None:
+        return None
+    on, origin = along(node, cut.normal), float(node.about.mean @ cut.normal)
+    valley = strongest_valley(on.places, on.mass, bandwidth, least_side=min_cluster_size / node.about.count)
+    if valley is None:
+        return cut
+    return replace(cut, offset=valley.place + origin, value=valley.density, relative_depth=valley.relative_depth)

@@ -1,0 +1,338 @@
+"""Prequential evaluation: rows of a stream are predicted before they are learned, and scored in segments.
+
+Hofmeyr, Pavlidis and Eckley, §6, take segments of 100 rows, one every 200 rows. A segment is predicted by the model as
+it is at the segment's first row, so that the batches in which the stream comes have no say.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils._param_validation import HasMethods, Interval, validate_params
+from sklearn.utils.validation import _is_fitted, _num_samples
+
+from ravine.metrics import contingency_scores
+
+SCORES = ("purity", "v_measure", "nmi", "ari", "homogeneity", "completeness")
+
+EVENTS = ("drift_events_", "split_events_")
+"""Attributes in which a model that knows events lists the last of them."""
+
+Labels = NDArray[Any]
+Batch = tuple[Any, Labels | None]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What `evaluate` found.
+
+    The parameters are also the attributes that are there to be read.
+
+    Parameters
+    ----------
+    records : list of dict
+        One for each scored segment, all with the same keys, ready for ``pandas.DataFrame``. ``"row"`` is the number of
+        its first row. The scores are those asked for, where the classes are known. ``"n_clusters"`` is NaN where the
+        model does not tell. ``"n_falls"`` and ``"n_splits"`` count the cuts that fell, and the new ones, before the
+        segment.
+        ``"seconds"`` is the time spent on learning from this segment to the next, ``"rows_per_second"`` the speed.
+    events : list of dict
+        The model's events in the order of time: ``"row"``, as the model counts its rows, and ``"kind"``, which is
+        ``"drift"``, ``"withdrawal"`` or ``"split"``.
+
+    See Also
+    --------
+    evaluate : Makes it.
+    ravine.plot.stream : Draws it.
+
+    Examples
+    --------
+    >>> from ravine import HSDC
+    >>> from ravine.datasets import make_blobs
+    >>> from ravine.evaluation import evaluate
+    >>> X, y = make_blobs(1000, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    >>> found = evaluate(HSDC(), X, y, segment=50, every=250)
+    >>> [(record["row"], record["n_clusters"]) for record in found.records]
+    [(250, 3), (500, 3), (750, 3)]
+    >>> [event["kind"] for event in found.events]
+    ['split', 'split']
+    """
+
+    records: list[dict[str, Any]]
+    events: list[dict[str, Any]]
+
+    def mean(self) -> dict[str, float]:
+        """Means over the segments of the scores and of the number of clusters, and the speed over all of them.
+
+        Returns
+        -------
+        means : dict
+            By name; empty where no segment was scored.
+        """
+        if not self.records:
+            return {}
+        left_out = ("row", "seconds", "rows_per_second", "n_falls", "n_splits")
+        names = [name for name in self.records[0] if name not in left_out]
+        means = {name: float(np.mean([record[name] for record in self.records])) for name in names}
+        speed, seconds = zip(*((r["rows_per_second"], r["seconds"]) for r in self.records), strict=True)
+        return {**means, "rows_per_second": float(np.average(speed, weights=seconds))}
+
+
+@validate_params(
+    {
+        "model": [HasMethods(["partial_fit", "predict"])],
+        "segment": [Interval(Integral, 1, None, closed="left")],
+        "every": [Interval(Integral, 1, None, closed="left")],
+        "metrics": ["array-like"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def evaluate(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    segment: int = 100,
+    every: int = 200,
+    metrics: Sequence[str] = ("purity", "v_measure", "nmi"),
+) -> Evaluation:
+    """Let a model learn a stream, and score it on segments that it has not learned yet.
+
+    Segments begin at rows 0, `every`, 2 `every`, …; each is predicted as a whole, then learned. The rows between two
+    segments are only learned. Not scored are the first segment, unless the model has learned before, and a last one
+    that the end of the stream cuts short. Where `partial_fit` does not depend on batches, as in ravine's models, the
+    scores do not either.
+
+    Parameters
+    ----------
+    model : estimator with ``partial_fit`` and ``predict``
+        It learns the stream, and goes on from what it has learned before.
+    X : array-like or sparse matrix of shape (n_rows, n_features), or iterable of pairs
+        Rows in the order of time; or the batches of a stream that does not fit in memory, of any sizes, each a tuple of
+        rows and their classes, or of rows and None.
+    y : array-like of shape (n_rows,), optional
+        Class of each row, where `X` is a matrix. Without classes there are no scores.
+    segment : int, default=100
+        Rows of a segment.
+    every : int, default=200
+        Rows from the beginning of a segment to that of the next.
+    metrics : sequence of str, default=("purity", "v_measure", "nmi")
+        Scores to take, also of "ari", "homogeneity" and "completeness". "nmi" averages arithmetically, as in
+        scikit-learn, and so equals the V-measure.
+
+    Returns
+    -------
+    Evaluation
+        Scores of the segments, and the events that the model saw.
+
+    See Also
+    --------
+    ravine.plot.stream : Draws it.
+    ravine.datasets.make_overhaul_stream : A stream that changes.
+
+    Examples
+    --------
+    >>> from ravine import IncrementalMDH
+    >>> from ravine.datasets import make_blobs
+    >>> from ravine.evaluation import evaluate
+    >>> X, y = make_blobs(1000, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    >>> found = evaluate(IncrementalMDH(), X, y)
+    >>> [record["row"] for record in found.records]
+    [200, 400, 600, 800]
+    >>> round(found.mean()["purity"], 2)
+    1.0
+    """
+    if isinstance(model, type):
+        raise TypeError(f"model is the class {model.__name__}: pass a model, {model.__name__}()")
+    if isinstance(segment, bool) or isinstance(every, bool):
+        raise ValueError(f"segment={segment!r} and every={every!r} must be numbers of rows")
+    if every < segment:
+        raise ValueError(f"every={every} is less than segment={segment}: segments must not overlap")
+    unknown = [name for name in metrics if name not in SCORES]
+    if unknown:
+        raise ValueError(f"metrics has {unknown[0]!r}: choose from {', '.join(SCORES)}")
+    past = _count_events(model)
+    records: list[dict[str, Any]] = []
+    learner = _Learner(model)
+    held: list[Batch] = []
+    labels: list[Labels] = []
+    for start, (rows, classes) in _pieces(_batches(X, y), segment, every):
+        phase = start % every
+        if phase >= segment:
+            learner.learn([(rows, classes)])
+            continue
+        held.append((rows, classes))
+        if _is_fitted(model):
+            labels.append(_predicted(model, rows))
+        elif learner.has_learned:
+            raise ValueError(
+                f"the {type(model).__name__} has learned {start - phase} rows and does not look fitted, so no segment "
+                "can be scored: it needs an attribute that ends in an underscore, or __sklearn_is_fitted__"
+            )
+        if phase + _num_samples(rows) == segment:
+            if labels:
+                records.append(_record(start - phase, model, held, np.concatenate(labels), metrics, past))
+                learner.stretches.append(_Stretch())
+            learner.learn(held)
+            held, labels = [], []
+    learner.learn(held)
+    if not learner.has_learned:
+        raise ValueError("the stream has no rows: X is empty, or a generator that was read before")
+    for record, stretch in zip(records, learner.stretches[1:], strict=True):
+        record |= {"seconds": stretch.seconds, "rows_per_second": stretch.n_rows / stretch.seconds}
+    return Evaluation(records, _events(model, past))
+
+
+@dataclass
+class _Stretch:
+    """Rows from one segment to the next, and the time it took to learn them."""
+
+    n_rows: int = 0
+    seconds: float = 0.0
+
+
+class _Learner:
+    """A model whose learning is timed in stretches, of which the first ends where the first scored segment begins."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.stretches = [_Stretch()]
+        self.has_learned = False
+
+    def learn(self, batches: list[Batch]) -> None:
+        for rows, _ in batches:
+            began = perf_counter()
+            self.model.partial_fit(rows)
+            self.stretches[-1].seconds += perf_counter() - began
+            self.stretches[-1].n_rows += _num_samples(rows)
+            self.has_learned = True
+
+
+def _predicted(model: Any, rows: Any) -> Labels:
+    labels = np.asarray(model.predict(rows))
+    if labels.shape != (_num_samples(rows),):
+        raise ValueError(
+            f"{type(model).__name__}.predict gave an array of shape {labels.shape} for {_num_samples(rows)} rows: "
+            "it must give one cluster for each"
+        )
+    return labels
+
+
+def _batches(X: Any, y: Any) -> Iterator[Batch]:
+    """The batches of the stream, checked; rows at hand are one batch."""
+    if not hasattr(X, "shape") and y is not None:
+        raise ValueError("y goes with a matrix: in a stream of batches each is a pair of rows and their classes")
+    if not hasattr(X, "shape") and not isinstance(X, Iterable):
+        raise TypeError(f"X is a {type(X).__name__}: pass a matrix, or an iterable of pairs of rows and classes")
+    labeled, width = None, None
+    for number, (rows, classes) in enumerate([(X, y)] if hasattr(X, "shape") else _pairs(X)):
+        if _num_samples(rows) == 0:
+            continue
+        now = _width(rows, number)
+        if width not in (None, now):
+            raise ValueError(f"batch {number} of the stream, from 0, has {now} columns, those before it {width}")
+        width = now
+        if labeled not in (None, classes is not None):
+            raise ValueError("some batches have classes and some have none: give all of them, or None for all")
+        labeled = classes is not None
+        yield rows, _check_classes(classes, _num_samples(rows)) if labeled else None
+
+
+def _pairs(stream: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    for pair in stream:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ValueError(
+                "a batch of the stream is not a tuple of rows and classes (or None): "
+                "pass rows that are all at hand as an array"
+            )
+        yield pair
+
+
+def _width(rows: Any, number: int) -> int:
+    """Columns of the rows of a batch."""
+    try:
+        shape = rows.shape if hasattr(rows, "shape") else np.shape(rows)
+    except ValueError as error:  # lists of different lengths
+        raise ValueError(f"the rows of batch {number} of the stream, from 0, differ in length") from error
+    if len(shape) != 2:
+        raise ValueError(
+            f"the rows of batch {number} of the stream, from 0, have shape {tuple(shape)}: pass a matrix with a line "
+            "for each row"
+        )
+    return int(shape[1])
+
+
+def _check_classes(classes: Any, n_rows: int) -> Labels:
+    as_given = np.asarray(classes)
+    finite = as_given.dtype != object  # what is missing among objects has its own words below
+    checked: Labels = check_array(as_given, dtype=None, ensure_2d=False, input_name="y", ensure_all_finite=finite)
+    if checked.shape != (n_rows,):
+        raise ValueError(f"y has shape {checked.shape} for {n_rows} rows: pass one class for each row, in row order")
+    if checked.dtype == object:
+        missing = next((i for i, name in enumerate(checked) if _is_missing(name)), None)
+        if missing is not None:
+            raise ValueError(
+                f"y contains {checked[missing]} at row {missing} of its batch: leave out rows without a class, or give "
+                "them one of their own"
+            )
+        try:
+            np.unique(checked)
+        except TypeError as error:
+            raise ValueError("y has classes of different types, which have no order: pass strings") from error
+    return checked
+
+
+def _is_missing(name: Any) -> bool:
+    """Whether a class is None, NaN or NA."""
+    try:
+        return name is None or bool(name != name)  # NaN alone differs from itself
+    except TypeError:  # nobody knows whether NA differs from NA
+        return True
+
+
+def _pieces(batches: Iterable[Batch], segment: int, every: int) -> Iterator[tuple[int, Batch]]:
+    """Cut the batches where segments begin and end; each piece comes with the number of its first row."""
+    start = 0
+    for rows, classes in batches:
+        done, n_rows = 0, _num_samples(rows)
+        while done < n_rows:
+            phase = start % every
+            length = min((segment if phase < segment else every) - phase, n_rows - done)
+            part = slice(done, done + length)
+            yield start, (_safe_indexing(rows, part), None if classes is None else classes[part])
+            start, done = start + length, done + length
+
+
+def _record(
+    row: int, model: Any, held: list[Batch], labels: Labels, metrics: Sequence[str], past: dict[str, int]
+) -> dict[str, Any]:
+    known = [classes for _, classes in held if classes is not None]
+    scores = contingency_scores(contingency_matrix(labels, np.concatenate(known))) if known else {}
+    so_far = _count_events(model)
+    return {
+        "row": row,
+        **{name: scores["nmi" if name == "v_measure" else name] for name in metrics if known},
+        "n_clusters": getattr(model, "n_clusters_", np.nan),
+        "n_falls": so_far["drift_events_"] - past["drift_events_"],
+        "n_splits": so_far["split_events_"] - past["split_events_"],
+    }
+
+
+def _count_events(model: Any) -> dict[str, int]:
+    """Events so far: cuts that fell, and new ones."""
+    return {name: int(getattr(model, f"n_{name}", 0)) for name in EVENTS}
+
+
+def _events(model: Any, past: dict[str, int]) -> list[dict[str, Any]]:
+    found = []
+    for name in EVENTS:
+        n_new = _count_events(model)[name] - past[name]
+        last = list(getattr(model, name, ()))[-n_new:] if n_new else []
+        found += [{"row": int(event["row"]), "kind": event["kind"]} for event in last]
+    return sorted(found, key=lambda event: event["row"])

@@ -1,0 +1,260 @@
+"""What the report knows of the rows: exact counts of all of them, and a random sample to draw.
+
+All rows are seen once, in batches of any size, so they need not fit in memory. Neither the counts nor the sample depend
+on how the rows are broken into batches.
+"""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ravine._matrix import Floats, Ints
+from ravine._names import shown
+from ravine._reservoir import Reservoir, arrival_keys
+from ravine.report._groups import Groups
+
+MAX_CELLS, FEWEST_KEPT = 1 << 25, 200
+"""The sample has at most so many numbers, but of very wide data still so many rows."""
+
+MAX_CLASSES = 1000
+"""A column with more distinct values does not name classes."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReportData:
+    """Counts of all rows, and a random sample of them in random order.
+
+    A `ReportAccumulator` makes them. The parameters are also the attributes that are there to be read.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_kept, n_features)
+        The rows of the sample.
+    number : ndarray of shape (n_kept,)
+        What they are called, their places among all rows as a rule.
+    cluster : ndarray of shape (n_kept,)
+        Numbers of their clusters: the leaves from left to right where there is a tree.
+    classes : ndarray of shape (n_kept,), or None
+        Their classes, as positions in `class_names`; None where no labels were given.
+    class_names : list of str, or None
+        All classes, in order.
+    n_rows : int
+        Number of rows seen.
+    leaf_count : ndarray of shape (n_clusters,)
+        Rows in each cluster; of a model without a tree also those in no cluster, in the end, where there are any.
+    contingency : ndarray of shape (n_clusters, n_classes), or None
+        Rows in each cluster and class.
+
+    See Also
+    --------
+    ReportAccumulator : Makes it, batch by batch.
+    write : Takes it in place of rows.
+
+    Examples
+    --------
+    >>> from ravine import PDDP
+    >>> from ravine.report import ReportAccumulator
+    >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
+    >>> gatherer = ReportAccumulator(PDDP(n_clusters=3, split="mean").fit(X).tree_)
+    >>> labels = gatherer.add(X, labels=["a", "a", "b", "b", "c", "c"])
+    >>> rows = gatherer.rows()
+    >>> rows.class_names
+    ['a', 'b', 'c']
+    >>> rows.contingency
+    array([[2, 0, 0],
+           [0, 0, 2],
+           [0, 2, 0]])
+    """
+
+    X: Floats
+    number: Ints
+    cluster: Ints
+    classes: Ints | None
+    class_names: list[str] | None
+    n_rows: int
+    leaf_count: Ints
+    contingency: Ints | None
+
+
+class ReportAccumulator:
+    """Counts the rows of each cluster and class, and keeps a random sample.
+
+    For a report of rows that do not fit in memory.
+
+    Parameters
+    ----------
+    model : fitted estimator or HyperplaneTree
+        What is to be explained: any fitted model of ravine, or a tree.
+    n_rows_kept : int, default=20000
+        Rows in the sample; fewer of wide data.
+    seed : int, default=0
+        Draws the sample.
+
+    See Also
+    --------
+    ravine.tree.tree_of : The tree of a model.
+    html : Takes what was gathered in place of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from ravine import NCutH, report
+    >>> X = load_iris().data
+    >>> model = NCutH(n_clusters=3).fit(X)
+    >>> gatherer = report.ReportAccumulator(model.tree_)
+    >>> for batch in np.array_split(X, 3):
+    ...     labels = gatherer.add(batch)
+    >>> gatherer.rows().leaf_count
+    array([50, 62, 38])
+    >>> page = report.html(model, gatherer.rows())
+    """
+
+    def __init__(self, model: Any, n_rows_kept: int = 20_000, seed: int = 0) -> None:
+        self._groups = Groups.of(model)
+        self._seed = seed
+        self._sample = Reservoir(min(n_rows_kept, max(MAX_CELLS // self._groups.n_features, FEWEST_KEPT)))
+        self._n_rows = 0
+        self._leaf_count = np.zeros(len(self._groups.values), dtype=np.int64)
+        self._classes: _Classes | None = None
+
+    def add(self, X: Any, labels: Any = None, numbers: Ints | None = None) -> Ints:
+        """Take the next rows, with their classes where they have any.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            Rows with the columns of the model.
+        labels : sequence of length n_rows, optional
+            Numbers, strings or anything else that can be hashed; None and NaN are one class, "missing".
+        numbers : ndarray of shape (n_rows,), optional
+            What the rows are called in the report; default: their places among all rows, from 0.
+
+        Returns
+        -------
+        cluster : ndarray of shape (n_rows,)
+            Numbers of the clusters of the rows.
+        """
+        X = self._groups.rows(X)
+        leaf = self._groups.number(X)
+        codes = self._codes(labels, leaf)
+        keys = arrival_keys(self._n_rows, len(leaf), self._seed)
+        if numbers is None:
+            numbers = self._n_rows + np.arange(len(leaf))
+        self._sample.add(keys, numbers, X, leaf, codes)
+        self._leaf_count += np.bincount(leaf, minlength=len(self._leaf_count))
+        self._n_rows += len(leaf)
+        return leaf
+
+    def rows(self) -> ReportData:
+        """What has been gathered so far.
+
+        Returns
+        -------
+        rows : Rows
+            Counts of all rows, and the sample.
+        """
+        number, X, cluster, codes = self._sample.sample() or (
+            np.empty(0, dtype=np.int64),
+            np.empty((0, self._groups.n_features)),
+            np.empty(0, dtype=np.int64),
+            np.empty(0, dtype=np.int64),
+        )
+        X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+        classes, names, contingency = self._classes.in_order(codes) if self._classes else (None, None, None)
+        n_shown = len(self._leaf_count)
+        if self._groups.may_be_left_out and not self._leaf_count[-1]:
+            n_shown -= 1
+            contingency = None if contingency is None else contingency[:n_shown]
+        return ReportData(
+            X, number, cluster, classes, names, self._n_rows, self._leaf_count[:n_shown].copy(), contingency
+        )
+
+    def _codes(self, labels: Any, leaf: Ints) -> Ints:
+        if labels is None:
+            if self._classes is not None:
+                raise ValueError("earlier batches had labels: give labels for every batch, or for none")
+            return np.zeros(len(leaf), dtype=np.int64)
+        if self._classes is None:
+            if self._n_rows:
+                raise ValueError("earlier batches had no labels: give labels for every batch, or for none")
+            self._classes = _Classes(len(self._leaf_count))
+        return self._classes.count(labels, leaf)
+
+
+def gathered(model: Any, X: Any, labels: Any = None) -> ReportData:
+    """What is kept of rows: of an array at once, of those that a `ReportAccumulator` has gathered as it is."""
+    if isinstance(X, ReportData):
+        if labels is not None:
+            raise ValueError("the labels of gathered rows are given to the ReportAccumulator, batch by batch")
+        groups = Groups.of(model)
+        n_groups = len(groups.values) - (groups.may_be_left_out and len(X.leaf_count) < len(groups.values))
+        if X.X.shape[1] != groups.n_features or len(X.leaf_count) != n_groups:
+            raise ValueError(
+                f"the rows were gathered for a model of {X.X.shape[1]} columns and {len(X.leaf_count)} clusters, and "
+                f"this one has {groups.n_features} and {len(groups.values)}: gather them with ReportAccumulator(model)"
+            )
+        return X
+    gatherer = ReportAccumulator(model)
+    gatherer.add(X, labels)
+    return gatherer.rows()
+
+
+class _Classes:
+    """The classes met so far, and how often each was met in each leaf."""
+
+    def __init__(self, n_leaves: int) -> None:
+        self._code: dict[Hashable, int] = {}
+        self._table = np.zeros((n_leaves, 16), dtype=np.int64)
+
+    def count(self, labels: Any, leaf: Ints) -> Ints:
+        """Count some rows; codes of their classes, in the order in which classes were first met."""
+        values = labels.tolist() if hasattr(labels, "tolist") else labels
+        if not isinstance(values, Iterable):
+            raise TypeError(f"labels is of type {type(labels).__name__}: pass a sequence with one label for each row")
+        values = list(values)
+        if len(values) != len(leaf):
+            raise ValueError(f"labels has {len(values)} entries for {len(leaf)} rows: pass one label for each row")
+        known = self._code
+        try:
+            codes = np.array([known.setdefault(_name(value), len(known)) for value in values], dtype=np.int64)
+        except TypeError:
+            raise TypeError(
+                "labels has an entry that cannot be hashed, such as a list: pass one number or string for each row"
+            ) from None
+        if len(known) > MAX_CLASSES:
+            raise ValueError(
+                f"labels has more than {MAX_CLASSES:,} distinct values: it does not name classes, leave it out"
+            )
+        missing = len(known) - self._table.shape[1]
+        if missing > 0:
+            self._table = np.pad(self._table, ((0, 0), (0, max(missing, self._table.shape[1]))))
+        np.add.at(self._table, (leaf, codes), 1)
+        return codes
+
+    def in_order(self, codes: Ints) -> tuple[Ints, list[str], Ints]:
+        """Codes, names and table with the classes in order: numbers first, then by name."""
+        values = list(self._code)
+        order = sorted(range(len(values)), key=lambda i: _order(values[i]))
+        place: NDArray[np.int64] = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return (
+            place[codes],
+            ["missing" if values[i] is None else shown(values[i]) for i in order],
+            self._table[:, order],
+        )
+
+
+def _name(value: Any) -> Hashable:
+    return None if isinstance(value, float) and value != value else value
+
+
+def _order(value: Any) -> tuple[int, Any, str]:
+    if value is None:
+        return 2, 0.0, ""
+    return (0, value, "") if isinstance(value, Real) else (1, 0.0, str(value))

@@ -1,5 +1,0 @@
-"""Models on streams: how well rows are clustered that the model has not learned yet."""
-
-from ravine.stream._evaluate import Evaluation, evaluate
-
-__all__ = ["Evaluation", "evaluate"]

@@ -1,0 +1,416 @@
+"""A tree of cuts that follows a stream: leaves split where a second mode shows, cuts fall where rows fill their valley.
+
+Hofmeyr, Pavlidis and Eckley (2016). The compiled loop of `ravine._kernels.hsdc` learns rows; here the tree changes.
+"""
+
+import json
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from scipy.special import betainc
+
+from ravine import _kernels
+from ravine._matrix import LARGEST, Floats, Ints, Matrix
+from ravine.cuts.intervals import find_valley
+from ravine.tree import _check
+from ravine.tree._tree import HyperplaneTree
+from ravine.tree.repeats import DONE, RepeatWatch
+
+OnEvent = Callable[[dict[str, Any]], None]
+
+MOST_EVENTS = 1000
+"""Events of a kind that are remembered, the last ones: a stream may go on for ever."""
+
+ROOM, ROOM_CELLS = 64, 1 << 20
+"""Nodes for which there is room at first, and numbers of each kind for all of them; it doubles."""
+
+PATIENCE = 1.1
+"""A leaf that could not be cut is tested again when its weight has grown by this factor."""
+
+DENSITY, DEPTH, PRIOR_INNER, PRIOR_OUTER = range(4)
+"""Columns of `about`: density and relative depth at a cut, and weight in its two regions of the rows that chose it."""
+
+CONFIRMED = 1e-3
+"""Chance, at most, of so few rows in the inner region if there were no valley, for a cut to count as confirmed."""
+
+TOTALS = ("n_rows", "n_ids", "n_splits", "n_falls")
+LINKS = ("left", "right", "parent")
+COUNTS = ("identity", "order", "n_intervals")
+NUMBERS = ("mean", "direction", "second", "leaf", "cut", "about", "sample")
+"""What is counted; and arrays of the nodes: numbers of other nodes, other whole numbers, and the rest."""
+
+FIELDS = (*TOTALS, "splits", "falls", *LINKS, *COUNTS, *NUMBERS)
+NEW_FIELDS = ("largest", "first_rows", "repeats_due")
+"""Of a saved stream, and those that older files do not have."""
+
+MOST = {"mean": LARGEST, "direction": 1e153, "second": 1e153, "sample": 1e153, "about": 1e300}
+"""Largest entries of arrays; those along a direction may be longer than a row. Others are infinite until known."""
+
+
+@dataclass(frozen=True)
+class HSDCSettings:
+    """How a stream is followed.
+
+    Attributes
+    ----------
+    inherit : bool
+        Children begin with the second direction of their parent.
+    n_intervals : int
+        Intervals of the sample along a direction.
+    significance : float
+        Of the dip.
+    smoothing : float
+        γ of eq. 3.
+    most_forgotten : float
+        Λ of eq. 3, below 1.
+    min_rows, min_weight : float
+        Rows of a leaf, and weight of its sample, before its first test.
+    inner_share : float
+        Share β of the way from a cut to the nearest mode that is the inner region.
+    run_lengths : tuple of two floats
+        Rows until a CUSUM raises the alarm, before and after a change.
+    """
+
+    inherit: bool = False
+    n_intervals: int = 100
+    significance: float = 0.05
+    smoothing: float = 0.9
+    most_forgotten: float = 0.5
+    min_rows: float = 50
+    min_weight: float = 20
+    inner_share: float = 0.4
+    run_lengths: tuple[float, float] = (1e8, 250.0)
+
+
+class HSDCTree:
+    """The tree and all that its nodes remember.
+
+    Parameters
+    ----------
+    n_features : int
+    settings : HSDCSettings
+    """
+
+    left: Ints
+    right: Ints
+    parent: Ints
+    identity: Ints
+    order: Ints
+    n_intervals: Ints
+    mean: Floats
+    direction: Floats
+    second: Floats
+    leaf: Floats
+    cut: Floats
+    about: Floats
+    sample: Floats
+
+    def __init__(self, n_features: int, settings: HSDCSettings) -> None:
+        self.settings = settings
+        self.n_features = n_features
+        self.n_rows = 0
+        self.n_ids = 0
+        self.largest = 0.0  # absolute value of the rows so far
+        self.repeats = RepeatWatch(n_features)
+        self.splits: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
+        self.falls: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
+        self.n_splits = self.n_falls = 0
+        self._free: list[int] = []
+        self._make_room(0)
+        self._start_leaf(self._take_node(), parent=-1)
+
+    def learn(self, X: Matrix, on_event: OnEvent | None = None) -> None:
+        """The next rows, in their order; `on_event` is called with what happens to the tree."""
+        stream, row, node = _kernels.hsdc, 0, 0
+        settings, table = self._numbers(), threshold_table(self.settings.significance)
+        while row < len(X):
+            row, why, node = stream.learn(X, row, node, *self._arrays(), settings, table)
+            if why == stream.ALARM:
+                self._record(self._fall(node, self.n_rows + row), on_event)
+            elif why == stream.SPLIT:
+                self._record(self._split(node, self.n_rows + row - 1), on_event)
+                node = 0
+        self.n_rows += len(X)
+
+    def _numbers(self) -> tuple[float, ...]:
+        """The settings, as the compiled loop takes them."""
+        s = self.settings
+        forgetting = float(s.smoothing), float(s.most_forgotten)
+        return float(s.inherit), *forgetting, float(s.min_rows), float(s.min_weight), *map(float, s.run_lengths)
+
+    def _arrays(self) -> tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats, Floats, Floats, Ints]:
+        """What the nodes remember, as the compiled loop takes it."""
+        links, vectors = (self.left, self.right, self.parent), (self.mean, self.direction, self.second)
+        return *links, *vectors, self.leaf, self.cut, self.sample, self.n_intervals
+
+    def _record(self, event: dict[str, Any] | None, on_event: OnEvent | None) -> None:
+        """Remember an event, if it is one, and tell of it."""
+        if event is None:
+            return
+        if event["kind"] == "split":
+            self.splits.append(event)
+            self.n_splits += 1
+        else:
+            self.falls.append(event)
+            self.n_falls += 1
+        if on_event is not None:
+            on_event(event)
+
+    # Nodes
+
+    def _make_room(self, n_nodes: int, size: int | None = None) -> None:
+        """Room for `size` nodes, by default twice the `n_nodes` that there are; fewer at first where rows are wide."""
+        stream, d = _kernels.hsdc, self.n_features
+        widest = max(d, _kernels.intervals.N_ROWS * (self.settings.n_intervals + 1))
+        size = size or max(2 * n_nodes, min(ROOM, max(ROOM_CELLS // widest, 1)))
+        shapes: dict[str, tuple[tuple[int, ...], Any]] = {
+            "left": ((size,), np.int64),
+            "right": ((size,), np.int64),
+            "parent": ((size,), np.int64),
+            "identity": ((size,), np.int64),
+            "order": ((size,), np.int64),
+            "n_intervals": ((size,), np.int64),
+            "mean": ((size, d), np.float64),
+            "direction": ((size, d), np.float64),
+            "second": ((size, d), np.float64),
+            "leaf": ((size, stream.N_LEAF), np.float64),
+            "cut": ((size, stream.N_CUT), np.float64),
+            "about": ((size, 4), np.float64),
+            "sample": ((size, _kernels.intervals.N_ROWS, self.settings.n_intervals + 1), np.float64),
+        }
+        for name, (shape, dtype) in shapes.items():
+            array = np.zeros(shape, dtype=dtype)
+            if n_nodes:
+                array[:n_nodes] = getattr(self, name)
+            setattr(self, name, array)
+        self._free += range(size - 1, n_nodes - 1, -1)
+
+    def _take_node(self) -> int:
+        if not self._free:
+            self._make_room(len(self.left))
+        return self._free.pop()
+
+    def _start_leaf(self, node: int, parent: int) -> None:
+        stream = _kernels.hsdc
+        self.left[node] = self.right[node] = -1
+        self.parent[node] = parent
+        self.n_intervals[node] = 0
+        for array in (self.mean, self.direction, self.second, self.leaf, self.cut, self.about):
+            array[node] = 0.0
+        self.leaf[node, stream.FADE] = 1.0
+        self.leaf[node, stream.BOUND] = math.inf
+        self.identity[node] = self._new_id()
+
+    def _new_id(self) -> int:
+        self.n_ids += 1
+        return self.n_ids - 1
+
+    # A leaf splits
+
+    def _split(self, node: int, row: int) -> dict[str, Any] | None:
+        """Cut a leaf where its sample has a valley; None if it has none, and then it is tested again later."""
+        stream, s = _kernels.hsdc, self.settings
+        parts = self.sample[node][:, : self.n_intervals[node]]
+        found = find_valley(parts, s.inner_share)
+        if found is None:
+            self.leaf[node, stream.WAIT] = PATIENCE * self.leaf[node, stream.TOTAL]
+            return None
+        length, weight = self.leaf[node, stream.LENGTH], self.leaf[node, stream.TOTAL]
+        n_seen, second = self.leaf[node, stream.N_SEEN], self.second[node].copy()
+        children = self._take_node(), self._take_node()
+        self.direction[node] /= length
+        self.left[node], self.right[node] = children
+        self.order[node] = row
+        inner, outer = weight * found.inner_mass, weight * found.outer_mass
+        self.about[node, [DENSITY, DEPTH, PRIOR_INNER, PRIOR_OUTER]] = found.density, found.relative_depth, inner, outer
+        cut = self.cut[node]
+        cut[:] = 0.0
+        # By a loop of our own: the last digit of a BLAS product depends on where the numbers lie in memory.
+        cut[stream.OFFSET] = found.place + _kernels.rows.dot(self.direction[node], self.mean[node])
+        cut[[stream.OUTER_LOW, stream.OUTER_HIGH]] = found.left_mode - found.place, found.right_mode - found.place
+        cut[[stream.INNER_LOW, stream.INNER_HIGH]] = -found.reach, found.reach
+        cut[[stream.N_INNER, stream.N_OUTER]] = inner, outer
+        cut[stream.RATE] = 2 * found.reach / (found.right_mode - found.left_mode)
+        cut[stream.LIMIT] = math.inf
+        stream.renew_cusum(cut, *map(float, s.run_lengths))
+        for child in children:
+            self._start_leaf(child, parent=node)
+            if s.inherit and second.any():
+                self.direction[child] = second
+                self.leaf[child, stream.LENGTH] = np.linalg.norm(second)
+                self.leaf[child, stream.HEAD_START] = n_seen
+                self.leaf[child, stream.UNIT] = self.leaf[node, stream.UNIT]
+        return self._split_event(node, row, weight)
+
+    def _split_event(self, node: int, row: int, weight: float) -> dict[str, Any]:
+        clusters = [int(self.identity[child]) for child in (self.left[node], self.right[node])]
+        return {
+            "kind": "split",
+            "row": row,
+            "node": int(self.identity[node]),
+            "clusters": clusters,
+            "weight": float(weight),
+        }
+
+    # A cut falls
+
+    def _fall(self, node: int, row: int) -> dict[str, Any]:
+        """Remove a cut and all below it; the node is a leaf again, and knows nothing."""
+        stream, cut = _kernels.hsdc, self.cut[node]
+        below = self._below(node)
+        event = {
+            "kind": "drift" if self.evidence(node) < CONFIRMED else "withdrawal",
+            "row": row,
+            "node": int(self.identity[node]),
+            "clusters": [int(self.identity[n]) for n in below if self.left[n] < 0],
+            "statistic": float(cut[stream.CUSUM]),
+            "limit": float(cut[stream.LIMIT]),
+            "p0": float(cut[stream.N_INNER] / cut[stream.N_OUTER]),
+            "p1": float(cut[stream.RATE]),
+            "region": float(cut[stream.OUTER_HIGH] - cut[stream.OUTER_LOW]),
+        }
+        self._free += [n for n in below if n != node]
+        self._start_leaf(node, parent=int(self.parent[node]))
+        return event
+
+    def _below(self, node: int) -> list[int]:
+        nodes, stack = [], [node]
+        while stack:
+            n = stack.pop()
+            nodes.append(n)
+            if self.left[n] >= 0:
+                stack += [int(self.right[n]), int(self.left[n])]
+        return nodes
+
+    def _preorder(self) -> tuple[Ints, Ints]:
+        """The nodes from the root down, left before right, and the place of each among them; -1 stays -1."""
+        order = np.array(self._below(0))
+        place = np.full(len(self.left) + 1, -1)
+        place[order] = np.arange(len(order))
+        return order, place
+
+    def evidence(self, node: int) -> float:
+        """Chance of so few rows in the inner region of a cut, since it was made, if the density there were flat."""
+        stream, cut = _kernels.hsdc, self.cut[node]
+        inner, outer = cut[[stream.N_INNER, stream.N_OUTER]] - self.about[node, [PRIOR_INNER, PRIOR_OUTER]]
+        return float(betainc(outer - inner, inner + 1, 1 - cut[stream.RATE])) if outer > inner else 1.0
+
+    # The tree in a file
+
+    def state(self) -> dict[str, Any]:
+        """All that there is to remember but the settings; the nodes are numbered in preorder."""
+        order, place = self._preorder()
+        links = {name: place[getattr(self, name)[order]] for name in LINKS}
+        arrays = {name: getattr(self, name)[order] for name in (*COUNTS, *NUMBERS)}
+        totals = {name: getattr(self, name) for name in TOTALS}
+        events = {"splits": list(self.splits), "falls": list(self.falls)}
+        return {**totals, **events, **links, **arrays, "largest": self.largest, **self.repeats.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back what `state` gave, before any row was learned; ValueError names the field that is wrong."""
+        left = state.get("left")
+        n_nodes = len(left) if isinstance(left, np.ndarray) and left.ndim == 1 else 0
+        if not n_nodes % 2:
+            raise ValueError("field 'left' does not give the nodes of a tree")
+        if len(self.left) < n_nodes:
+            self._make_room(len(self.left), n_nodes)
+        for name in (*LINKS, *COUNTS, *NUMBERS):
+            room = getattr(self, name)
+            shape = (n_nodes, *room.shape[1:])
+            array = state.get(name)
+            if name == "leaf" and isinstance(array, np.ndarray) and array.shape == (n_nodes, _kernels.hsdc.UNIT):
+                array = np.c_[array, np.ones(n_nodes)]  # an older file, in which the unit was always 1
+            if not isinstance(array, np.ndarray) or array.dtype != room.dtype or array.shape != shape:
+                raise ValueError(f"field {name!r} is not an array of {room.dtype} of shape {shape}")
+            room[:n_nodes] = array
+        self._free = list(range(len(self.left) - 1, n_nodes - 1, -1))
+        self._take_back(state, n_nodes)
+
+    def _take_back(self, state: dict[str, Any], n_nodes: int) -> None:
+        """Check what would harm the compiled loop, or give a model that cannot be: links, samples, numbers."""
+        here = slice(n_nodes)
+        _check.check_links(self.left[here], self.right[here], self.parent[here])
+        for name in TOTALS:
+            if type(state.get(name)) is not int or not 0 <= state[name] < 1 << 62:
+                raise ValueError(f"field {name!r} is not a number of rows, clusters or events")
+            setattr(self, name, state[name])
+        for name in ("splits", "falls"):
+            events = state.get(name)
+            if not isinstance(events, list) or not all(isinstance(event, dict) and "kind" in event for event in events):
+                raise ValueError(f"field {name!r} is not a list of events")
+            getattr(self, name).extend(events)
+        for name in NUMBERS:
+            array = getattr(self, name)[here]
+            if not (np.abs(array) <= MOST.get(name, math.inf)).all():
+                raise ValueError(f"field {name!r} has an entry that is not a number, or far too large")
+        if (self.leaf[here][:, [_kernels.hsdc.LENGTH, _kernels.hsdc.UNIT]] < 0).any():
+            raise ValueError("field 'leaf' has a negative length or unit")
+        self._take_back_rows(state)
+        if ((self.identity[here] < 0) | (self.identity[here] >= self.n_ids)).any():
+            raise ValueError("field 'identity' has an entry that is no cluster's")
+        for node in range(n_nodes):
+            self._check_sample(node)
+
+    def _take_back_rows(self, state: dict[str, Any]) -> None:
+        """What is known of the rows themselves, of which older files say nothing."""
+        self.largest = state.get("largest", 1.0)
+        if type(self.largest) is not float or not 0 <= self.largest <= LARGEST:
+            raise ValueError("field 'largest' is not the largest absolute value of rows")
+        if "repeats_due" in state:
+            self.repeats.restore(state)
+        else:
+            self.repeats.due = DONE
+
+    def _check_sample(self, node: int) -> None:
+        n = self.n_intervals[node]
+        if not 0 <= n <= self.settings.n_intervals:
+            raise ValueError("field 'n_intervals' has an entry that is no number of intervals")
+        low, high, weight, atoms, _ = self.sample[node][:, :n]
+        in_order = (low <= high).all() and (high[:-1] < low[1:]).all()
+        if not (in_order and (weight > 0).all() and (atoms >= 1).all()):
+            raise ValueError("field 'sample' has intervals that are not in order, or weigh nothing")
+
+    # The tree for the rest of the world
+
+    def _cuts(self, nodes: Ints) -> tuple[Floats, Floats]:
+        """Unit normals and offsets of some nodes, of which only cuts have any."""
+        return self.direction[nodes], self.cut[nodes, _kernels.hsdc.OFFSET]
+
+    def snapshot(self) -> tuple[HyperplaneTree, Ints]:
+        """The tree as it is now, and the identity of each of its nodes."""
+        stream, (order, place) = _kernels.hsdc, self._preorder()
+        is_cut = self.left[order] >= 0
+        count = np.where(is_cut, 0.0, self.leaf[order, stream.N_SEEN])
+        sum_sq = np.where(is_cut, 0.0, self.leaf[order, stream.SUM_SQ])
+        normal, offset = self._cuts(order)
+        tree = HyperplaneTree.from_nodes(
+            left=place[self.left[order]],
+            right=place[self.right[order]],
+            rank=self.order[order],
+            normal=np.where(is_cut[:, np.newaxis], normal, 0.0),
+            offset=np.where(is_cut, offset, 0.0),
+            count=count,
+            mean=self.mean[order],
+            sum_sq=sum_sq,
+            value=np.where(is_cut, self.about[order, DENSITY], 0.0),
+            relative_depth=np.where(is_cut, self.about[order, DEPTH], 0.0),
+            p_value=[self.evidence(node) if self.left[node] >= 0 else 1.0 for node in order],
+        )
+        return tree.summed(), self.identity[order]
+
+
+@cache
+def threshold_table(significance: float) -> tuple[float, float, Floats]:
+    """Start and step of the logarithms of the sizes, and the logarithms of the dips, for `_kernels.hsdc.threshold`."""
+    record = json.loads((resources.files("ravine.tree") / "dip_quantiles.json").read_text(encoding="utf-8"))
+    sizes, levels = np.log(record["n_rows"]), np.log(record["significance"][::-1])
+    dips = np.log(np.array(record["dip"])[:, ::-1])
+    at_level = np.array([np.interp(math.log(significance), levels, row) for row in dips])
+    even = np.linspace(sizes[0], sizes[-1], len(sizes))
+    return float(even[0]), float(even[1] - even[0]), np.interp(even, sizes, at_level)

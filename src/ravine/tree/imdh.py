@@ -1,0 +1,200 @@
+"""A tree of low-density cuts that is learned from a stream, in memory that does not grow (Hofmeyr 2020, §2-3).
+
+A complete tree of fixed depth. Each row moves the cuts on its way down, and is forgotten. The result does not depend on
+how the stream is broken into batches, nor on the number of threads.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+
+from ravine import _kernels
+from ravine._blocks import count_threads, map_items
+from ravine._matrix import LARGEST, Floats, Ints, Matrix, project
+from ravine.tree._tree import HyperplaneTree
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the cuts of a stream are learned.
+
+    Attributes
+    ----------
+    exponent : float
+        The bandwidth after t rows is σ t^(-exponent), σ the deviation of the rows along the normal.
+    alpha : float
+        A cut is penalized where it is more than so many deviations from the mean.
+    penalty : float
+        Weight C of the penalty.
+    clip : float
+        A cut is never more than ``clip * alpha`` deviations from the mean.
+    warm_up : float
+        Rows of a node during which its normal is their running principal component.
+    most : float
+        Largest weight that the past is given: smaller numbers follow a stream that drifts.
+    """
+
+    exponent: float = 0.2
+    alpha: float = 0.1
+    penalty: float = 10.0
+    clip: float = 5.0
+    warm_up: float = 0.0
+    most: float = math.inf
+
+
+CHUNK_CELLS = 1 << 16
+"""Numbers that pass down the tree at a time: half a megabyte stays in the cache."""
+
+MOST = 0.75
+"""Share of some rows on one side of a cut from which on the cut says nothing about them."""
+
+SHARE_CELLS = 1 << 14
+"""Batches of fewer numbers are not worth a second thread."""
+
+
+class IMDHTree:
+    """Cuts in a heap: node 1 is the root, 2 i and 2 i + 1 are the children of i, the last level is not cut.
+
+    Parameters
+    ----------
+    depth : int
+        Levels of cuts; the last level has 2^depth nodes.
+    n_features : int
+    settings : Settings
+    is_sparse : bool, default=False
+        Whether rows come as CSR matrices. Then a row costs its non-zeros, not its columns, at each node.
+    """
+
+    def __init__(self, depth: int, n_features: int, settings: Settings, is_sparse: bool = False) -> None:
+        n_cuts = 1 << depth
+        self.depth = depth
+        self.n_features = n_features
+        self.settings = settings
+        self.is_sparse = is_sparse
+        # For sparse rows `_normal` and `_mean` are what the kernels call base and total.
+        self._normal = np.full((n_cuts, n_features), n_features**-0.5)
+        self._mean = np.zeros((2 * n_cuts, n_features))
+        self.scalars = np.zeros((2 * n_cuts, _kernels.imdh.N_SCALARS))
+
+    @classmethod
+    def from_state(
+        cls, depth: int, n_features: int, settings: Settings, is_sparse: bool, state: dict[str, Any]
+    ) -> "IMDHTree":
+        """What `state` gave, as a tree of this size; ValueError names the field that is wrong."""
+        n_cuts, online = 1 << depth, _kernels.imdh
+        normal = saved_array(state, "normal", (n_cuts, n_features))
+        mean = saved_array(state, "mean", (2 * n_cuts, n_features))
+        scalars = saved_array(state, "scalars", (2 * n_cuts, online.N_SCALARS))
+        tree = cls(0, n_features, settings, is_sparse)  # small, and of a width that the arrays have proved
+        tree.depth, tree._normal, tree._mean, tree.scalars = depth, normal, mean, scalars
+        if (tree.scalars[:, [online.COUNT, online.SUM_SQ, online.SPREAD, online.N_ROWS]] < 0).any():
+            raise ValueError("field 'scalars' has a negative weight, variance or number of rows")
+        tree._check_lengths()
+        return tree
+
+    def _check_lengths(self) -> None:
+        """ValueError if a normal or a mean is so long that its square overflows; some nodes at a time."""
+        online, step = _kernels.imdh, max(CHUNK_CELLS // self.n_features, 1)
+        for start in range(0, len(self._mean), step):
+            here = slice(start, start + step)
+            normal, mean, scalars = self._normal[here], self._mean[here], self.scalars[here]
+            if self.is_sparse:
+                scale, share, fade, count = scalars[:, [online.SCALE, online.SHARE, online.FADE, online.COUNT]].T
+                is_cut = slice(len(normal))
+                normal = scale[is_cut, np.newaxis] * (normal + share[is_cut, np.newaxis] * mean[is_cut])
+                mean = mean * np.where(count > 0, fade / np.where(count > 0, count, 1.0), 1.0)[:, np.newaxis]
+            for name, array in (("normal", normal), ("mean", mean)):
+                if not (np.abs(array) <= LARGEST).all():
+                    raise ValueError(f"field {name!r} has an entry that is far too large")
+
+    def state(self) -> dict[str, Any]:
+        """All that there is to remember, not copied."""
+        return {"normal": self._normal, "mean": self._mean, "scalars": self.scalars}
+
+    def learn(self, X: Matrix, weights: Floats, n_jobs: int | None = None) -> None:
+        """Pass rows through the tree, in their order."""
+        settings = tuple(map(float, astuple(self.settings)))
+        goes_left = np.empty(X.shape[0], dtype=np.bool_)
+        all_rows = np.arange(X.shape[0])
+        matrix = (X.indptr, X.indices, X.data) if self.is_sparse else (X,)
+        kernel: Callable[..., Ints] = _kernels.imdh.learn_csr if self.is_sparse else _kernels.imdh.learn
+
+        def descend(first: int, rows: Ints, chunk: int, stop_level: int) -> Ints:
+            state = (self._normal, self._mean, self.scalars)
+            return kernel(*matrix, weights, rows, chunk, first, stop_level, *state, settings, goes_left)
+
+        n_cells = matrix[-1].size
+        n_threads = count_threads(n_jobs) if n_cells >= SHARE_CELLS else 1
+        level = 1 << min(math.ceil(math.log2(n_threads)), self.depth)
+        # One thread takes the rows past the first levels; below them each subtree has its own rows and its own nodes.
+        ends = descend(1, all_rows, X.shape[0], level) if level > 1 else np.array([[1, 0, X.shape[0]]])
+        chunk = max(CHUNK_CELLS * X.shape[0] // max(n_cells, 1), 1)
+        map_items(
+            lambda end: descend(end[0], all_rows[end[1] : end[2]], chunk, len(self._mean)), ends.tolist(), n_threads
+        )
+
+    def normal_and_mean(self, node: int) -> tuple[Floats, Floats]:
+        """Unit normal of a node's cut, zero for a node without, and mean of its rows."""
+        is_cut = node < len(self._normal)
+        normal = self._normal[node] if is_cut else np.zeros(self._mean.shape[1])
+        mean = self._mean[node]
+        scalars = self.scalars[node]
+        online = _kernels.imdh
+        if self.is_sparse and scalars[online.COUNT] > 0:
+            if is_cut:
+                normal = scalars[online.SCALE] * (normal + scalars[online.SHARE] * mean)
+            mean = mean * (scalars[online.FADE] / scalars[online.COUNT])
+        length = float(np.linalg.norm(normal))
+        if is_cut and not length > 0:  # rounding has left nothing of it: as good as any other
+            normal, length = np.full(self.n_features, self.n_features**-0.5), 1.0
+        return (normal / length if is_cut else normal), mean
+
+    def normal_for(self, X: Matrix, weights: Floats, n_jobs: int | None = None) -> Floats | None:
+        """Normal of the cut that these rows meet: that of the deepest node which most of them pass."""
+        node, online = 1, _kernels.imdh
+        while node < len(self._normal) and self.scalars[node, online.COUNT] > 0:
+            normal, mean = self.normal_and_mean(node)
+            goes_left = project(X, normal, n_jobs) < self.scalars[node, online.OFFSET] + normal @ mean
+            left_share = weights[goes_left].sum() / weights.sum()
+            if max(left_share, 1 - left_share) < MOST:
+                return normal
+            kept = goes_left if left_share > 0.5 else ~goes_left
+            X, weights, node = X[kept], weights[kept], 2 * node + int(left_share <= 0.5)
+        return None
+
+    def cut_tree(self, center: Floats, scale: Floats) -> HyperplaneTree:
+        """The cuts as they are now, in the coordinates of the rows before they were centerd and scaled.
+
+        A cut with no row on one side is left out. Sums of squares stay in the scaled coordinates.
+        """
+        node = np.arange(1, len(self._mean))
+        is_cut, online = node < len(self._normal), _kernels.imdh
+        normal, mean = (np.array(part) for part in zip(*map(self.normal_and_mean, node.tolist()), strict=True))
+        unknown = np.zeros(len(node))
+        tree = HyperplaneTree.from_nodes(
+            left=np.where(is_cut, 2 * node, 0) - 1,
+            right=np.where(is_cut, 2 * node + 1, 0) - 1,
+            rank=node,
+            normal=normal,
+            offset=np.where(is_cut, self.scalars[1:, online.OFFSET] + (normal * mean).sum(axis=1), 0.0),
+            count=self.scalars[1:, online.COUNT],
+            mean=mean,
+            sum_sq=self.scalars[1:, online.SUM_SQ],
+            value=unknown,
+            relative_depth=unknown,
+            p_value=unknown + 1.0,
+        )
+        return tree.without_empty_leaves().unscaled(center, scale)
+
+
+def saved_array(state: dict[str, Any], name: str, shape: tuple[int, ...]) -> Floats:
+    """A field of a saved state that must be finite numbers in this shape; ValueError names it."""
+    array = state.get(name)
+    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
+        raise ValueError(f"field {name!r} is not an array of float64 of shape {shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"field {name!r} has an entry that is not finite")
+    return array

@@ -1,0 +1,534 @@
+from dataclasses import astuple, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from tests.strategies import random_tree, seeds
+
+from ravine import _matrix, _reservoir
+from ravine._outofcore import (
+    ChunkedNode,
+    LocalChunks,
+    _node,
+    _reductions,
+    even_rows,
+    in_order,
+    is_out_of_core,
+    tables_of,
+)
+from ravine.cuts import Cut, parted
+from ravine.cuts.density import MAX_BINS, Line
+from ravine.cuts.mdh import PenalisedDensity
+from ravine.cuts.ncut import NormalizedCut
+
+KINDS = ["normal", "integers", "copies", "outliers", "single"]
+WITHOUT_COPIES = ["normal", "outliers", "single"]
+
+
+def make_rows(kind, rng, n_rows=300, n_columns=3):
+    X = rng.normal(size=(n_rows, n_columns)) + rng.integers(0, 2, size=(n_rows, 1)) * 4.0
+    if kind == "integers":
+        X = rng.integers(-2, 3, size=(n_rows, n_columns)).astype(float)
+    elif kind == "copies":
+        X = X[rng.integers(0, n_rows // 10, size=n_rows)]
+    elif kind == "outliers":
+        X[:2] *= [[1e7], [-3e4]]
+    return X.astype(np.float32) if kind == "single" else X
+
+
+def held(X, weights=None, places=()):
+    """Rows in memory as parts, cut at some places."""
+    rows = np.split(X, places)
+    of_rows = [None] * len(rows) if weights is None else np.split(weights, places)
+    return LocalChunks(lambda: iter(list(zip(rows, of_rows, strict=True))), X.shape[1])
+
+
+def shuffled(X, weights, rng):
+    """The same rows in another order and in other parts, some of them empty."""
+    order = rng.permutation(len(X))
+    places = np.sort(rng.integers(0, len(X) + 1, size=rng.integers(0, 9)))
+    return held(X[order], None if weights is None else weights[order], places)
+
+
+def unit(rng, n_columns):
+    v = rng.normal(size=n_columns)
+    return v / np.linalg.norm(v)
+
+
+def leaves_of(tree, node):
+    """What `leaf_moments` takes of a tree: its cuts, its leaves, and a point between all rows for each of them."""
+    extent = node.whole.extent
+    centers = np.clip(tree.mean[tree.leaves], extent.low, extent.high)
+    return (tree.normal, tree.offset, tree.left, tree.right), tree.leaves, centers
+
+
+def all_of(node, v):
+    """What the searches ask of a node."""
+    yield from (node.n_rows, node.about.count, node.about.mean, node.about.sum_sq, node.squares)
+    yield from (node.deviation(v), node.scatter, node.scatter_times(v), node.deviation(v))
+    on = parted.along(node, v)
+    yield from (*astuple(on), on.dense(), node.sample(v, 40, on), *astuple(node.fetch()))
+    for looked in (node.look(v, 10 * on.step, MAX_BINS, on.step), node.look(v, on.step / 100, 50)):
+        for lattice in looked.lattices:
+            yield from astuple(lattice)
+        yield from astuple(looked.cells)
+        slopes = np.sin(np.arange(looked.lattices[0].n_points - 1))
+        for one in (looked, replace(looked, cells=None)):
+            yield from (node.pull(v, one, slopes, 0.1), node.pull(v, one, slopes, 0.0))
+    yield from node.leaf_moments(*leaves_of(random_tree(3, len(v), 0), node))
+    if not _reservoir.has_copies(node.fetch().X, 0):
+        yield from drawn_in_order(node, 40)
+
+
+def drawn_in_order(node, size, seed=1):
+    """The numbers, rows and weights of a sample, in the order of the numbers."""
+    drawn = node.draw(size, seed)
+    order = np.argsort(drawn.number)
+    return drawn.number[order], drawn.X[order], drawn.weights[order]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=seeds, weighted=st.booleans(), with_scatter=st.booleans())
+@settings(max_examples=8)
+def test_parts_and_their_order_have_no_say(kind, seed, weighted, with_scatter):
+    rng = np.random.default_rng(seed)
+    X, v = make_rows(kind, rng), unit(rng, 3)
+    weights = rng.choice([0.25, 1.0, 1 / 3], size=len(X)) if weighted else None
+    one, many = ChunkedNode.root(held(X, weights)), ChunkedNode.root(shuffled(X, weights, rng))
+    offset = float(np.median(X @ v))
+    if with_scatter:
+        assert_array_equal(one.scatter, many.scatter)
+    pairs = zip([one, *one.children(v, offset)], [many, *many.children(v, offset)], strict=True)
+    for node, other in pairs:
+        for mine, yours in zip(all_of(node, v), all_of(other, v), strict=True):
+            assert_array_equal(mine, yours)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("with_scatter", [False, True])
+def test_root_and_children_agree_with_rows_in_memory(kind, weighted, with_scatter, rng):
+    X, v = make_rows(kind, rng), unit(rng, 3)
+    weights = rng.uniform(0.1, 2, size=len(X)) if weighted else np.ones(len(X))
+    root = ChunkedNode.root(shuffled(X, weights, rng))
+    offset = float(np.median(_matrix.project(X, v)))
+    if with_scatter:
+        assert root.scatter.shape == (3, 3)
+    left, right = root.children(v, offset)
+    goes_left = Cut(v, offset).goes_left(X)
+    for node, mine in ((root, np.full(len(X), True)), (left, goes_left), (right, ~goes_left)):
+        about = _matrix.moments(X[mine], weights[mine])
+        assert node.n_rows == mine.sum()
+        assert_allclose(node.about.count, about.count, rtol=1e-14)
+        assert_allclose(node.about.mean, about.mean, rtol=1e-9, atol=1e-9 * about.unit)
+        assert_allclose(node.about.sum_sq, about.sum_sq, rtol=1e-9)
+        squares = weights[mine] @ (X[mine].astype(float) - about.mean) ** 2
+        assert_allclose(node.squares, squares, rtol=1e-9)
+        assert ("scatter" in node._kept) == with_scatter
+        scatter = _matrix.scatter(X[mine].astype(float), weights[mine], about.mean)
+        size = 1e-9 * np.abs(scatter).max()
+        assert_allclose(node.scatter, scatter, atol=size)
+        assert_allclose(node.scatter_times(v), scatter @ v, atol=size)
+
+
+@pytest.mark.parametrize("offset", [-100.0, 100.0])
+def test_cut_with_all_rows_on_one_side_has_no_children(offset, rng):
+    root = ChunkedNode.root(held(make_rows("normal", rng), places=[100]))
+    assert root.children(np.array([1.0, 0, 0]), offset) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lattice_is_the_binned_line_of_rows_in_memory(kind, rng):
+    X, weights, v = make_rows(kind, rng), rng.uniform(0.1, 2, size=300), unit(rng, 3)
+    node = ChunkedNode.root(shuffled(X, weights, rng))
+    values = _matrix.project(X, v) - node.about.mean @ v
+    step = values.std() / 50
+    on, line = node.lattice(v, step), Line.around(values, step)
+    assert on.step * on.first == pytest.approx(line.low)
+    assert on.n_points == line.n_bins
+    assert_allclose(on.dense(), line.bin(values, weights), atol=1e-9)
+    assert_allclose(on.mass.sum(), weights.sum())
+    assert_allclose(on.square, weights @ values**2)
+    assert (on.low, on.high) == pytest.approx((values.min(), values.max()))
+    assert on.places.min() >= on.low
+    assert on.places.max() <= on.high
+
+
+def test_lattice_that_would_be_too_long_is_coarser(rng):
+    X, v = make_rows("outliers", rng), np.array([1.0, 0, 0])
+    node = ChunkedNode.root(held(X, places=[50, 120]))
+    step = (X[:, 0].max() - X[:, 0].min()) / 1e6
+    looked = node.look(v, step, MAX_BINS, step)
+    on = looked.lattices[0]
+    assert on.step > step == looked.lattices[1].step
+    assert_array_equal(on.index.min(), looked.cells.index.min())
+    assert MAX_BINS - 10 < on.n_points <= MAX_BINS
+    assert on.mass.sum() == pytest.approx(len(X))
+
+
+def test_lattice_of_far_outliers_keeps_only_points_with_weight(rng):
+    X = make_rows("outliers", rng)
+    on = ChunkedNode.root(held(X, places=[50, 120])).lattice(np.array([1.0, 0, 0]), 100.0)
+    assert on.n_points > 1 << 16
+    assert len(on.index) <= 2 * len(X)
+    assert (on.mass > 0).all()
+    assert on.mass.sum() == pytest.approx(len(X))
+
+
+def test_scatter_of_children_costs_no_pass_where_it_is_small(rng, monkeypatch):
+    X, v = make_rows("normal", rng), unit(rng, 3)
+    for most_columns, is_given in ((3, True), (2, False)):
+        monkeypatch.setattr(_node, "CELL_COLUMNS", most_columns)
+        parts = shuffled(X, None, rng)
+        root = ChunkedNode.root(parts)
+        assert root.deviation(v) == pytest.approx((X @ v).std())
+        assert root.scatter.shape == (3, 3)
+        assert root.deviation(v) == pytest.approx((X @ v).std())
+        nodes = root.children(v, float(np.median(X @ v)))
+        before = parts.n_passes
+        assert all(np.isfinite(node.scatter).all() for node in nodes)
+        assert parts.n_passes - before == (0 if is_given else 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cells_hold_the_sums_of_their_rows(kind, rng):
+    X, weights, v = make_rows(kind, rng), rng.uniform(0.1, 2, size=300), unit(rng, 3)
+    root = ChunkedNode.root(shuffled(X, weights, rng))
+    offset = float(np.median(_matrix.project(X, v)))
+    goes_left = Cut(v, offset).goes_left(X)
+    for node, mine in ((root, np.full(len(X), True)), (root.children(v, offset)[0], goes_left)):
+        values = _matrix.project(X[mine], v) - node.about.mean @ v
+        step = values.std() / 7
+        looked = node.look(v, step, MAX_BINS)
+        expected = {}
+        for cell, weight, x in zip(np.floor(values / step), weights[mine], X[mine].astype(float), strict=True):
+            expected[int(cell)] = expected.get(int(cell), 0) + weight * (x - node.about.mean)
+        assert looked.cells.index.tolist() == sorted(expected)
+        size = 1e-9 * np.abs(X).max()
+        assert_allclose(looked.cells.sums[0], [expected[cell] for cell in sorted(expected)], atol=size)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("tilt", [0.0, 0.3])
+def test_pull_with_cells_is_that_by_a_pass(kind, tilt, rng):
+    X, weights, v = make_rows(kind, rng), rng.uniform(0.1, 2, size=300), unit(rng, 3)
+    parts = shuffled(X, weights, rng)
+    node = ChunkedNode.root(parts)
+    values = _matrix.project(X, v) - node.about.mean @ v
+    looked = node.look(v, values.std() / 7, MAX_BINS)
+    on = looked.lattices[0]
+    slopes = rng.normal(size=on.n_points - 1)
+    scatter, before = node.scatter, parts.n_passes
+    with_cells = node.pull(v, looked, slopes, tilt)
+    assert parts.n_passes == before
+    by_a_pass = node.pull(v, replace(looked, cells=None), slopes, tilt)
+    assert parts.n_passes == before + 1
+    c = weights * (slopes[np.floor(values / on.step).astype(int) - on.first] - tilt * values)
+    apart = X.astype(float) - node.about.mean
+    size = 1e-9 * (np.abs(c) @ np.abs(apart)).max() + 1e-9 * tilt * np.abs(scatter).max()
+    assert_allclose(with_cells, c @ apart, atol=size)
+    assert_allclose(by_a_pass, c @ apart, atol=size)
+
+
+@pytest.mark.parametrize(
+    "limit", [(_node, "CELL_COLUMNS", 2), (_reductions, "MOST_SUMS", 30)], ids=lambda limit: limit[1]
+)
+def test_sums_over_cells_are_left_out_where_they_are_many(limit, rng, monkeypatch):
+    X, v = make_rows("normal", rng), unit(rng, 3)
+    wanted = ChunkedNode.root(held(X)).look(v, 0.1, MAX_BINS)
+    slopes = rng.normal(size=wanted.lattices[0].n_points - 1)
+    monkeypatch.setattr(*limit)
+    pulls = []
+    for parts in (held(X), held(X, places=range(1, len(X))), shuffled(X, None, rng)):
+        node = ChunkedNode.root(parts)
+        looked = node.look(v, 0.1, MAX_BINS)
+        assert looked.cells is None or looked.cells.sums is None
+        assert_array_equal(looked.lattices[0].masses, wanted.lattices[0].masses)
+        pulls.append(node.pull(v, looked, slopes, 0.1))
+    assert_array_equal(pulls[0], pulls[1])
+    assert_array_equal(pulls[0], pulls[2])
+
+
+def test_second_look_costs_no_pass_and_one_that_is_finer_does(rng):
+    X, v, other = make_rows("normal", rng), unit(rng, 3), unit(rng, 3)
+    parts = shuffled(X, None, rng)
+    node = ChunkedNode.root(parts)
+
+    def passes_of(*arguments):
+        before = parts.n_passes
+        looked = node.look(*arguments)
+        assert [lattice.step for lattice in looked.lattices][: len(arguments) - 2] == [arguments[1], *arguments[3:]]
+        return parts.n_passes - before
+
+    assert passes_of(v, 0.5, MAX_BINS) == 1
+    assert passes_of(v.copy(), 0.5, MAX_BINS) == 0
+    assert passes_of(v, 0.5, MAX_BINS, 0.1) == 1
+    assert passes_of(v, 0.5, MAX_BINS, 0.1) == passes_of(v, 0.5, MAX_BINS) == 0
+    assert passes_of(v, 0.1, MAX_BINS) == 1
+    assert passes_of(other, 0.1, MAX_BINS) == 1
+    assert passes_of(v, 0.1, MAX_BINS) == 1
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        NormalizedCut(8.0, 0.02),
+        NormalizedCut(0.5, 0.02),
+        PenalisedDensity(0.4, 0.9, 1e-6),
+        PenalisedDensity(0.4, 0.0, 1e-6, unit=1.7),
+        PenalisedDensity(0.4, 0.1, 1e-6),
+    ],
+)
+def test_gradient_is_the_slope_of_the_value(objective, rng, monkeypatch):
+    X, weights = make_rows("normal", rng), rng.uniform(0.1, 2, size=300)
+    evaluations = []
+
+    def only_evaluate(evaluate, start, tolerance):
+        evaluations.append(evaluate)
+        return start, *evaluate(start)[:2]
+
+    monkeypatch.setattr(parted, "descend", only_evaluate)
+    start = unit(rng, 3)
+    found = parted.chunked_search(ChunkedNode.root(shuffled(X, weights, rng)), objective, start)
+    evaluate = evaluations[0]
+    value, place, gradient = evaluate(start)
+    assert (found.value, found.place) == (value, place)
+    for v in (start, 2.5 * start):  # the value does not change along the direction
+        slopes = [(evaluate(v + move)[0] - evaluate(v - move)[0]) / 2e-6 for move in 1e-6 * np.eye(3)]
+        assert np.abs(slopes).max() > 1e-4
+        assert_allclose(evaluate(v)[2](), slopes, atol=2e-4 * np.abs(slopes).max())
+    assert abs(gradient() @ start) < 1e-12
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sample_is_spread_evenly_over_the_weight(weighted, rng):
+    X, v = make_rows("normal", rng, n_rows=5000), unit(rng, 3)
+    weights = rng.uniform(0.1, 2, size=len(X)) if weighted else np.ones(len(X))
+    node = ChunkedNode.root(shuffled(X, weights, rng))
+    sample = node.sample(v, 200, parted.along(node, v))
+    values = X @ v
+    below = np.array([weights[values < value].sum() for value in sample @ v]) / weights.sum()
+    assert_allclose(below, (np.arange(200) + 0.5) / 200, atol=1 / 200)
+    assert {tuple(row) for row in sample} <= {tuple(row) for row in X}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sample_is_that_of_rows_in_memory(kind, weighted, rng):
+    X, v = make_rows(kind, rng), unit(rng, 3)
+    weights = rng.uniform(0.1, 2, size=len(X)) if weighted else np.ones(len(X))
+    node = ChunkedNode.root(shuffled(X, weights, rng))
+    on = parted.along(node, v)
+    values = _matrix.project(X, v) - node.about.mean @ v
+    assert_array_equal(node.sample(v, 50, on), X[even_rows(X, values, weights, on.step, 50)])
+
+
+def test_sample_of_few_values_has_rows_of_all(rng):
+    X = rng.integers(0, 3, size=(90, 1)).astype(float)
+    node = ChunkedNode.root(held(X, places=[30, 60]))
+    on = parted.along(node, np.ones(1))
+    assert_array_equal(np.unique(node.sample(np.ones(1), 30, on)), [0, 1, 2])
+
+
+def test_fetch_gives_all_rows_with_their_weights(rng):
+    X, weights = make_rows("copies", rng), rng.integers(1, 4, size=300).astype(float)
+    taken = ChunkedNode.root(shuffled(X, weights, rng)).fetch()
+    expected, found = np.column_stack([X, weights]), np.column_stack([taken.X, taken.weights])
+    assert_array_equal(found[np.lexsort(found.T)], expected[np.lexsort(expected.T)])
+
+
+@pytest.mark.parametrize("kind", WITHOUT_COPIES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("size", [50, 300, 1000])
+def test_draw_gives_the_sample_of_rows_in_memory(kind, weighted, size, rng):
+    X = make_rows(kind, rng)
+    weights = rng.choice([0.25, 1.0, 1 / 3], size=len(X)) if weighted else np.ones(len(X))
+    number, rows, its_weights = drawn_in_order(ChunkedNode.root(shuffled(X, weights, rng)), size, seed=5)
+    chosen, keys = _reservoir.content_sample(X, weights, size, 5)
+    chosen = chosen[np.argsort(-keys)]
+    assert len(rows) == min(size, len(X))
+    assert_array_equal(rows, X[chosen])
+    assert rows.dtype == X.dtype
+    assert_array_equal(its_weights, weights[chosen])
+    assert_array_equal(_reservoir.keys_of(number), np.sort(keys)[::-1])
+
+
+def test_draws_differ_by_seed(rng):
+    node = ChunkedNode.root(shuffled(make_rows("normal", rng), None, rng))
+    assert_array_equal(drawn_in_order(node, 50, seed=1)[1], drawn_in_order(node, 50, seed=1)[1])
+    assert (drawn_in_order(node, 50, seed=1)[1] != drawn_in_order(node, 50, seed=2)[1]).any()
+
+
+@pytest.mark.parametrize("n_parts", [1, 7])
+def test_row_that_stands_often_is_drawn_as_often(n_parts, rng):
+    X = np.concatenate([rng.normal(size=(300, 3)), np.zeros((100, 3))])
+    order = rng.permutation(len(X))
+    node = ChunkedNode.root(held(X[order], places=np.linspace(0, len(X), n_parts + 1)[1:-1].astype(int)))
+    n_drawn = [(node.draw(100, seed).X == 0).all(axis=1).sum() for seed in range(200)]
+    assert np.mean(n_drawn) == pytest.approx(25, abs=3)
+    assert (node.draw(400, 0).X == 0).all(axis=1).sum() == 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_of_leaves_are_those_of_rows_in_memory(kind, weighted, rng):
+    X = make_rows(kind, rng)
+    weights = rng.uniform(0.1, 2, size=len(X)) if weighted else np.ones(len(X))
+    parts = shuffled(X, weights, rng)
+    node, tree = ChunkedNode.root(parts), random_tree(4, 3, 3)
+    cuts, leaves, centers = leaves_of(tree, node)
+    before = parts.n_passes
+    count, mean, sum_sq = node.leaf_moments(cuts, leaves, centers)
+    assert parts.n_passes == before + 1
+    is_empty = count == 0
+    assert_array_equal(mean[is_empty], centers[is_empty])
+    assert_array_equal(sum_sq[is_empty], 0)
+    found, expected = tree.with_leaves(count, mean, sum_sq), tree.counted(X, weights)
+    assert found.n_clusters == expected.n_clusters > 1
+    unit = np.abs(X).max()
+    assert_allclose(found.count, expected.count, rtol=1e-13)
+    assert_allclose(found.mean, expected.mean, rtol=1e-9, atol=1e-9 * unit)
+    assert_allclose(found.sum_sq, expected.sum_sq, rtol=1e-9, atol=1e-9 * unit**2)
+
+
+def test_rows_without_weight_are_left_out(rng):
+    X = make_rows("normal", rng)
+    weights = rng.integers(0, 2, size=len(X)).astype(float)
+    kept = weights > 0
+    node, other = ChunkedNode.root(held(X, weights, [70])), ChunkedNode.root(held(X[kept]))
+    assert node.n_rows == node.about.count == kept.sum()
+    assert_allclose(node.about.mean, other.about.mean, rtol=1e-12)
+    assert_array_equal(node.fetch().X, other.fetch().X)
+
+
+def test_threads_change_nothing(rng):
+    X, v = make_rows("normal", rng), unit(rng, 3)
+    parts = np.array_split(X, 7)
+    nodes = [ChunkedNode.root(LocalChunks(lambda: ((x, None) for x in parts), 3, n_jobs=n)) for n in (1, 3)]
+    for mine, yours in zip(all_of(nodes[0], v), all_of(nodes[1], v), strict=True):
+        assert_array_equal(mine, yours)
+
+
+def test_every_pass_is_counted_and_reads_the_parts_once(rng):
+    n_reads = 0
+
+    def read():
+        nonlocal n_reads
+        n_reads += 1
+        yield from ((x, None) for x in np.array_split(X, 3))
+
+    X = make_rows("normal", rng)
+    parts = LocalChunks(read, 3)
+    root = ChunkedNode.root(parts)
+    assert 0 < parts.n_passes == n_reads
+    root.children(np.array([1.0, 0, 0]), 2.0)
+    root.fetch()
+    assert parts.n_passes == n_reads
+
+
+def test_what_is_asked_at_once_is_answered_in_one_pass(rng):
+    X, v = make_rows("normal", rng), unit(rng, 3)
+    parts = shuffled(X, None, rng)
+    nodes = ChunkedNode.root(parts).children(v, float(np.median(X @ v)))
+    before = parts.n_passes
+    both = parts.at_once(lambda node: [node.scatter_times(v), node.fetch().X], nodes)
+    assert parts.n_passes == before + 2
+    for node, (times, rows) in zip(nodes, both, strict=True):
+        assert_array_equal(times, node.scatter_times(v))
+        assert_array_equal(rows, node.fetch().X)
+    with pytest.raises(TypeError, match="no function of a node"):
+        parts.at_once(not_of_a_node, nodes)
+    assert_array_equal(nodes[0].fetch().X, both[0][1])
+
+
+def not_of_a_node(node):
+    raise TypeError("no function of a node")
+
+
+def test_parts_are_given_in_order_without_those_that_are_empty(rng):
+    X, weights = make_rows("normal", rng), rng.uniform(size=300)
+    parts = held(X, weights, [0, 100, 100, 250])
+    assert is_out_of_core(parts)
+    assert_array_equal(np.concatenate(list(tables_of(parts, named=False))), X)
+    numbers, rows, its_weights = zip(*in_order(parts), strict=True)
+    assert numbers == (1, 3, 4)
+    assert_array_equal(np.concatenate(rows), X)
+    assert_array_equal(np.concatenate(its_weights), weights)
+
+
+def broken(X, entry):
+    X = X.copy()
+    X[2, 1] = entry
+    return X
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda X: broken(X, np.nan), "part 2 has NaN or infinity"),
+        (lambda X: broken(X, -np.inf), "part 2 has NaN or infinity"),
+        (lambda X: X[:, :2], "part 2 has 2 columns"),
+        (lambda X: X[:, 0], "part 2 has 1 dimensions"),
+        (lambda X: broken(X, 1e151), "part 2 has a number whose square would overflow"),
+        (lambda X: broken(X, -1e200), "part 2 has a number whose square would overflow"),
+    ],
+)
+def test_what_is_wrong_with_rows_names_their_part(spoil, message, rng):
+    parts = np.split(make_rows("normal", rng), [50, 50, 100])
+    parts[2] = spoil(parts[2])
+    with pytest.raises(ValueError, match=message):
+        ChunkedNode.root(LocalChunks(lambda: ((x, None) for x in parts), 3))
+
+
+@pytest.mark.parametrize("bad", [np.full(50, -1.0), np.full(50, np.nan), np.full(50, np.inf), np.ones(49)])
+def test_what_is_wrong_with_weights_names_their_part(bad, rng):
+    parts = list(zip(np.split(make_rows("normal", rng), 6), [np.ones(50)] * 4 + [bad, np.ones(50)], strict=True))
+    with pytest.raises(ValueError, match="part 4 has weights"):
+        ChunkedNode.root(LocalChunks(lambda: iter(parts), 3))
+
+
+@pytest.mark.parametrize(("shape", "weight"), [((0, 3), 1.0), ((5, 3), 0.0)])
+def test_no_rows_at_all_are_an_error(shape, weight):
+    part = np.ones(shape), np.full(shape[0], weight)
+    with pytest.raises(ValueError, match="no rows in any part"):
+        ChunkedNode.root(LocalChunks(lambda: iter([part, part]), 3))
+
+
+@pytest.mark.parametrize(
+    "change", [lambda parts: parts.append(parts[0]), lambda parts: parts.insert(0, parts.pop()[1:])]
+)
+def test_parts_that_change_between_passes_are_an_error(change, rng):
+    parts = np.split(make_rows("normal", rng), [90, 190])
+    root = ChunkedNode.root(LocalChunks(lambda: ((x, None) for x in parts), 3))
+    change(parts)
+    with pytest.raises(RuntimeError, match="changed between two passes"):
+        root.scatter_times(np.array([1.0, 0, 0]))
+
+
+@pytest.mark.parametrize("value", [7.0, 1e30])
+def test_rows_without_weight_have_no_say_in_the_sums(value, rng):
+    X, extra = make_rows("normal", rng), np.full((1, 3), value)
+    together = held(np.vstack([X, extra]), np.append(np.ones(len(X)), 0.0))
+    apart = held(np.vstack([X, extra]), np.append(np.ones(len(X)), 0.0), [len(X)])
+    nodes = [ChunkedNode.root(parts) for parts in (together, apart, held(X))]
+    for node in nodes[:2]:
+        assert_array_equal(node.about.mean, nodes[2].about.mean)
+        assert node.about.sum_sq == nodes[2].about.sum_sq
+
+
+def test_part_that_is_gone_is_noticed(rng):
+    parts = np.array_split(make_rows("normal", rng), 3)
+    root = ChunkedNode.root(LocalChunks(lambda: ((x, None) for x in parts), 3))
+    parts.pop()
+    with pytest.raises(RuntimeError, match="changed between two passes"):
+        root.fetch()
+
+
+def test_look_at_another_step_or_length_is_not_the_remembered_one(rng):
+    node, v = ChunkedNode.root(held(make_rows("normal", rng))), np.array([1.0, 0, 0])
+    assert [on.step for on in node.look(v, 0.5, 1000, 0.1).lattices] == [0.5, 0.1]
+    assert [on.step for on in node.look(v, 0.5, 1000, 0.01).lattices] == [0.5, 0.01]
+    assert node.look(v, 0.005, 50).lattices[0].step > 0.005
+    assert node.look(v, 0.005, 1e6).lattices[0].step == 0.005
