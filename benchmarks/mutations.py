@@ -508,13 +508,13 @@ def counted(results: list[dict[str, Any]]) -> pd.DataFrame:
 def page(stem: Path) -> str:
     outcomes, memory = (stored.read_table(stem, part) for part in ("outcomes", "memory"))
     numbers = {"mutation": "{}"} | dict.fromkeys(["files", *KNOWN, "defects"], "{:,}")
-    about = (
+    moments = (
         "`most_memory` is the largest peak of a load as a share of what is allowed, twice the file and 64 MB. The "
         "changes below the first six write good checksums, so that another model may come of them."
     )
     megabytes = {"model": "{}"} | dict.fromkeys(["file_mb", "peak_mb", "bound_mb"], "{:.1f}")
     parts = [
-        report.section("Changed files", about, report.formatted(outcomes, {**numbers, "most_memory": "{:.0%}"})),
+        report.section("Changed files", moments, report.formatted(outcomes, {**numbers, "most_memory": "{:.0%}"})),
         report.section(
             "Large files",
             "The peak of the memory of `load`.",
@@ -531,7 +531,7 @@ def main() -> None:
     cli.add_argument("--seed", type=int, default=0, help="which ones (0)")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
-    stem, entry = args.out / NAME, stored.about(sys.argv[1:])
+    stem, entry = args.out / NAME, stored.moments(sys.argv[1:])
     results = []
     for row in run(args.mutations, args.seed):
         results.append(row)

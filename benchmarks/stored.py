@@ -24,7 +24,7 @@ PACKAGES = ("numpy", "scikit-learn", "ravine")
 Entry = dict[str, Any]
 
 
-def about(words: Sequence[str]) -> Entry:
+def moments(words: Sequence[str]) -> Entry:
     """When, how and with what a run is made; no path and no host name."""
     module = getattr(sys.modules["__main__"], "__spec__", None)
     program = ["python", "-m", module.name] if module else ["python", Path(sys.argv[0]).name]

@@ -689,9 +689,9 @@ def best_sweep(graph, order, sizes):
 
 def spectral_partition(X, n_directions, normalized, correlated, least):
     """Sides of the rows in the projection of least λ₂ and λ₂ there, by dense matrices and numerical gradients."""
-    centerd = X - X.mean(axis=0)
-    points, counts = centerd / np.sqrt((centerd**2).mean()), np.ones(len(X))
-    start = np.linalg.svd(centerd)[2][:n_directions]
+    centered = X - X.mean(axis=0)
+    points, counts = centered / np.sqrt((centered**2).mean()), np.ones(len(X))
+    start = np.linalg.svd(centered)[2][:n_directions]
     scale = np.sqrt(n_directions) * (points @ start[0]).std() * len(X) ** -0.2
 
     def minimize(directions, scale, bound, correlation):

@@ -577,11 +577,11 @@ def test_a_function_that_gives_no_directions_is_named(model, answer):
 def test_a_function_that_gives_no_order_is_named(answer):
     for model in (PDDP(3), MDH(3), NCutH(3), SpectralPursuit(3)):
         with pytest.raises(ValueError, match=r"split_order gave .* it must give a number"):
-            model.set_params(split_order=lambda cut, about: answer).fit(GOOD)
+            model.set_params(split_order=lambda cut, moments: answer).fit(GOOD)
 
 
 def test_functions_that_give_numbers_are_taken():
-    given = MDH(bandwidth=lambda s, n: np.array(0.9 * s * n**-0.2), split_order=lambda cut, about: -about.sum_sq)
+    given = MDH(bandwidth=lambda s, n: np.array(0.9 * s * n**-0.2), split_order=lambda cut, moments: -moments.sum_sq)
     assert_array_equal(given.fit(GOOD).labels_, MDH(split_order="sum_sq").fit(GOOD).labels_)
 
 

@@ -153,7 +153,7 @@ def test_report_shows_the_groups_and_the_names(name, state):
     assert data["method"]["name"] == name
     groups = data["groups"] or [node for node in data["nodes"] if not node["cut"]]
     assert len(groups) == n_groups(model)
-    assert sum(about["rows"] for about in data["nodes"][-1:]) > 0
+    assert sum(moments["rows"] for moments in data["nodes"][-1:]) > 0
     assert "<script>alert" not in page
 
 

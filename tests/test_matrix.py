@@ -14,17 +14,17 @@ kinds = pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, sparse.cs
 
 @kinds
 def test_moments_agree_with_naive(make):
-    about = _matrix.moments(make(X), weights)
+    moments = _matrix.moments_of(make(X), weights)
     count, mean, sum_sq = naive.moments(X, weights)
-    assert about.count == pytest.approx(count)
-    assert_allclose(about.mean, mean)
-    assert about.sum_sq == pytest.approx(sum_sq)
+    assert moments.count == pytest.approx(count)
+    assert_allclose(moments.mean, mean)
+    assert moments.sum_sq == pytest.approx(sum_sq)
 
 
 @kinds
 def test_sum_of_squares_survives_a_far_origin(make):
     far = X + 1e8
-    assert _matrix.moments(make(far), weights).sum_sq == pytest.approx(naive.moments(X, weights)[2], rel=1e-6)
+    assert _matrix.moments_of(make(far), weights).sum_sq == pytest.approx(naive.moments(X, weights)[2], rel=1e-6)
 
 
 @kinds
@@ -49,7 +49,7 @@ def test_scatter_agrees_with_naive():
 
 def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, rng):
     monkeypatch.setattr(_blocks, "BLOCK_CELLS", 35)
-    one, three = (_matrix.moments(X, weights, n_jobs) for n_jobs in (1, 3))
+    one, three = (_matrix.moments_of(X, weights, n_jobs) for n_jobs in (1, 3))
     assert_array_equal(one.mean, three.mean)
     assert one.sum_sq == three.sum_sq
     assert_array_equal(_matrix.scatter(X, weights, X[0], 1), _matrix.scatter(X, weights, X[0], 3))

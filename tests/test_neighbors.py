@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests import naive
 from tests.strategies import seeds
 
-from ravine import neighbors
+from ravine import _neighbors
 from ravine._neighbors import neighbor_graph, renumber
 
 
@@ -41,7 +41,7 @@ def test_graph_has_the_nearest_neighbors_and_the_spanning_tree_of_its_components
 
 @pytest.mark.parametrize("few", [0, 1, 4])
 def test_components_too_large_for_a_search_among_all_rows_are_joined_the_same(few, monkeypatch):
-    monkeypatch.setattr(neighbors, "FEW", few)
+    monkeypatch.setattr(_neighbors, "FEW", few)
     for seed in range(10):
         assert_is_the_neighbor_graph(blobs(6, 40, 2, seed), 2)
 

@@ -241,7 +241,7 @@ def main() -> None:
     cli.add_argument("--set", type=_setting, nargs="+", default=[], metavar="NAME=VALUE", help="other settings of HSDC")
     args = cli.parse_args()
     settings = json.loads(json.dumps(dict(args.set)))  # a tuple is a list in the record
-    stem, entry = args.out / NAME, stored.about(sys.argv[1:]) | {"settings": settings}
+    stem, entry = args.out / NAME, stored.moments(sys.argv[1:]) | {"settings": settings}
     stored.record(stem, entry)
     cells = [Cell(*key) for key in PUBLISHED if key[0] in args.tables and key[2] in args.dims]
     fill(stem.with_suffix(".csv"), cells, range(args.first_seed, args.first_seed + args.seeds), settings)

@@ -216,8 +216,8 @@ def page(stem: Path) -> str:
     return stored.page("Two Gaussians in the plane (Figures 1 and 2)", stem, parts)
 
 
-def _picture(stem: Path, number: int, about: str) -> str:
-    return f"![Figure {number}: {about}]({stem.name}_figure_{number}.png)"
+def _picture(stem: Path, number: int, what: str) -> str:
+    return f"![Figure {number}: {what}]({stem.name}_figure_{number}.png)"
 
 
 def main() -> None:
@@ -227,7 +227,7 @@ def main() -> None:
     cli.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="ROWS", help="rows of Figure 2, growing")
     cli.add_argument("--cone", action=argparse.BooleanOptionalAction, default=True, help="run the cone solver (yes)")
     args = cli.parse_args()
-    entry = stored.about(sys.argv[1:])
+    entry = stored.moments(sys.argv[1:])
     if args.cone:
         entry["versions"]["clarabel"] = import_clarabel().__version__
     mpl.use("Agg")

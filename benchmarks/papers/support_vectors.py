@@ -457,7 +457,7 @@ def main() -> None:
     cli.add_argument("--picture", type=Path, metavar="PNG", help="draw the objective against the budget here")
     cli.add_argument("--small", action="store_true", help="two small data sets, four places of the grid, two runs")
     args = cli.parse_args()
-    entry = stored.about(sys.argv[1:])
+    entry = stored.moments(sys.argv[1:])
     mpl.use("Agg")
     sets = find_sets(args.data, ("iris", "flame") if args.small else BUDGETS)
     grid, n_runs = (GRID[2:4], 2) if args.small else (GRID, 5)

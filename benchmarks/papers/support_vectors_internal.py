@@ -118,7 +118,7 @@ def main() -> None:
     cli.add_argument("--runs", type=int, default=5, metavar="N", help="runs at each place of the grid (5)")
     cli.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (2)")
     args = cli.parse_args()
-    stem, entry = args.out / NAME, stored.about(sys.argv[1:])
+    stem, entry = args.out / NAME, stored.moments(sys.argv[1:])
     calls = [
         delayed(fit)(data, strategy, gamma, C, seed)
         for data in find_sets(args.data, [name for name in BUDGETS if name != LARGE])

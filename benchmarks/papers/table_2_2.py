@@ -93,7 +93,7 @@ def main() -> None:
     cli.add_argument("data", type=Path, help="folder of Parquet files: columns x0…, integer label")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
-    stem, entry = args.out / NAME, stored.about(sys.argv[1:])
+    stem, entry = args.out / NAME, stored.moments(sys.argv[1:])
     paths = runner.find(args.data, only=None, skip=())
     sets = [DataSet.describe(paths[name]) for name in TABLES[0].scores if name in paths]
     results = pd.DataFrame([score(data, method) for data in sets for method in METHODS])

@@ -260,7 +260,7 @@ def _is_plain(method: str, laplacian: str) -> bool:
 
 def measure_times(folder: Path, out: Path) -> None:
     """Time every method and write the table."""
-    entry, paths = stored.about(sys.argv[1:]), runner.find(folder, only=None, skip=())
+    entry, paths = stored.moments(sys.argv[1:]), runner.find(folder, only=None, skip=())
     rows = []
     for data in (DataSet.describe(paths[name]) for name in TIMED if name in paths):
         for method in METHODS:

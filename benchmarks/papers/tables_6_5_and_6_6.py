@@ -325,7 +325,7 @@ def main() -> None:
     cli.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS), help="(all)")
     cli.add_argument("--seed", type=int, default=0, help="draws the label sets of Table 6.5 (0)")
     args = cli.parse_args()
-    stem, entry = args.out / NAME, stored.about(sys.argv[1:]) | {"settings": {"seed": args.seed}}
+    stem, entry = args.out / NAME, stored.moments(sys.argv[1:]) | {"settings": {"seed": args.seed}}
     stored.record(stem, entry)
     among = {name for cells in PUBLISHED.values() for _, name in cells}
     paths = runner.find(args.data, only=args.only, skip=())

@@ -251,7 +251,7 @@ def main() -> None:
     size.add_argument("--large", action="store_true", help="follow a path of 200,000 rows too")
     size.add_argument("--small", action="store_true", help="1,000 rows where only time is measured")
     args = cli.parse_args()
-    entry = stored.about(sys.argv[1:])
+    entry = stored.moments(sys.argv[1:])
     warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is in the tables
     warm_up()
     pairs = all_pairs(1_000, PULLS) if args.small else all_pairs(5_000, PULLS) + all_pairs(20_000, PULLS[2:4])

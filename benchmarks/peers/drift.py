@@ -155,7 +155,7 @@ def main() -> None:
     cli.add_argument("--seed", type=int, default=0, help="seed of the first run (0)")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
-    stem, entry = args.out / NAME, stored.about(sys.argv[1:])
+    stem, entry = args.out / NAME, stored.moments(sys.argv[1:])
     moved = pd.DataFrame([move(*cell, run, args.seed) for cell in MOVES for run in range(args.moves)])
     print(moved.groupby(["d", "distance"])["outcome"].value_counts().unstack(fill_value=0), flush=True)
     still = pd.DataFrame(stationary_runs(args.runs, int(args.rows), args.seed))

@@ -69,8 +69,8 @@ def cells(only: str | None) -> Iterator[tuple[str, Callable[..., tuple[NDArray[n
         for shape in SHAPES:
             for rounded in (False, True):
                 for n, d in SIZES:
-                    about = f"{shape}{', rounded' if rounded else ''}, n = {n}, d = {d}"
-                    yield about, draw_one, (shape, rounded, n, d)
+                    moments = f"{shape}{', rounded' if rounded else ''}, n = {n}, d = {d}"
+                    yield moments, draw_one, (shape, rounded, n, d)
     if only != "level":
         for separation, n, unequal in MIXTURES:
             for d in (2, 10, 50):
@@ -86,9 +86,9 @@ def main() -> None:
     cli.add_argument("--jobs", type=int, default=1, help="processes")
     args = cli.parse_args()
     with joblib.Parallel(args.jobs) as parallel:
-        for about, draw, cell in cells(args.only):
+        for name, draw, cell in cells(args.only):
             right = sum(parallel(joblib.delayed(_found)(args.method, draw, cell, seed) for seed in range(args.draws)))
-            print(f"{about}: right in {right} of {args.draws}", flush=True)
+            print(f"{name}: right in {right} of {args.draws}", flush=True)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks import report, stored
-from ravine import MDH, IncrementalMDH, NCutH, parts
+from ravine import MDH, IncrementalMDH, NCutH, _outofcore
 from ravine._outofcore._dask import DaskChunks
 from ravine.cluster import _base
 
@@ -134,8 +134,8 @@ class _Passes:
     def __enter__(self) -> _Passes:
         self.made: list[Any] = []
         self.largest_evaluation = 0
-        self._root, self._reduce = parts.ChunkedNode.root, DaskChunks.reduce
-        parts.ChunkedNode.root = classmethod(self._recorded)
+        self._root, self._reduce = _outofcore.ChunkedNode.root, DaskChunks.reduce
+        _outofcore.ChunkedNode.root = classmethod(self._recorded)  # type: ignore[method-assign, assignment]
         DaskChunks.reduce = self._measured()  # type: ignore[method-assign]
         return self
 
@@ -155,7 +155,7 @@ class _Passes:
         return measured
 
     def __exit__(self, *_: object) -> None:
-        parts.ChunkedNode.root = self._root
+        _outofcore.ChunkedNode.root = self._root  # type: ignore[method-assign]
         DaskChunks.reduce = self._reduce  # type: ignore[method-assign]
 
     @property
@@ -366,8 +366,8 @@ def _on_files(scratch: Path, what: str) -> dict[str, Any]:
     _peak(reset=True)
     rows, n_passes, n_clusters, ari = dataset.dataset(scratch, format="parquet"), None, None, None
     if what == "read":
-        sum(map(len, parts.tables_of(rows, named=False)))  # the files are in the page cache after it, or are not
-        _, seconds = timed(lambda: sum(map(len, parts.tables_of(rows, named=False))))
+        sum(map(len, _outofcore.tables_of(rows, named=False)))  # the files are in the page cache after it, or are not
+        _, seconds = timed(lambda: sum(map(len, _outofcore.tables_of(rows, named=False))))
     else:
         model: Any = NCutH(CLUSTERS) if what == "ncuth" else IncrementalMDH()
         with _Passes() as passes:
@@ -425,7 +425,7 @@ def main() -> None:
         if name == "files" and args.scratch is None:
             print("files: needs --scratch")
             continue
-        entry = stored.about(sys.argv[1:]) | {"table": name}
+        entry = stored.moments(sys.argv[1:]) | {"table": name}
         table = pd.DataFrame(sections[name]()).convert_dtypes()  # an integer that is not there is not a float
         others = [run for run in stored.runs(stem) if run["table"] != name]
         for number, run in enumerate([*others, entry]):

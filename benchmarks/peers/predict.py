@@ -125,7 +125,7 @@ def main() -> None:
     cli.add_argument("--fit-rows", type=int, default=500_000, help="rows of the fit whose memory is measured")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
-    stem, entry = args.out / NAME, stored.about(sys.argv[1:])
+    stem, entry = args.out / NAME, stored.moments(sys.argv[1:])
     # Memory first: a child's peak starts at what its parent holds when it is born.
     tables = {"memory": in_fresh_process(fit_memory, args.fit_rows), "time": predict_ratio(args.rows)}
     stored.record(stem, entry, anew=True)

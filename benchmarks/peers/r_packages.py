@@ -63,7 +63,7 @@ def table(stem: Path, title: str, score: str, columns: Mapping[str, str]) -> str
 Parts = list[tuple[Path, str, str, Mapping[str, str]]]
 
 
-def parts(stem: Path) -> Chunks:
+def parts(stem: Path) -> Parts:
     """Files of ours, title, score and columns of each table."""
     found: Parts = [(stem, "PPCI", score, BESIDE) for score in SCORES]
     spectral = stem.with_name(tables_3.NAME)

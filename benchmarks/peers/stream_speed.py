@@ -118,7 +118,7 @@ def main() -> None:
     cli.add_argument("--long", type=float, default=5e7, help="rows of the long stream, in millions (5e7)")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
-    stem, entry = args.out / NAME, stored.about(sys.argv[1:])
+    stem, entry = args.out / NAME, stored.moments(sys.argv[1:])
     tables = {"long": [long_run(int(args.long))]}  # first, while the process is small
     tables["short"] = [speed(d, int(args.rows)) for d in (20, 50)]
     stored.record(stem, entry, anew=True)

@@ -87,19 +87,19 @@ def found(y: NDArray[np.int64], labels: NDArray[np.int64]) -> dict[str, Any]:
 
 def fit_all(name: str, X: Floats, y: NDArray[np.int64]) -> list[dict[str, Any]]:
     """Seconds and scores of both, ours with its default budget and with a small one."""
-    about = {"dataset": name, "rows": len(X), "columns": X.shape[1]}
+    moments = {"dataset": name, "rows": len(X), "columns": X.shape[1]}
     records = []
     for method, model in {"default": Timed(), f"budget {BUDGET}": Timed(budget=BUDGET)}.items():
         seconds, _ = timed(partial(model.fit, X))
         outside = float(model.outlier_.mean())
         times = {"seconds": seconds, "training_s": model.training_s}
-        records.append({**about, "method": method, **times, **found(y, model.labels_), "noise": outside})
+        records.append({**moments, "method": method, **times, **found(y, model.labels_), "noise": outside})
         print(f"{name}, {method}: {seconds:.1f} s", flush=True)
     peer = HDBSCAN(copy=True)
     seconds, _ = timed(partial(peer.fit, X))
     noise = float((peer.labels_ < 0).mean())
     times = {"seconds": seconds, "training_s": math.nan}
-    records.append({**about, "method": "HDBSCAN", **times, **found(y, peer.labels_), "noise": noise})
+    records.append({**moments, "method": "HDBSCAN", **times, **found(y, peer.labels_), "noise": noise})
     print(f"{name}, HDBSCAN: {seconds:.1f} s", flush=True)
     return records
 
@@ -196,7 +196,7 @@ def main() -> None:
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     cli.add_argument("--small", action="store_true", help="3,000 rows where time is measured, three small data sets")
     args = cli.parse_args()
-    entry = stored.about(sys.argv[1:])
+    entry = stored.moments(sys.argv[1:])
     # Memory first: a child's peak starts at what its parent holds when it is born.
     memory = in_fresh_process(fit_memory, 3_000 if args.small else MOST)
     warnings.simplefilter("ignore", ConvergenceWarning)  # the scores say how good a fit on a small budget is

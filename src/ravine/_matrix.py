@@ -1,7 +1,7 @@
 """Dense and CSR matrices behind the same few functions: projections, moments, scatter.
 
 A dense matrix goes through the compiled passes of `ravine._kernels.rows`, block by block on threads; a CSR matrix is
-never made dense, and never centerd: its mean is subtracted after the product. Nothing here copies the rows.
+never made dense, and never centered: its mean is subtracted after the product. Nothing here copies the rows.
 """
 
 import math
@@ -47,7 +47,7 @@ class Moments:
         return math.sqrt(self.sum_sq / (self.count * len(self.mean)))
 
 
-def moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> Moments:
+def moments_of(X: Matrix, weights: Floats, n_jobs: int | None = None) -> Moments:
     """Moments of the rows: the mean in one pass, the squared distances to it in a second."""
     count, mean, squares = column_moments(X, weights, n_jobs)
     return Moments(count, mean, float(squares.sum()))
@@ -84,8 +84,8 @@ def group_moments(
         for g in range(len(center)):
             rows = np.flatnonzero((group == g) & (weights > 0))
             if len(rows):
-                about = moments(X[rows], weights[rows], n_jobs)
-                count[g], mean[g], sum_sq[g] = about.count, about.mean, about.sum_sq
+                of_group = moments_of(X[rows], weights[rows], n_jobs)
+                count[g], mean[g], sum_sq[g] = of_group.count, of_group.mean, of_group.sum_sq
         return count, mean, sum_sq
     parts = map_blocks(lambda b: _kernels.rows.group_moments(X[b], weights[b], group[b], center), X.shape, n_jobs)
     count, total, square = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
@@ -112,7 +112,7 @@ def mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _csr_column_squares(X: Any, weights: Floats, mean: Floats) -> Floats:
-    # Stored entries are centerd one by one; the zeros of a column all lie at the same distance, its mean.
+    # Stored entries are centered one by one; the zeros of a column all lie at the same distance, its mean.
     n_columns = X.shape[1]
     row_weight = np.repeat(weights, np.diff(X.indptr))
     stored = np.bincount(X.indices, row_weight * (X.data - mean[X.indices]) ** 2, minlength=n_columns)

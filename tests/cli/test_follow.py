@@ -10,7 +10,7 @@ import pytest
 from ravine.cli import _stream
 from ravine.cli._follow import FollowedLines, is_rotated
 from ravine.cli._lines import START, Stop, Stopped
-from ravine.cli._rows import Choice, Rows
+from ravine.cli._rows import Rows, StreamOptions
 from ravine.cli._screen import Screen
 from ravine.cli._stream import Plan, stream
 from ravine.datasets import make_blobs
@@ -85,7 +85,7 @@ def followed(file, *steps, header=None, skip=False, size=10_000):
     """First column of all rows, and what was said."""
     said = []
     lines = FollowedLines(file, Steps(*steps), 0.1, said.append)
-    rows = Rows(lines, str(file), Choice(TextFormat(header=header), (), (), skip), print)
+    rows = Rows(lines, str(file), StreamOptions(TextFormat(header=header), (), (), skip), print)
     try:
         batch = rows.next_batch(size)
     finally:
@@ -291,7 +291,12 @@ def test_a_stream_that_is_stopped_again_and_again_while_files_are_rotated_is_as_
     rows = [f"{a},{b}\n" for a, b in X.round(3)]
     put(tmp_path / "whole.csv", HEADER, *rows)()
     plan = {"method": "hsdc", "batch": 20, "n_jobs": 1, "every": 40}
-    stream(str(tmp_path / "whole.csv"), Choice(TextFormat()), Plan(out=tmp_path / "whole", **plan), Screen(quiet=True))
+    stream(
+        str(tmp_path / "whole.csv"),
+        StreamOptions(TextFormat()),
+        Plan(out=tmp_path / "whole", **plan),
+        Screen(quiet=True),
+    )
     rng = np.random.default_rng(0)
     n_written, n_runs = 0, 0
     put(file, HEADER)()
@@ -309,7 +314,7 @@ def test_a_stream_that_is_stopped_again_and_again_while_files_are_rotated_is_as_
             steps = [nothing] * 12
         monkeypatch.setattr(_stream, "Stop", lambda steps=steps: Steps(*steps))
         given = Plan(out=tmp_path / "out", checkpoint=tmp_path / "kept", poll=0.1, **plan)
-        stream(str(file), Choice(TextFormat()), given, Screen(quiet=True))
+        stream(str(file), StreamOptions(TextFormat()), given, Screen(quiet=True))
         n_runs += 1
     assert n_runs > 3
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()

@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ravine import MDH, IncrementalMDH, NCutH
 from ravine.cli import _cluster, _data
 from ravine.cli._cluster import fit_scaled, learn
-from ravine.cli._data import Choice, open_data
+from ravine.cli._data import TableOptions, open_data
 from ravine.cli._screen import Screen
 from ravine.datasets import make_blobs
 from ravine.io import DataError, TextFormat
 
-CHOICE = Choice((), (), None, False, "error", TextFormat())
+CHOICE = TableOptions((), (), None, False, "error", TextFormat())
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from ravine.cli._checkpoint import alone_with
 from ravine.cli._errors import explain
 from ravine.cli._layout import find_layout
 from ravine.cli._lines import Lines, Sink, Stop
-from ravine.cli._rows import Choice, Rows
+from ravine.cli._rows import Rows, StreamOptions
 from ravine.cli._screen import Screen
 from ravine.cli._stream import Plan, stream
 from ravine.datasets import make_blobs
@@ -64,7 +64,7 @@ def file(tmp_path, text):
 
 def run(data, *, out=None, text=None, columns=(), drop=(), skip=False, quiet=True, **plan):
     """The command in this process; what was written to `out`, as records."""
-    choice = Choice(text or TextFormat(), columns, drop, skip)
+    choice = StreamOptions(text or TextFormat(), columns, drop, skip)
     stream(str(data), choice, Plan(out=out, **{"method": "imdh", "n_jobs": 1, **plan}), Screen(quiet, False, True))
     return None if out is None else records(out)
 
@@ -602,17 +602,17 @@ def test_lines_go_into_a_pipe_and_to_standard_output_by_its_name(file, tmp_path,
     os.mkfifo(fifo)
     reading = threading.Thread(target=lambda: content.append(fifo.read_text()))
     reading.start()
-    stream(str(file), Choice(TextFormat()), Plan("imdh", out=fifo, n_jobs=1), Screen(True))
+    stream(str(file), StreamOptions(TextFormat()), Plan("imdh", out=fifo, n_jobs=1), Screen(True))
     reading.join(20)
     assert content == [(tmp_path / "whole").read_text()]
-    stream(str(file), Choice(TextFormat()), Plan("imdh", out=Path("/dev/fd/1"), n_jobs=1), Screen(True))
+    stream(str(file), StreamOptions(TextFormat()), Plan("imdh", out=Path("/dev/fd/1"), n_jobs=1), Screen(True))
     assert capfd.readouterr().out == content[0]
 
 
 def test_a_pipe_that_nobody_reads_can_be_stopped(file, tmp_path):
     os.mkfifo(tmp_path / "fifo")
     with Follower(tmp_path / "out", (0, ask(signal.SIGTERM))):
-        stream(str(file), Choice(TextFormat()), Plan("imdh", out=tmp_path / "fifo"), Screen(True))
+        stream(str(file), StreamOptions(TextFormat()), Plan("imdh", out=tmp_path / "fifo"), Screen(True))
     assert stat.S_ISFIFO(os.stat(tmp_path / "fifo").st_mode)
 
 
@@ -629,7 +629,7 @@ FIELDS = st.one_of(st.text("0123456789.,eE+-_ \"'{}[]:naif\r\u00e4"), st.floats(
 @given(st.lists(st.lists(FIELDS, min_size=1, max_size=4).map(",".join), max_size=8), st.integers(1, 4))
 def test_whatever_comes_is_a_row_of_finite_numbers_or_a_bad_row(lines, size):
     raw = "\n".join(["a,b", "1,2", *lines]).encode()
-    rows = Rows(Lines(io.BytesIO(raw), "it", Stop()), "it", Choice(TextFormat(), ("a", "b"), (), True), print)
+    rows = Rows(Lines(io.BytesIO(raw), "it", Stop()), "it", StreamOptions(TextFormat(), ("a", "b"), (), True), print)
     n_rows = 0
     while (batch := rows.next_batch(size)).n_rows:
         assert batch.first == n_rows

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ravine.cli._lines import Sink
-from ravine.cli._rows import Choice
+from ravine.cli._rows import StreamOptions
 from ravine.cli._screen import Screen
 from ravine.cli._stream import Plan, stream
 from ravine.datasets import make_blobs
@@ -39,7 +39,7 @@ def run(folder, every):
     """One start of the command; the files are beside the folder of the checkpoint."""
     out, events = folder / "out", folder / "events"
     plan = Plan(METHOD, 50, n_jobs=1, out=out, events=events, checkpoint=folder / "kept", every=every)
-    stream(str(folder.parent / "t.csv"), Choice(TextFormat(), skip_bad=True), plan, Screen(quiet=True))
+    stream(str(folder.parent / "t.csv"), StreamOptions(TextFormat(), skip_bad=True), plan, Screen(quiet=True))
 
 
 def files(folder):

@@ -178,7 +178,7 @@ def test_rows_that_all_differ_can_all_be_told_apart(projection, rng):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("projection", ["orthogonal", "correlated"])
 @pytest.mark.parametrize("n", [1, 20])
-def test_rows_on_a_line_are_parted_where_the_line_is_broken(projection, n):
+def test_rows_on_a_line_are_chunked_where_the_line_is_broken(projection, n):
     along = np.concatenate([np.arange(n), 100 + np.arange(n)])
     model = SpectralPursuit(2, projection=projection).fit(np.c_[along, np.ones(2 * n)])
     assert_array_equal(model.labels_, np.repeat([0, 1], n))

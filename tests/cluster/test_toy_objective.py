@@ -28,7 +28,7 @@ def model(blobs):
 
 
 def line(seed, n=30):
-    """Rows on a line and their weights, centerd as the search centers them."""
+    """Rows on a line and their weights, centered as the search centers them."""
     rng = np.random.default_rng(seed)
     values, weights = rng.normal(size=n) + 3 * (rng.random(n) < 0.4), rng.uniform(1, 2, size=n)
     return values - np.average(values, weights=weights), weights

@@ -17,9 +17,9 @@ def clusters_of(sizes, d, seed):
     """Rows about the mean of their cluster, the cluster of each, and places for the means at which they overlap."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.arange(len(sizes)), sizes)
-    about = rng.uniform(-1, 1, (len(labels), d))
-    means = np.array([about[labels == k].mean(axis=0) for k in range(len(sizes))])
-    return about - means[labels], labels, rng.normal(size=(len(sizes), d))
+    spread = rng.uniform(-1, 1, (len(labels), d))
+    means = np.array([spread[labels == k].mean(axis=0) for k in range(len(sizes))])
+    return spread - means[labels], labels, rng.normal(size=(len(sizes), d))
 
 
 def groups_at(X, lam):
@@ -36,9 +36,9 @@ partitions = st.builds(
 
 @given(partitions, st.sampled_from([1.1, 3.0]))
 def test_partition_that_satisfies_the_theorem_is_recovered_at_both_ends_of_the_interval(partition, room):
-    about, labels, places = partition
-    lower, upper, _ = naive.recovery_bounds(about + places[labels], labels)
-    X = about + room * lower / upper * places[labels]
+    spread, labels, places = partition
+    lower, upper, _ = naive.recovery_bounds(spread + places[labels], labels)
+    X = spread + room * lower / upper * places[labels]
     certificate = certify(X, np.ones(len(X)), labels, 0.0)
     lower, upper = certificate.interval
     for lam in (1.01 * lower, 0.99 * upper):
@@ -53,9 +53,9 @@ def test_partition_that_satisfies_the_theorem_is_recovered_at_both_ends_of_the_i
 
 @given(partitions)
 def test_unions_of_clusters_two_at_least_are_recovered_up_to_the_coarse_bound(partition):
-    about, labels, places = partition
-    lower, _, upper_any = naive.recovery_bounds(about + places[labels], labels)
-    X = about + 1.2 * lower / upper_any * places[labels]
+    spread, labels, places = partition
+    lower, _, upper_any = naive.recovery_bounds(spread + places[labels], labels)
+    X = spread + 1.2 * lower / upper_any * places[labels]
     certificate = certify(X, np.ones(len(X)), labels, 0.0)
     for lam in (1.02 * certificate.lower, 0.98 * certificate.upper_any):
         group = groups_at(X, lam)
@@ -67,8 +67,8 @@ def test_unions_of_clusters_two_at_least_are_recovered_up_to_the_coarse_bound(pa
 
 @given(partitions)
 def test_bounds_agree_with_those_of_the_paper(partition):
-    about, labels, places = partition
-    X = about + places[labels]
+    spread, labels, places = partition
+    X = spread + places[labels]
     certificate = certify(X, np.ones(len(X)), labels, 0.5)
     assert certificate.lam == 0.5
     bounds = certificate.lower, certificate.upper, certificate.upper_any

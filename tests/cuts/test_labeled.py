@@ -9,7 +9,7 @@ from scipy import sparse
 from tests import naive
 from tests.strategies import seeds
 
-from ravine._matrix import moments
+from ravine._matrix import moments_of
 from ravine.cuts import labeled
 from ravine.cuts.labeled import LabeledConnectivity, labeled_cut, merged, typical_gap
 
@@ -96,14 +96,14 @@ def test_the_typical_gap_is_the_centile_of_distances_to_neighbors_and_has_a_fall
     X = rng.normal(size=(300, 3))
     distances = np.linalg.norm(X[:, np.newaxis] - X, axis=2)
     np.fill_diagonal(distances, np.inf)
-    about, axis = moments(X, np.ones(300)), np.eye(3)[0]
-    assert_allclose(typical_gap(X, about, axis), np.percentile(distances.min(axis=1), 99))
+    moments, axis = moments_of(X, np.ones(300)), np.eye(3)[0]
+    assert_allclose(typical_gap(X, moments, axis), np.percentile(distances.min(axis=1), 99))
     twice = np.concatenate([X, X])
-    assert_allclose(typical_gap(twice, moments(twice, np.ones(600)), axis), typical_gap(X, about, axis))
+    assert_allclose(typical_gap(twice, moments_of(twice, np.ones(600)), axis), typical_gap(X, moments, axis))
     same = np.ones((5, 3))
-    assert typical_gap(same, about, axis) == np.sqrt(about.sum_sq / 300)
+    assert typical_gap(same, moments, axis) == np.sqrt(moments.sum_sq / 300)
     many = rng.normal(size=(6000, 3))
-    assert_allclose(typical_gap(many, about, axis), typical_gap(many[:4000], about, axis), rtol=0.2)
+    assert_allclose(typical_gap(many, moments, axis), typical_gap(many[:4000], moments, axis), rtol=0.2)
 
 
 @pytest.mark.parametrize("as_csr", [False, True], ids=["dense", "sparse"])
@@ -116,14 +116,14 @@ def test_the_cut_parts_two_clouds_from_a_bad_start(rng, as_csr):
     weights = np.ones(400)
     start = np.array([[0.5, 0.5, 0.5, 0.5]])
     rows = sparse.csr_matrix(X) if as_csr else X
-    cut = labeled_cut(rows, weights, moments(rows, weights), sides, starts=start, scale=0.3, bound=1.5)
+    cut = labeled_cut(rows, weights, moments_of(rows, weights), sides, starts=start, scale=0.3, bound=1.5)
     assert_array_equal(cut.goes_left(rows), np.arange(400) < 200)
     assert cut.relative_depth > 1
     assert (
         labeled_cut(
             np.ones((4, 2)),
             np.ones(4),
-            moments(np.ones((4, 2)), np.ones(4)),
+            moments_of(np.ones((4, 2)), np.ones(4)),
             sides[:4],
             starts=np.eye(2),
             scale=0.3,

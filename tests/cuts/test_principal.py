@@ -4,14 +4,14 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from tests import naive
 
-from ravine._matrix import moments
+from ravine._matrix import moments_of
 from ravine.cuts import principal
 from ravine.cuts.principal import antimode_cut, flattest_direction, mean_cut, principal_direction, spread_across
 
 
 def direction(X, weights=None):
     weights = np.ones(X.shape[0]) if weights is None else weights
-    return principal_direction(X, weights, moments(X, weights))
+    return principal_direction(X, weights, moments_of(X, weights))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_one_column_has_nothing_across(rng):
 
 def test_mean_cut_of_two_points_lies_between_them():
     X = np.array([[0.0, 1.0], [4.0, 1.0]])
-    cut = mean_cut(X, np.ones(2), moments(X, np.ones(2)))
+    cut = mean_cut(X, np.ones(2), moments_of(X, np.ones(2)))
     assert_allclose(cut.normal, [1, 0])
     assert cut.offset == pytest.approx(2)
 
@@ -104,7 +104,7 @@ def test_mean_cut_of_two_points_lies_between_them():
 def test_antimode_cut_finds_the_valley_and_its_density(rng):
     X = np.concatenate([rng.normal(-4, 1, size=(500, 1)), rng.normal(4, 1, size=(500, 1))])
     X = np.column_stack([X, rng.normal(size=1000)])
-    cut = antimode_cut(X, np.ones(1000), moments(X, np.ones(1000)), bandwidth=1.06)
+    cut = antimode_cut(X, np.ones(1000), moments_of(X, np.ones(1000)), bandwidth=1.06)
     assert abs(cut.offset) < 1
     bandwidth = 1.06 * (X @ cut.normal).std() * 1000**-0.2
     exact = naive.density(X @ cut.normal, np.ones(1000), bandwidth, [cut.offset])[0]
@@ -114,20 +114,20 @@ def test_antimode_cut_finds_the_valley_and_its_density(rng):
 
 def test_one_mode_gives_no_cut():
     X = np.linspace(-1, 1, 99)[:, None] ** 3
-    assert antimode_cut(X, np.ones(99), moments(X, np.ones(99)), bandwidth=1.06) is None
+    assert antimode_cut(X, np.ones(99), moments_of(X, np.ones(99)), bandwidth=1.06) is None
 
 
 def test_antimode_that_leaves_too_few_rows_is_passed_over(rng):
     X = np.concatenate([rng.normal(c, 1, size=(n, 1)) for c, n in ((0, 200), (9, 150), (40, 5))])
-    about = moments(X, np.ones(355))
-    assert antimode_cut(X, np.ones(355), about, bandwidth=0.5).offset > 12
-    assert 2 < antimode_cut(X, np.ones(355), about, bandwidth=0.5, min_cluster_size=6).offset < 7
-    assert antimode_cut(X, np.ones(355), about, bandwidth=0.5, min_cluster_size=170) is None
+    moments = moments_of(X, np.ones(355))
+    assert antimode_cut(X, np.ones(355), moments, bandwidth=0.5).offset > 12
+    assert 2 < antimode_cut(X, np.ones(355), moments, bandwidth=0.5, min_cluster_size=6).offset < 7
+    assert antimode_cut(X, np.ones(355), moments, bandwidth=0.5, min_cluster_size=170) is None
 
 
 def test_widest_of_several_empty_gaps_is_cut():
     X = np.array([0, 1, 2, 50, 51, 52, 200, 201, 202, 230.0])[:, None]
-    cut = antimode_cut(X, np.ones(10), moments(X, np.ones(10)), bandwidth=0.01)
+    cut = antimode_cut(X, np.ones(10), moments_of(X, np.ones(10)), bandwidth=0.01)
     assert 52 < cut.offset < 200
 
 
@@ -137,17 +137,17 @@ def test_flattest_direction_shows_clusters_that_no_principal_component_need_show
     X /= X.std(axis=0)
     rotation = np.linalg.qr(rng.normal(size=(4, 4)))[0]
     weights = np.ones(600)
-    found = flattest_direction(X @ rotation, weights, moments(X @ rotation, weights))
+    found = flattest_direction(X @ rotation, weights, moments_of(X @ rotation, weights))
     assert abs(found @ rotation[0]) > 0.98
-    csr = flattest_direction(sparse.csr_array(X @ rotation), weights, moments(X @ rotation, weights))
+    csr = flattest_direction(sparse.csr_array(X @ rotation), weights, moments_of(X @ rotation, weights))
     assert_allclose(csr, found, atol=1e-9)
 
 
 @pytest.mark.parametrize("X", [np.eye(3), np.zeros((30, 3)), np.random.default_rng(0).normal(size=(200, 15))])
 def test_flattest_direction_of_hard_rows_is_the_principal_one(X):
     weights = np.ones(X.shape[0])
-    about = moments(X, weights)
-    expected = principal_direction(X, weights, about)
-    found = flattest_direction(X, weights, about)
+    moments = moments_of(X, weights)
+    expected = principal_direction(X, weights, moments)
+    found = flattest_direction(X, weights, moments)
     assert (found is None) == (expected is None)
     assert found is None or abs(found @ expected) == pytest.approx(1)

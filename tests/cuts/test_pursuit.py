@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from tests import naive
 
-from ravine._matrix import moments, weighted_sum
+from ravine._matrix import moments_of, weighted_sum
 from ravine.cuts import mdh, pursuit
 from ravine.cuts.mdh import NO_LABELS, Labels, PenalisedDensity, labeled_density_cut, minimum_density_cut
 from ravine.cuts.ncut import NormalizedCut, ncut_cut
@@ -38,25 +38,25 @@ def cloud(rng, n=80, d=4):
     X = rng.normal(size=(n, d))
     X[: n // 2, 0] += 3
     weights = rng.integers(1, 4, size=n).astype(float)
-    return X, weights, moments(X, weights)
+    return X, weights, moments_of(X, weights)
 
 
 @each_objective
 @pytest.mark.parametrize("exact", [10**6, 0], ids=["exact", "binned"])
 @pytest.mark.parametrize("scale", [0.3, 1.0, 20.0])
 def test_gradient_agrees_with_finite_differences(make, exact, scale, rng):
-    X, weights, about = cloud(rng)
+    X, weights, moments = cloud(rng)
     objective = make(exact, scale)
 
     def value(v):
         unit = v / np.linalg.norm(v)
-        return objective((X - about.mean) @ unit, weights)[0]
+        return objective((X - moments.mean) @ unit, weights)[0]
 
     for _ in range(5):
         v = rng.normal(size=4)
         unit = v / np.linalg.norm(v)
-        c = objective((X - about.mean) @ unit, weights)[2]()
-        by_direction = weighted_sum(X, c) - c.sum() * about.mean
+        c = objective((X - moments.mean) @ unit, weights)[2]()
+        by_direction = weighted_sum(X, c) - c.sum() * moments.mean
         gradient = (by_direction - (by_direction @ unit) * unit) / np.linalg.norm(v)
         differences = [(value(v + 1e-7 * e) - value(v - 1e-7 * e)) / 2e-7 for e in np.eye(4)]
         rounding = 1e-15 / 1e-7  # of the value, over the step
@@ -137,25 +137,25 @@ def test_search_finds_the_minimum_of_a_smooth_function(rng):
 @pytest.mark.parametrize("as_csr", [False, True])
 def test_end_of_a_search_is_no_worse_than_its_neighbors(make, as_csr, rng):
     objective = make(10**6, 2.0)
-    X, weights, about = cloud(rng, n=300)
-    found = search(sparse.csr_array(X) if as_csr else X, weights, about.mean, objective, np.eye(4)[0])
+    X, weights, moments = cloud(rng, n=300)
+    found = search(sparse.csr_array(X) if as_csr else X, weights, moments.mean, objective, np.eye(4)[0])
     for _ in range(50):
         v = found.direction + 0.05 * rng.normal(size=4)
         v /= np.linalg.norm(v)
-        assert objective((X - about.mean) @ v, weights)[0] >= found.value - 1e-4
+        assert objective((X - moments.mean) @ v, weights)[0] >= found.value - 1e-4
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.9])
 @pytest.mark.parametrize("n", [80, 500])
 @pytest.mark.parametrize("labels", [NO_LABELS, some_labels(1.5)], ids=["no labels", "labels"])
 def test_compiled_search_agrees_with_the_general_one(alpha, n, labels, rng):
-    X, weights, about = cloud(rng, n=n)
+    X, weights, moments = cloud(rng, n=n)
     objective = PenalisedDensity(
         1.5, alpha, 1e-7, unit=1.5, labels=labels
     )  # smooth: rounding must not decide between two valleys
     for start in np.eye(4):
-        compiled = objective.search(X, weights, about.mean, start)
-        general = search(X, weights, about.mean, objective, start)
+        compiled = objective.search(X, weights, moments.mean, start)
+        general = search(X, weights, moments.mean, objective, start)
         assert_allclose(compiled.direction, general.direction, atol=1e-5)
         assert compiled.value == pytest.approx(general.value, rel=1e-6)
         assert compiled.place == pytest.approx(general.place, abs=1e-5)
@@ -165,34 +165,34 @@ def test_large_nodes_end_at_a_stationary_point_of_all_rows(rng, monkeypatch):
     monkeypatch.setattr(pursuit, "COARSE_ABOVE", 1000)
     monkeypatch.setattr(pursuit, "COARSE_ROWS", 300)
     X, _, _ = cloud(rng, n=4000)
-    about = moments(X, np.ones(4000))
+    moments = moments_of(X, np.ones(4000))
     objective = NormalizedCut(5.0, 0.01)
-    found = pursue(X, np.ones(4000), about.mean, objective, np.eye(4)[0])
-    c = objective((X - about.mean) @ found.direction, np.ones(4000))[2]()
-    by_direction = weighted_sum(X, c) - c.sum() * about.mean
+    found = pursue(X, np.ones(4000), moments.mean, objective, np.eye(4)[0])
+    c = objective((X - moments.mean) @ found.direction, np.ones(4000))[2]()
+    by_direction = weighted_sum(X, c) - c.sum() * moments.mean
     gradient = by_direction - (by_direction @ found.direction) * found.direction
     assert np.linalg.norm(gradient) < 2e-3
-    alone = search(X, np.ones(4000), about.mean, objective, np.eye(4)[0])
+    alone = search(X, np.ones(4000), moments.mean, objective, np.eye(4)[0])
     assert abs(found.direction @ alone.direction) > 0.999
 
 
 @pytest.mark.parametrize("init", ["pca", 1, 2])
 def test_starts_are_principal_components(init, rng):
     X = rng.normal(size=(100, 3)) * [3, 2, 1]
-    about = moments(X, np.ones(100))
-    starts = make_starts(init)(X, np.ones(100), about)
+    moments = moments_of(X, np.ones(100))
+    starts = make_starts(init)(X, np.ones(100), moments)
     assert starts.shape == (1 if init == "pca" else init, 3)
     assert_allclose(starts[0], naive.principal_direction(X, np.ones(100)), atol=1e-9)
 
 
 def test_starts_may_be_given_or_made(rng):
     X = rng.normal(size=(10, 3))
-    about = moments(X, np.ones(10))
+    moments = moments_of(X, np.ones(10))
     for init in ([[0, 3, 0]], lambda rows: np.array([0.0, 3, 0])):
-        assert_allclose(make_starts(init)(X, np.ones(10), about), [[0, 1, 0]])
+        assert_allclose(make_starts(init)(X, np.ones(10), moments), [[0, 1, 0]])
     for bad in ([[0, 0, 0]], [[1, 2]], [[np.nan, 1, 1]]):
         with pytest.raises(ValueError, match=r"init gives directions of shape .* 3 finite numbers"):
-            make_starts(bad)(X, np.ones(10), about)
+            make_starts(bad)(X, np.ones(10), moments)
 
 
 def separable(rng, gap=2.0):
@@ -205,13 +205,13 @@ def separable(rng, gap=2.0):
 
 def test_cuts_separate_what_is_separable(rng):
     X = separable(rng, gap=4.0)
-    about = moments(X, np.ones(120))
+    moments = moments_of(X, np.ones(120))
     starts = make_starts(3)
     for cut in (
-        ncut_cut(X, np.ones(120), about, starts=starts, scale=100.0),
-        ncut_cut(X, np.ones(120), about, starts=starts, scale=100.0, margin=True),
-        minimum_density_cut(X, np.ones(120), about, starts=starts, bandwidth=0.9, alphas=(0.0, 0.9)),
-        minimum_density_cut(X, np.ones(120), about, starts=starts, bandwidth=0.9, alphas=(0.0, 0.9), margin=True),
+        ncut_cut(X, np.ones(120), moments, starts=starts, scale=100.0),
+        ncut_cut(X, np.ones(120), moments, starts=starts, scale=100.0, margin=True),
+        minimum_density_cut(X, np.ones(120), moments, starts=starts, bandwidth=0.9, alphas=(0.0, 0.9)),
+        minimum_density_cut(X, np.ones(120), moments, starts=starts, bandwidth=0.9, alphas=(0.0, 0.9), margin=True),
     ):
         side = cut.goes_left(X)
         assert side[:60].all() != side[60:].all()
@@ -221,25 +221,25 @@ def test_cuts_separate_what_is_separable(rng):
 
 def test_shrinking_scale_widens_the_margin(rng):
     X = separable(rng, gap=4.0)
-    about = moments(X, np.ones(120))
+    moments = moments_of(X, np.ones(120))
 
     def margin(cut):
         return np.abs(X @ cut.normal - cut.offset).min()
 
     options = {"starts": make_starts(3), "scale": 100.0}
-    plain = ncut_cut(X, np.ones(120), about, **options)
-    wide = ncut_cut(X, np.ones(120), about, margin=True, **options)
+    plain = ncut_cut(X, np.ones(120), moments, **options)
+    wide = ncut_cut(X, np.ones(120), moments, margin=True, **options)
     assert margin(wide) > margin(plain)
     options = {"starts": make_starts(3), "bandwidth": 0.9, "alphas": (0.0, 0.9)}
-    plain = minimum_density_cut(X, np.ones(120), about, **options)
-    wide = minimum_density_cut(X, np.ones(120), about, margin=True, **options)
+    plain = minimum_density_cut(X, np.ones(120), moments, **options)
+    wide = minimum_density_cut(X, np.ones(120), moments, margin=True, **options)
     assert margin(wide) > 0.98 * margin(plain)
 
 
 def labeled_cut(X, sides, weights=None, **options):
     weights = np.ones(len(X)) if weights is None else weights
     settings = {"bandwidth": 0.9, "alphas": (0.0, 0.9), "gammas": (10.0, 100.0), "margin": 1.0, **options}
-    return labeled_density_cut(X, weights, moments(X, weights), sides, starts=make_starts(2), **settings)
+    return labeled_density_cut(X, weights, moments_of(X, weights), sides, starts=make_starts(2), **settings)
 
 
 def test_labels_choose_between_two_valleys(rng):

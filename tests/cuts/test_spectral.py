@@ -11,7 +11,7 @@ from scipy import sparse
 from tests import naive
 
 from ravine import _kernels
-from ravine._matrix import moments
+from ravine._matrix import moments_of
 from ravine.cuts import spectral
 from ravine.cuts.pursuit import descend, make_starts, search
 from ravine.cuts.spectral import Connectivity, LineConnectivity, contraction_at, drawn_in, spectral_cut
@@ -121,7 +121,7 @@ def square():
 
 
 @both_laplacians
-def test_repeated_eigenvalue_is_parted_by_a_step_along_a_coordinate(normalized, monkeypatch):
+def test_repeated_eigenvalue_is_chunked_by_a_step_along_a_coordinate(normalized, monkeypatch):
     monkeypatch.setattr(spectral, "NOISE", 0.0)
     objective = Connectivity(square(), np.full(4, 3.0), 0.5, 3.0, normalized)
     start = np.eye(2).ravel()
@@ -246,7 +246,7 @@ def cut_of(X, weights=None, n_directions=2, correlated=False, normalized=True, *
     return spectral_cut(
         X,
         weights,
-        moments(X, weights),
+        moments_of(X, weights),
         starts=make_starts(n_directions),
         correlated=correlated,
         normalized=normalized,
@@ -323,8 +323,8 @@ def test_more_columns_than_rows_are_searched_in_the_span_of_the_rows(normalized,
 def test_search_of_many_columns_begins_at_the_start(rng, monkeypatch):
     monkeypatch.setattr(_kernels.bfgs, "MAX_ITERATIONS", 0)
     X = rng.normal(size=(30, 200)) * np.linspace(3, 1, 200)
-    about = moments(X, np.ones(30))
-    start = make_starts(2)(X, np.ones(30), about)
+    moments = moments_of(X, np.ones(30))
+    start = make_starts(2)(X, np.ones(30), moments)
     assert_allclose(cut_of(X).surface.directions, start, atol=1e-9)
 
 

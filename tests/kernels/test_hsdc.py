@@ -12,7 +12,7 @@ from tests import naive
 from tests.strategies import seeds
 
 from ravine import _kernels
-from ravine._kernels import stream
+from ravine._kernels import hsdc
 from ravine._kernels.hsdc import BOUND, FADE, FORGET, HEAD_START, LENGTH, N_SEEN, SUM_SQ, TOTAL, UNIT
 from ravine._kernels.intervals import HIGH, LOW, WEIGHT
 from ravine.tree.hsdc import HSDCSettings, HSDCTree, threshold_table
@@ -113,7 +113,7 @@ def test_larger_unit_changes_no_digit(rng):
     trees = [HSDCTree(3, HSDCSettings(True, 200, min_rows=NEVER)) for _ in range(2)]
     trees[0].learn(X)
     trees[1].learn(X[:5])
-    stream._enlarge_unit(trees[1].leaf[0], trees[1].direction[0], trees[1].second[0], 1e9)
+    hsdc._enlarge_unit(trees[1].leaf[0], trees[1].direction[0], trees[1].second[0], 1e9)
     assert trees[1].leaf[0, UNIT] > 1e8
     trees[1].learn(X[5:])
     assert_array_equal(trees[0].sample, trees[1].sample)
@@ -137,7 +137,7 @@ def test_inherited_direction_has_a_head_start_and_stays_across_the_parents(rng):
     assert_array_equal(tree.direction[node], second)
     assert tree.leaf[node, HEAD_START] == seen
     assert abs(second[2]) > 0.9 * np.linalg.norm(second)
-    side = X[seen:] @ normal < tree.cut[0, stream.OFFSET]
+    side = X[seen:] @ normal < tree.cut[0, hsdc.OFFSET]
     twin = naive.StreamLeaf(5, 0.9, 0.5, second * tree.leaf[node, UNIT], seen, normal)
     tree.learn(X[seen:])
     for x in X[seen:][side]:
@@ -200,12 +200,12 @@ def test_dips_that_are_skipped_would_have_changed_nothing(inherit):
 @pytest.mark.parametrize(("p0", "p1"), [(0.05, 0.3), (0.1, 0.3), (0.2, 0.3), (0.02, 0.1)])
 def test_runs_of_the_cusum_are_as_long_as_asked(p0, p1, rng):
     lengths = (2000.0, 30.0)
-    drag, limit = stream.cusum_limit(p0, p1, 2000.0, 1.0 + 1e-9)
+    drag, limit = hsdc.cusum_limit(p0, p1, 2000.0, 1.0 + 1e-9)
     assert mean_run(rng, p0, drag, limit) == pytest.approx(2000, rel=0.25)
-    drag, limit = stream.cusum_limit(p0, p1, 1.0 + 1e-9, 200.0)
+    drag, limit = hsdc.cusum_limit(p0, p1, 1.0 + 1e-9, 200.0)
     assert mean_run(rng, p1, drag, limit) == pytest.approx(200, rel=0.25)
-    limits = [stream.cusum_limit(p0, p1, *one)[1] for one in ((lengths[0], 1.001), (1.001, lengths[1]))]
-    assert stream.cusum_limit(p0, p1, *lengths)[1] == max(limits)
+    limits = [hsdc.cusum_limit(p0, p1, *one)[1] for one in ((lengths[0], 1.001), (1.001, lengths[1]))]
+    assert hsdc.cusum_limit(p0, p1, *lengths)[1] == max(limits)
 
 
 def mean_run(rng, rate, drag, limit, n_runs=400):
@@ -220,7 +220,7 @@ def mean_run(rng, rate, drag, limit, n_runs=400):
 
 
 def test_drag_is_that_of_the_likelihood_ratio():
-    drag, _ = stream.cusum_limit(0.1, 0.3, 1e4, 100.0)
+    drag, _ = hsdc.cusum_limit(0.1, 0.3, 1e4, 100.0)
     inside, outside = np.log(0.3 / 0.1), np.log(0.7 / 0.9)
     assert drag == pytest.approx(-outside / (inside - outside))
     assert 0.1 < drag < 0.3
@@ -228,10 +228,10 @@ def test_drag_is_that_of_the_likelihood_ratio():
 
 @given(st.floats(0.001, 0.25), st.floats(1e3, 1e9), st.floats(1.1, 100))
 def test_longer_runs_need_a_higher_limit(p0, run_before, factor):
-    limits = [stream.cusum_limit(p0, 0.3, run_before * f, 2.0)[1] for f in (1.0, factor)]
+    limits = [hsdc.cusum_limit(p0, 0.3, run_before * f, 2.0)[1] for f in (1.0, factor)]
     assert 1.0 <= limits[0] <= limits[1]
     assert limits[0] < limits[1] or limits[1] == 1.0
-    after = [stream.cusum_limit(p0, 0.3, 2.0, 50.0 * f)[1] for f in (1.0, factor)]
+    after = [hsdc.cusum_limit(p0, 0.3, 2.0, 50.0 * f)[1] for f in (1.0, factor)]
     assert after[0] < after[1] or after[1] == 1.0
 
 
@@ -244,9 +244,9 @@ def one_cut(drag=0.2, limit=3.0):
         tree._start_leaf(child, parent=0)
     tree.direction[0] = 1.0
     cut = tree.cut[0]
-    cut[[stream.OUTER_LOW, stream.OUTER_HIGH, stream.INNER_LOW, stream.INNER_HIGH]] = -10, 10, -3, 3
-    cut[[stream.DRAG, stream.LIMIT, stream.RENEW, stream.RATE]] = drag, limit, np.inf, 0.3
-    cut[[stream.N_INNER, stream.N_OUTER]] = 5, 50
+    cut[[hsdc.OUTER_LOW, hsdc.OUTER_HIGH, hsdc.INNER_LOW, hsdc.INNER_HIGH]] = -10, 10, -3, 3
+    cut[[hsdc.DRAG, hsdc.LIMIT, hsdc.RENEW, hsdc.RATE]] = drag, limit, np.inf, 0.3
+    cut[[hsdc.N_INNER, hsdc.N_OUTER]] = 5, 50
     return tree
 
 
@@ -261,7 +261,7 @@ def test_cusum_adds_up_rows_near_the_cut(seed):
         if -10 < x < 10:
             s = max(0, s) + (-3 < x < 3) - 0.2
             inner, outer = inner + (-3 < x < 3), outer + 1
-        assert_allclose(tree.cut[0, [stream.CUSUM, stream.N_INNER, stream.N_OUTER]], [s, inner, outer], atol=1e-12)
+        assert_allclose(tree.cut[0, [hsdc.CUSUM, hsdc.N_INNER, hsdc.N_OUTER]], [s, inner, outer], atol=1e-12)
 
 
 def test_cut_falls_with_the_row_that_lifts_its_cusum_over_the_limit():
@@ -279,30 +279,30 @@ def test_cut_falls_with_the_row_that_lifts_its_cusum_over_the_limit():
 
 
 def test_drag_and_limit_follow_the_rate_of_rows_near_the_cut():
-    cut = np.zeros(stream.N_CUT)
-    cut[[stream.N_INNER, stream.N_OUTER, stream.RATE, stream.LIMIT]] = 10, 100, 0.3, np.inf
-    stream.renew_cusum(cut, 1e8, 250.0)
-    assert tuple(cut[[stream.DRAG, stream.LIMIT]]) == stream.cusum_limit(0.1, 0.3, 1e8, 250.0)
-    assert 100 < cut[stream.RENEW] < 110
-    before = cut[[stream.DRAG, stream.LIMIT]].copy()
-    cut[stream.N_INNER] = 30
-    stream.renew_cusum(cut, 1e8, 250.0)
-    assert_array_equal(cut[[stream.DRAG, stream.LIMIT]], before)
-    cut[stream.N_INNER] = 0  # no rate is 0 for certain
-    stream.renew_cusum(cut, 1e8, 250.0)
-    assert tuple(cut[[stream.DRAG, stream.LIMIT]]) == stream.cusum_limit(0.001 * 0.3, 0.3, 1e8, 250.0)
+    cut = np.zeros(hsdc.N_CUT)
+    cut[[hsdc.N_INNER, hsdc.N_OUTER, hsdc.RATE, hsdc.LIMIT]] = 10, 100, 0.3, np.inf
+    hsdc.renew_cusum(cut, 1e8, 250.0)
+    assert tuple(cut[[hsdc.DRAG, hsdc.LIMIT]]) == hsdc.cusum_limit(0.1, 0.3, 1e8, 250.0)
+    assert 100 < cut[hsdc.RENEW] < 110
+    before = cut[[hsdc.DRAG, hsdc.LIMIT]].copy()
+    cut[hsdc.N_INNER] = 30
+    hsdc.renew_cusum(cut, 1e8, 250.0)
+    assert_array_equal(cut[[hsdc.DRAG, hsdc.LIMIT]], before)
+    cut[hsdc.N_INNER] = 0  # no rate is 0 for certain
+    hsdc.renew_cusum(cut, 1e8, 250.0)
+    assert tuple(cut[[hsdc.DRAG, hsdc.LIMIT]]) == hsdc.cusum_limit(0.001 * 0.3, 0.3, 1e8, 250.0)
 
 
 @pytest.mark.parametrize("significance", [0.02, 0.05, 0.2])
 @pytest.mark.parametrize("n", [50, 333])
 def test_dips_of_gaussian_samples_exceed_the_threshold_as_often_as_asked(n, significance, rng):
-    threshold = stream.threshold(float(n), *threshold_table(significance))
+    threshold = hsdc.threshold(float(n), *threshold_table(significance))
     dips = np.array([diptest.dipstat(x) for x in rng.normal(size=(4000, n))])
     assert np.mean(dips > threshold) == pytest.approx(significance, rel=0.25)
 
 
 def test_threshold_falls_with_the_weight_and_with_the_significance():
     weights, levels = np.geomspace(10, 1e7, 60), (0.001, 0.003, 0.05, 0.1, 0.2)
-    values = np.array([[stream.threshold(w, *threshold_table(level)) for w in weights] for level in levels])
+    values = np.array([[hsdc.threshold(w, *threshold_table(level)) for w in weights] for level in levels])
     assert (np.diff(values, axis=1) < 0).all()
     assert (np.diff(values[:, weights < 1e5], axis=0) < 0).all()

@@ -37,10 +37,10 @@ def test_group_moments_agree_with_naive(rng):
     group = rng.integers(0, 3, size=50)
     count, mean, sum_sq = _matrix.group_moments(X, weights, group, np.zeros((4, 7)))
     for g in range(3):
-        about = naive.moments(X[group == g], weights[group == g])
-        assert_allclose(count[g], about[0])
-        assert_allclose(mean[g], about[1])
-        assert_allclose(sum_sq[g], about[2])
+        moments = naive.moments(X[group == g], weights[group == g])
+        assert_allclose(count[g], moments[0])
+        assert_allclose(mean[g], moments[1])
+        assert_allclose(sum_sq[g], moments[2])
     assert count[3] == sum_sq[3] == 0
 
 

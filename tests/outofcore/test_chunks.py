@@ -18,7 +18,7 @@ from ravine._outofcore import (
     is_out_of_core,
     tables_of,
 )
-from ravine.cuts import Cut, parted
+from ravine.cuts import Cut, chunked
 from ravine.cuts.density import MAX_BINS, Line
 from ravine.cuts.mdh import PenalisedDensity
 from ravine.cuts.ncut import NormalizedCut
@@ -66,9 +66,9 @@ def leaves_of(tree, node):
 
 def all_of(node, v):
     """What the searches ask of a node."""
-    yield from (node.n_rows, node.about.count, node.about.mean, node.about.sum_sq, node.squares)
+    yield from (node.n_rows, node.moments.count, node.moments.mean, node.moments.sum_sq, node.squares)
     yield from (node.deviation(v), node.scatter, node.scatter_times(v), node.deviation(v))
-    on = parted.along(node, v)
+    on = chunked.along(node, v)
     yield from (*astuple(on), on.dense(), node.sample(v, 40, on), *astuple(node.fetch()))
     for looked in (node.look(v, 10 * on.step, MAX_BINS, on.step), node.look(v, on.step / 100, 50)):
         for lattice in looked.lattices:
@@ -119,15 +119,15 @@ def test_root_and_children_agree_with_rows_in_memory(kind, weighted, with_scatte
     left, right = root.children(v, offset)
     goes_left = Cut(v, offset).goes_left(X)
     for node, mine in ((root, np.full(len(X), True)), (left, goes_left), (right, ~goes_left)):
-        about = _matrix.moments(X[mine], weights[mine])
+        moments = _matrix.moments_of(X[mine], weights[mine])
         assert node.n_rows == mine.sum()
-        assert_allclose(node.about.count, about.count, rtol=1e-14)
-        assert_allclose(node.about.mean, about.mean, rtol=1e-9, atol=1e-9 * about.unit)
-        assert_allclose(node.about.sum_sq, about.sum_sq, rtol=1e-9)
-        squares = weights[mine] @ (X[mine].astype(float) - about.mean) ** 2
+        assert_allclose(node.moments.count, moments.count, rtol=1e-14)
+        assert_allclose(node.moments.mean, moments.mean, rtol=1e-9, atol=1e-9 * moments.unit)
+        assert_allclose(node.moments.sum_sq, moments.sum_sq, rtol=1e-9)
+        squares = weights[mine] @ (X[mine].astype(float) - moments.mean) ** 2
         assert_allclose(node.squares, squares, rtol=1e-9)
         assert ("scatter" in node._kept) == with_scatter
-        scatter = _matrix.scatter(X[mine].astype(float), weights[mine], about.mean)
+        scatter = _matrix.scatter(X[mine].astype(float), weights[mine], moments.mean)
         size = 1e-9 * np.abs(scatter).max()
         assert_allclose(node.scatter, scatter, atol=size)
         assert_allclose(node.scatter_times(v), scatter @ v, atol=size)
@@ -143,7 +143,7 @@ def test_cut_with_all_rows_on_one_side_has_no_children(offset, rng):
 def test_lattice_is_the_binned_line_of_rows_in_memory(kind, rng):
     X, weights, v = make_rows(kind, rng), rng.uniform(0.1, 2, size=300), unit(rng, 3)
     node = ChunkedNode.root(shuffled(X, weights, rng))
-    values = _matrix.project(X, v) - node.about.mean @ v
+    values = _matrix.project(X, v) - node.moments.mean @ v
     step = values.std() / 50
     on, line = node.lattice(v, step), Line.around(values, step)
     assert on.step * on.first == pytest.approx(line.low)
@@ -199,12 +199,12 @@ def test_cells_hold_the_sums_of_their_rows(kind, rng):
     offset = float(np.median(_matrix.project(X, v)))
     goes_left = Cut(v, offset).goes_left(X)
     for node, mine in ((root, np.full(len(X), True)), (root.children(v, offset)[0], goes_left)):
-        values = _matrix.project(X[mine], v) - node.about.mean @ v
+        values = _matrix.project(X[mine], v) - node.moments.mean @ v
         step = values.std() / 7
         looked = node.look(v, step, MAX_BINS)
         expected = {}
         for cell, weight, x in zip(np.floor(values / step), weights[mine], X[mine].astype(float), strict=True):
-            expected[int(cell)] = expected.get(int(cell), 0) + weight * (x - node.about.mean)
+            expected[int(cell)] = expected.get(int(cell), 0) + weight * (x - node.moments.mean)
         assert looked.cells.index.tolist() == sorted(expected)
         size = 1e-9 * np.abs(X).max()
         assert_allclose(looked.cells.sums[0], [expected[cell] for cell in sorted(expected)], atol=size)
@@ -216,7 +216,7 @@ def test_pull_with_cells_is_that_by_a_pass(kind, tilt, rng):
     X, weights, v = make_rows(kind, rng), rng.uniform(0.1, 2, size=300), unit(rng, 3)
     parts = shuffled(X, weights, rng)
     node = ChunkedNode.root(parts)
-    values = _matrix.project(X, v) - node.about.mean @ v
+    values = _matrix.project(X, v) - node.moments.mean @ v
     looked = node.look(v, values.std() / 7, MAX_BINS)
     on = looked.lattices[0]
     slopes = rng.normal(size=on.n_points - 1)
@@ -226,7 +226,7 @@ def test_pull_with_cells_is_that_by_a_pass(kind, tilt, rng):
     by_a_pass = node.pull(v, replace(looked, cells=None), slopes, tilt)
     assert parts.n_passes == before + 1
     c = weights * (slopes[np.floor(values / on.step).astype(int) - on.first] - tilt * values)
-    apart = X.astype(float) - node.about.mean
+    apart = X.astype(float) - node.moments.mean
     size = 1e-9 * (np.abs(c) @ np.abs(apart)).max() + 1e-9 * tilt * np.abs(scatter).max()
     assert_allclose(with_cells, c @ apart, atol=size)
     assert_allclose(by_a_pass, c @ apart, atol=size)
@@ -289,9 +289,9 @@ def test_gradient_is_the_slope_of_the_value(objective, rng, monkeypatch):
         evaluations.append(evaluate)
         return start, *evaluate(start)[:2]
 
-    monkeypatch.setattr(parted, "descend", only_evaluate)
+    monkeypatch.setattr(chunked, "descend", only_evaluate)
     start = unit(rng, 3)
-    found = parted.chunked_search(ChunkedNode.root(shuffled(X, weights, rng)), objective, start)
+    found = chunked.chunked_search(ChunkedNode.root(shuffled(X, weights, rng)), objective, start)
     evaluate = evaluations[0]
     value, place, gradient = evaluate(start)
     assert (found.value, found.place) == (value, place)
@@ -307,7 +307,7 @@ def test_sample_is_spread_evenly_over_the_weight(weighted, rng):
     X, v = make_rows("normal", rng, n_rows=5000), unit(rng, 3)
     weights = rng.uniform(0.1, 2, size=len(X)) if weighted else np.ones(len(X))
     node = ChunkedNode.root(shuffled(X, weights, rng))
-    sample = node.sample(v, 200, parted.along(node, v))
+    sample = node.sample(v, 200, chunked.along(node, v))
     values = X @ v
     below = np.array([weights[values < value].sum() for value in sample @ v]) / weights.sum()
     assert_allclose(below, (np.arange(200) + 0.5) / 200, atol=1 / 200)
@@ -320,15 +320,15 @@ def test_sample_is_that_of_rows_in_memory(kind, weighted, rng):
     X, v = make_rows(kind, rng), unit(rng, 3)
     weights = rng.uniform(0.1, 2, size=len(X)) if weighted else np.ones(len(X))
     node = ChunkedNode.root(shuffled(X, weights, rng))
-    on = parted.along(node, v)
-    values = _matrix.project(X, v) - node.about.mean @ v
+    on = chunked.along(node, v)
+    values = _matrix.project(X, v) - node.moments.mean @ v
     assert_array_equal(node.sample(v, 50, on), X[even_rows(X, values, weights, on.step, 50)])
 
 
 def test_sample_of_few_values_has_rows_of_all(rng):
     X = rng.integers(0, 3, size=(90, 1)).astype(float)
     node = ChunkedNode.root(held(X, places=[30, 60]))
-    on = parted.along(node, np.ones(1))
+    on = chunked.along(node, np.ones(1))
     assert_array_equal(np.unique(node.sample(np.ones(1), 30, on)), [0, 1, 2])
 
 
@@ -398,8 +398,8 @@ def test_rows_without_weight_are_left_out(rng):
     weights = rng.integers(0, 2, size=len(X)).astype(float)
     kept = weights > 0
     node, other = ChunkedNode.root(held(X, weights, [70])), ChunkedNode.root(held(X[kept]))
-    assert node.n_rows == node.about.count == kept.sum()
-    assert_allclose(node.about.mean, other.about.mean, rtol=1e-12)
+    assert node.n_rows == node.moments.count == kept.sum()
+    assert_allclose(node.moments.mean, other.moments.mean, rtol=1e-12)
     assert_array_equal(node.fetch().X, other.fetch().X)
 
 
@@ -514,8 +514,8 @@ def test_rows_without_weight_have_no_say_in_the_sums(value, rng):
     apart = held(np.vstack([X, extra]), np.append(np.ones(len(X)), 0.0), [len(X)])
     nodes = [ChunkedNode.root(parts) for parts in (together, apart, held(X))]
     for node in nodes[:2]:
-        assert_array_equal(node.about.mean, nodes[2].about.mean)
-        assert node.about.sum_sq == nodes[2].about.sum_sq
+        assert_array_equal(node.moments.mean, nodes[2].moments.mean)
+        assert node.moments.sum_sq == nodes[2].moments.sum_sq
 
 
 def test_part_that_is_gone_is_noticed(rng):

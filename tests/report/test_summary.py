@@ -71,23 +71,23 @@ def test_words_spread_and_typical_rows_of_a_cluster(blobs):
     found = summary_of(model, X, feature_names=["width", "height", "noise"])
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     passes = model.tree_.decision_path(X).toarray()
-    for node, about in enumerate(found["nodes"]):
+    for node, moments in enumerate(found["nodes"]):
         rows = np.flatnonzero(passes[:, node])
         mean = Z[rows].mean(axis=0)
         distance = np.linalg.norm(Z[rows] - mean, axis=1)
-        assert about["typical"] == rows[np.argsort(distance, kind="stable")[:3]].tolist()
-        assert about["spread"] == pytest.approx(np.sqrt((distance**2).mean() / 3), rel=1e-3)
-        assert about["words"] == sets_apart(mean, ["width", "height", "noise"])
-        for j, difference in about["differences"]:
+        assert moments["typical"] == rows[np.argsort(distance, kind="stable")[:3]].tolist()
+        assert moments["spread"] == pytest.approx(np.sqrt((distance**2).mean() / 3), rel=1e-3)
+        assert moments["words"] == sets_apart(mean, ["width", "height", "noise"])
+        for j, difference in moments["differences"]:
             assert difference == pytest.approx(mean[j], rel=1e-3)
 
 
 def test_density_and_histogram_of_each_node_hold_all_its_rows(blobs):
     X, _, model = blobs
-    for about in summary_of(model, X)["nodes"]:
-        density = about["along"]["density"]
+    for moments in summary_of(model, X)["nodes"]:
+        density = moments["along"]["density"]
         assert sum(density["height"]) * density["step"] == pytest.approx(1, abs=2e-3)
-        assert sum(about["along"]["counts"]) == about["rows"]
+        assert sum(moments["along"]["counts"]) == moments["rows"]
 
 
 def test_no_bin_lies_on_both_sides_of_the_cut(blobs):
@@ -113,7 +113,7 @@ def test_share_of_a_feature_is_that_of_the_distance_between_the_sides(blobs):
     X, _, model = blobs
     tree = model.tree_
     parts = np.maximum(tree.normal[0] * (tree.mean[tree.right[0]] - tree.mean[tree.left[0]]), 0)
-    shares = {about["feature"]: about["share"] for about in summary_of(model, X)["nodes"][0]["features"]}
+    shares = {moments["feature"]: moments["share"] for moments in summary_of(model, X)["nodes"][0]["features"]}
     assert_allclose([shares.get(j, 0.0) for j in range(3)], parts / parts.sum(), rtol=5e-3, atol=1e-6)
 
 
@@ -121,10 +121,10 @@ def test_histograms_of_a_feature_count_both_sides(blobs):
     X, _, model = blobs
     tree = model.tree_
     for node in tree.cuts:
-        for about in summary_of(model, X)["nodes"][node]["features"]:
-            assert sum(about["left"]) == tree.count[tree.left[node]]
-            assert sum(about["right"]) == tree.count[tree.right[node]]
-            assert len(about["left"]) == len(about["right"]) <= 20
+        for moments in summary_of(model, X)["nodes"][node]["features"]:
+            assert sum(moments["left"]) == tree.count[tree.left[node]]
+            assert sum(moments["right"]) == tree.count[tree.right[node]]
+            assert len(moments["left"]) == len(moments["right"]) <= 20
 
 
 @pytest.mark.parametrize(
@@ -147,12 +147,12 @@ def test_rows_nearest_to_the_cut_are_the_nearest(blobs):
     found = summary_of(model, X, labels)
     distance = X @ tree.normal[0] - tree.offset[0]
     nearest = found["nodes"][0]["nearest"]
-    assert [about["row"] for about in nearest] == np.argsort(np.abs(distance))[:8].tolist()
-    features = [about["feature"] for about in found["nodes"][0]["features"]]
-    for about in nearest:
-        assert about["distance"] == pytest.approx(distance[about["row"]], rel=1e-3)
-        assert_allclose(about["values"], X[about["row"], features[:4]], rtol=1e-5)
-        assert found["classes"]["names"][about["class"]] == labels[about["row"]]
+    assert [moments["row"] for moments in nearest] == np.argsort(np.abs(distance))[:8].tolist()
+    features = [moments["feature"] for moments in found["nodes"][0]["features"]]
+    for moments in nearest:
+        assert moments["distance"] == pytest.approx(distance[moments["row"]], rel=1e-3)
+        assert_allclose(moments["values"], X[moments["row"], features[:4]], rtol=1e-5)
+        assert found["classes"]["names"][moments["class"]] == labels[moments["row"]]
 
 
 def test_points_lie_at_their_distances_and_across_them(blobs):
@@ -177,7 +177,7 @@ def test_points_of_many_nodes_stay_within_bounds():
 def test_integers_of_the_user_keep_all_digits():
     X = np.array([[20_191_231.0], [20_191_230.0], [10_000_007.0], [10_000_003.0]])
     found = summary_of(PDDP(n_clusters=2, split="mean").fit(X), X)
-    assert {about["values"][0] for about in found["nodes"][0]["nearest"]} == set(X[:, 0])
+    assert {moments["values"][0] for moments in found["nodes"][0]["nearest"]} == set(X[:, 0])
 
 
 def test_more_than_fifty_classes_are_shown_as_the_commonest_and_others():
@@ -199,11 +199,11 @@ def test_long_names_are_short_in_words_and_whole_beside_them(blobs):
     X, _, model = blobs
     names = ["width", "h" * 100, "noise"]
     found = summary_of(model, X, feature_names=names)
-    told = [about for about in found["nodes"] if "in_full" in about]
+    told = [moments for moments in found["nodes"] if "in_full" in moments]
     assert told
-    for about in told:
-        assert "h" * 59 + "…" in about["words"]
-        assert names[1] in about["in_full"]
+    for moments in told:
+        assert "h" * 59 + "…" in moments["words"]
+        assert names[1] in moments["in_full"]
     assert found["names"] == names
 
 
@@ -288,7 +288,7 @@ def test_p_values_read_well(p, text):
 def test_a_tree_that_was_cut_back_says_that_a_valley_is_left():
     X, _ = make_blobs(600, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
     model = PDDP().fit(X).cut_to(2)
-    texts = [about["evidence"] for about in summary_of(model, X)["nodes"]]
+    texts = [moments["evidence"] for moments in summary_of(model, X)["nodes"]]
     assert sum("Held-out rows confirm another valley in it (p = " in text for text in texts) == 1
 
 

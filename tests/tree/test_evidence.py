@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests import naive
 
-from ravine._matrix import moments
+from ravine._matrix import moments_of
 from ravine.cuts.valley import strongest_valley
 from ravine.tree.evidence import (
     ValleyTest,
@@ -24,13 +24,13 @@ def two_modes(rng, n=200, gap=6.0, share=0.5):
     return rng.normal(size=n) + gap * right
 
 
-def first_axis(X, weights, about):
+def first_axis(X, weights, moments):
     return np.array([1.0, 0.0])
 
 
 def cut_of(X, direction, seed):
     weights = np.ones(len(X))
-    return cut_with_evidence(X, weights, moments(X, weights), direction=direction, bandwidth=1.06, seed=seed)
+    return cut_with_evidence(X, weights, moments_of(X, weights), direction=direction, bandwidth=1.06, seed=seed)
 
 
 def evidence(values, seed=0):
@@ -125,7 +125,7 @@ def test_outliers_that_capture_the_direction_do_not_hide_the_valley(rng):
     X = np.column_stack([two_modes(rng, 400, 10.0), rng.normal(size=400)])
     X[0] = [0.0, 1e4]
 
-    def principal(X, weights, about):
+    def principal(X, weights, moments):
         kept = weights > 0
         return naive.principal_direction(X[kept], weights[kept])
 
@@ -177,7 +177,7 @@ def test_two_values_alone_are_a_lattice_and_no_evidence():
 def test_confirmed_cut_searches_all_rows_only_where_halves_agree(rng):
     asked = []
 
-    def whole(X, weights, about):
+    def whole(X, weights, moments):
         asked.append(len(X))
         return np.array([0.0, 1.0])
 
@@ -186,7 +186,7 @@ def test_confirmed_cut_searches_all_rows_only_where_halves_agree(rng):
         asked.clear()
         X = np.column_stack([two_modes(rng, 400, gap), two_modes(rng, 400, gap)])
         weights = np.ones(400)
-        cut = confirmed_cut(X, weights, moments(X, weights), test=test, direction=whole, significance=0.05)
+        cut = confirmed_cut(X, weights, moments_of(X, weights), test=test, direction=whole, significance=0.05)
         assert asked == expected
         assert (cut is not None and cut.p_value <= 0.05) == (gap > 0)
 
@@ -195,7 +195,7 @@ def test_scouts_end_the_test_where_they_see_no_hope(rng):
     asked = []
 
     def counting(name):
-        def direction(X, weights, about):
+        def direction(X, weights, moments):
             asked.append(name)
             return np.array([1.0, 0.0])
 
@@ -217,4 +217,4 @@ def test_scouts_end_the_test_where_they_see_no_hope(rng):
     assert len(run(hopeless)) == 2
     test = ValleyTest(first_axis, 1.06, np.zeros(2), 0, scout=first_axis)
     X, weights = np.column_stack([hopeless, np.zeros(3000)]), np.ones(3000)
-    assert confirmed_cut(X, weights, moments(X, weights), test=test, direction=first_axis, significance=0.05) is None
+    assert confirmed_cut(X, weights, moments_of(X, weights), test=test, direction=first_axis, significance=0.05) is None

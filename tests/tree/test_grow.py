@@ -12,12 +12,12 @@ _rng = np.random.default_rng(0)
 X = _rng.normal(size=(200, 3)) * [3, 2, 1]
 
 
-def halve(rows, weights, about):
+def halve(rows, weights, moments):
     """Cut the first column at its mean; the value is how far right the node lies, the depth how many rows it has."""
-    if about.sum_sq == 0:
+    if moments.sum_sq == 0:
         return None
-    middle = about.mean[0]
-    return Cut(np.array([1.0, 0.0, 0.0]), middle, value=-middle, relative_depth=about.count)
+    middle = moments.mean[0]
+    return Cut(np.array([1.0, 0.0, 0.0]), middle, value=-middle, relative_depth=moments.count)
 
 
 def test_counts_means_and_sums_of_squares_are_those_of_the_rows_below():
@@ -93,16 +93,16 @@ def test_order_of_the_rows_does_not_matter(rng):
     assert_array_equal(grow(X, halve, n_clusters=7).predict(X), grow(X[order], halve, n_clusters=7).predict(X))
 
 
-def believe_only(*counts):
-    def find(rows, weights, about):
-        cut = halve(rows, weights, about)
-        return None if cut is None else Cut(cut.normal, cut.offset, p_value=0.0 if about.count in counts else 1.0)
+def accept_only(*counts):
+    def find(rows, weights, moments):
+        cut = halve(rows, weights, moments)
+        return None if cut is None else Cut(cut.normal, cut.offset, p_value=0.0 if moments.count in counts else 1.0)
 
     return find
 
 
 def test_cuts_that_are_not_believed_are_not_made():
-    tree = grow(X, believe_only(200), believe=lambda cut, n_unbelieved: cut.p_value < 0.5)
+    tree = grow(X, accept_only(200), accept=lambda cut, n_not_accepted: cut.p_value < 0.5)
     assert tree.n_clusters == 2
     assert_array_equal(tree.p_value, [0, 1, 1])
 
@@ -110,16 +110,16 @@ def test_cuts_that_are_not_believed_are_not_made():
 def test_look_ahead_keeps_a_cut_for_the_sake_of_one_below_it():
     full = grow(X, halve, max_depth=3)
     child, grandchild = full.count[1], full.count[2]
-    believe = {"believe": lambda cut, n_unbelieved: cut.p_value < 0.5}
-    assert grow(X, believe_only(child), **believe).n_clusters == 1
-    tree = grow(X, believe_only(child), look_ahead=1, **believe)
+    accept = {"accept": lambda cut, n_not_accepted: cut.p_value < 0.5}
+    assert grow(X, accept_only(child), **accept).n_clusters == 1
+    tree = grow(X, accept_only(child), look_ahead=1, **accept)
     assert tree.n_clusters == 3
-    assert grow(X, believe_only(grandchild), look_ahead=1, **believe).n_clusters == 1
-    assert grow(X, believe_only(grandchild), look_ahead=2, **believe).n_clusters == 4
+    assert grow(X, accept_only(grandchild), look_ahead=1, **accept).n_clusters == 1
+    assert grow(X, accept_only(grandchild), look_ahead=2, **accept).n_clusters == 4
 
 
 def test_look_ahead_with_nothing_to_find_leaves_one_cluster():
-    tree = grow(X, believe_only(), believe=lambda cut, n_unbelieved: cut.p_value < 0.5, look_ahead=3)
+    tree = grow(X, accept_only(), accept=lambda cut, n_not_accepted: cut.p_value < 0.5, look_ahead=3)
     assert tree.n_clusters == 1
 
 
@@ -132,9 +132,9 @@ def test_every_cut_is_reported():
 def test_last_leaves_are_not_searched_in_vain():
     searched = []
 
-    def find(rows, weights, about):
-        searched.append(about.count)
-        return halve(rows, weights, about)
+    def find(rows, weights, moments):
+        searched.append(moments.count)
+        return halve(rows, weights, moments)
 
     grow(X, find, n_clusters=2)
     assert searched == [200]
@@ -162,18 +162,18 @@ def test_few_rows_are_given_in_an_order_of_their_own(rng):
 def test_belief_is_told_how_many_cuts_above_were_not_believed():
     asked = []
 
-    def believe(cut, n_unbelieved):
-        asked.append(n_unbelieved)
+    def accept(cut, n_not_accepted):
+        asked.append(n_not_accepted)
         return False
 
-    grow(X, believe_only(), believe=believe, look_ahead=2)
+    grow(X, accept_only(), accept=accept, look_ahead=2)
     assert asked == [0, 1, 1, 2, 2, 2, 2]
 
 
 def counting(find, searched):
-    def find_and_count(rows, weights, about):
-        searched.append(about.count)
-        return find(rows, weights, about)
+    def find_and_count(rows, weights, moments):
+        searched.append(moments.count)
+        return find(rows, weights, moments)
 
     return find_and_count
 
@@ -195,8 +195,8 @@ def test_orders_that_do_not_ask_for_the_cut_search_fewer_leaves_and_give_the_sam
 
 @pytest.mark.parametrize("order", ["size", "sum_sq"])
 def test_leaves_are_searched_once_each_and_those_without_a_cut_are_passed_over(order):
-    def only_right_of_zero(rows, weights, about):
-        return halve(rows, weights, about) if about.count == 200 or about.mean[0] > 0 else None
+    def only_right_of_zero(rows, weights, moments):
+        return halve(rows, weights, moments) if moments.count == 200 or moments.mean[0] > 0 else None
 
     searched = []
     settings = {"n_clusters": 7, "order": order, "pair_cells": 0}
@@ -212,7 +212,7 @@ def test_lazily_searched_leaves_keep_to_size_depth_and_belief():
     assert grow(X, halve, order="size", min_cluster_size=30).count.min() >= 30
     assert grow(X, halve, order="size", max_depth=3).depth.max() == 3
     full = grow(X, halve, max_depth=3)
-    believe = {"believe": lambda cut, n_unbelieved: cut.p_value < 0.5, "order": "size"}
-    assert grow(X, believe_only(200), **believe).n_clusters == 2
-    assert grow(X, believe_only(full.count[1]), look_ahead=1, **believe).n_clusters == 3
-    assert grow(X, believe_only(), look_ahead=3, **believe).n_clusters == 1
+    accept = {"accept": lambda cut, n_not_accepted: cut.p_value < 0.5, "order": "size"}
+    assert grow(X, accept_only(200), **accept).n_clusters == 2
+    assert grow(X, accept_only(full.count[1]), look_ahead=1, **accept).n_clusters == 3
+    assert grow(X, accept_only(), look_ahead=3, **accept).n_clusters == 1

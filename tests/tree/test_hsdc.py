@@ -27,7 +27,7 @@ from ravine._kernels.hsdc import (
 from ravine._kernels.intervals import HIGH, LOW, WEIGHT
 from ravine.cuts import intervals
 from ravine.cuts.intervals import density_of, find_valley, mass_below
-from ravine.tree import stream
+from ravine.tree import hsdc
 from ravine.tree.hsdc import HSDCSettings, HSDCTree
 
 
@@ -206,7 +206,7 @@ def test_restored_tree_goes_on_as_if_never_interrupted(learned, rng):
 
 def test_state_of_an_older_version_goes_on_as_it_was_learned(learned, rng):
     state = learned.state()
-    for name in stream.NEW_FIELDS:
+    for name in hsdc.NEW_FIELDS:
         del state[name]
     state["leaf"] = state["leaf"][:, : _kernels.hsdc.UNIT]
     old = HSDCTree(3, learned.settings)
@@ -291,13 +291,13 @@ def test_damaged_state_is_refused(learned, i):
 
 def test_leaf_that_cannot_be_cut_waits(monkeypatch, rng):
     asked = []
-    monkeypatch.setattr(stream, "find_valley", lambda parts, share: asked.append(tree.leaf[0, TOTAL]))
+    monkeypatch.setattr(hsdc, "find_valley", lambda parts, share: asked.append(tree.leaf[0, TOTAL]))
     tree = HSDCTree(1, HSDCSettings())
     tree.learn(two_gaussians(rng, 2000, distance=8.0)[:, np.newaxis])
     assert tree.n_splits == 0
     assert len(asked) > 5
-    assert (np.diff(asked) >= (stream.PATIENCE - 1) * np.array(asked[:-1]) - 1e-6).all()
-    assert tree.leaf[0, WAIT] == pytest.approx(stream.PATIENCE * asked[-1])
+    assert (np.diff(asked) >= (hsdc.PATIENCE - 1) * np.array(asked[:-1]) - 1e-6).all()
+    assert tree.leaf[0, WAIT] == pytest.approx(hsdc.PATIENCE * asked[-1])
 
 
 def learn_in_turns(tree, rng, on_event=None):
@@ -313,15 +313,15 @@ def test_nodes_are_used_again_after_a_fall(rng):
     tree = HSDCTree(2, HSDCSettings(n_intervals=20))
     learn_in_turns(tree, rng)
     assert tree.n_falls > 3
-    assert len(tree.left) == stream.ROOM
+    assert len(tree.left) == hsdc.ROOM
     alive = tree._below(0)
-    assert sorted([*alive, *tree._free]) == list(range(stream.ROOM))
+    assert sorted([*alive, *tree._free]) == list(range(hsdc.ROOM))
     assert tree.n_ids == 1 + 2 * tree.n_splits + tree.n_falls
     assert len(set(tree.identity[alive])) == len(alive)
 
 
 def test_room_grows_with_the_tree(monkeypatch, rng):
-    monkeypatch.setattr(stream, "ROOM", 4)
+    monkeypatch.setattr(hsdc, "ROOM", 4)
     X, _ = five_blobs(rng, 2000)
     small = HSDCTree(3, HSDCSettings())
     small.learn(X)
@@ -333,7 +333,7 @@ def test_room_grows_with_the_tree(monkeypatch, rng):
 
 
 def test_events_are_bounded(monkeypatch, rng):
-    monkeypatch.setattr(stream, "MOST_EVENTS", 3)
+    monkeypatch.setattr(hsdc, "MOST_EVENTS", 3)
     events, tree = [], HSDCTree(2, HSDCSettings(n_intervals=20))
     learn_in_turns(tree, rng, events.append)
     splits, falls = ([e for e in events if (e["kind"] == "split") == is_split] for is_split in (True, False))

@@ -52,11 +52,11 @@ class Points:
         rows = ordered[is_new]
         mass = mass_of(member, weights)
         mean = mass @ rows / mass.sum()
-        centerd = rows - mean
-        centerd -= mass @ centerd / mass.sum()  # far from the origin the mean itself is rounded
-        largest = float(np.abs(centerd).max())
-        scale = largest * float(np.sqrt(mass @ ((centerd / (largest or 1.0)) ** 2).sum(axis=1) / mass.sum()))
-        coordinates = centerd / (scale or 1.0)
+        centered = rows - mean
+        centered -= mass @ centered / mass.sum()  # far from the origin the mean itself is rounded
+        largest = float(np.abs(centered).max())
+        scale = largest * float(np.sqrt(mass @ ((centered / (largest or 1.0)) ** 2).sum(axis=1) / mass.sum()))
+        coordinates = centered / (scale or 1.0)
         basis = _basis_of_span(coordinates)
         if basis is not None:
             coordinates = coordinates @ basis

@@ -59,14 +59,14 @@ def _update_direction(u, x, keep, add):
 
 
 @reduction
-def _center(x, n, mean, centerd):
+def _center(x, n, mean, centered):
     """Take a row, the n-th, into the mean and center it there; gives how much the sum of squares grows."""
     square = 0.0
     for j in range(x.shape[0]):
         before = x[j] - mean[j]
         mean[j] += before / n
-        centerd[j] = x[j] - mean[j]
-        square += before * centerd[j]
+        centered[j] = x[j] - mean[j]
+        square += before * centered[j]
     return square
 
 
@@ -154,21 +154,21 @@ def _enlarge_unit(leaf, u, z, distance):
 
 
 @kernel
-def _move(x, leaf, mean, u, z, p, settings, centerd, rest):
+def _move(x, leaf, mean, u, z, p, settings, centered, rest):
     """Bring mean, directions and forgetting factor of a leaf up to date; gives the projection of the row."""
     d = x.shape[0]
     leaf[N_SEEN] += 1.0
     n = leaf[N_SEEN]
-    grown = _center(x, n, mean, centerd)
+    grown = _center(x, n, mean, centered)
     leaf[SUM_SQ] += grown
-    across = dot(centerd, p) if leaf[HEAD_START] > 0.0 else 0.0  # an inherited direction stays across the parent's
+    across = dot(centered, p) if leaf[HEAD_START] > 0.0 else 0.0  # an inherited direction stays across the parent's
     for j in range(d):
-        rest[j] = centerd[j] - across * p[j]
+        rest[j] = centered[j] - across * p[j]
     length = leaf[LENGTH]
     if length == 0.0:  # the first row that differs from the mean gives the direction, and weighs as any other
         leaf[LENGTH] = math.sqrt(_update_direction(u, rest, 0.0, 1.0 / n))
         leaf[UNIT] = n * leaf[LENGTH]
-        return 0.0 if leaf[LENGTH] == 0.0 else dot(u, centerd) / leaf[LENGTH]
+        return 0.0 if leaf[LENGTH] == 0.0 else dot(u, centered) / leaf[LENGTH]
     if grown > 0.0:
         _enlarge_unit(leaf, u, z, math.sqrt(grown))
         length = leaf[LENGTH]
@@ -182,10 +182,10 @@ def _move(x, leaf, mean, u, z, p, settings, centerd, rest):
         angle = math.acos(min(max(cosine, -1.0), 1.0))
         smoothing = settings[SMOOTHING]
         leaf[FORGET] = min(settings[MOST_FORGOTTEN], smoothing * leaf[FORGET] + (1.0 - smoothing) * angle)
-    projection = dot(u, centerd) / leaf[LENGTH] if square > 0.0 else 0.0
+    projection = dot(u, centered) / leaf[LENGTH] if square > 0.0 else 0.0
     if settings[INHERIT] > 0.0 and square > 0.0:
         for j in range(d):
-            rest[j] = centerd[j] - projection / leaf[LENGTH] * u[j]
+            rest[j] = centered[j] - projection / leaf[LENGTH] * u[j]
         size = math.sqrt(dot(z, z))
         if size == 0.0:
             _update_direction(z, rest, 0.0, math.sqrt(dot(rest, rest)) / leaf[UNIT] / n)
@@ -246,7 +246,7 @@ def learn(
     room = 2 * limit + 2
     x, below, above = np.empty(room), np.empty(room), np.empty(room)
     a, b, c, d = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-    centerd, rest = np.empty(X.shape[1]), np.empty(X.shape[1])
+    centered, rest = np.empty(X.shape[1]), np.empty(X.shape[1])
     for i in range(start, X.shape[0]):
         while left[node] >= 0:
             distance = dot(X[i], direction[node]) - cut[node, OFFSET]
@@ -255,7 +255,7 @@ def learn(
             node = left[node] if distance < 0.0 else right[node]
         above_it = direction[max(parent[node], 0)]
         projection = _move(
-            X[i], leaf[node], mean[node], direction[node], second[node], above_it, settings, centerd, rest
+            X[i], leaf[node], mean[node], direction[node], second[node], above_it, settings, centered, rest
         )
         n_intervals[node] = _keep(leaf[node], sample[node], n_intervals[node], limit, projection)
         weight = leaf[node, TOTAL]
@@ -277,13 +277,13 @@ def learn_everywhere(X, start, left, right, parent, mean, direction, second, lea
     node to the weight for which it waits, and gives the next row, why, and the node.
     """
     limit = sample.shape[2] - 1
-    centerd, rest = np.empty(X.shape[1]), np.empty(X.shape[1])
+    centered, rest = np.empty(X.shape[1]), np.empty(X.shape[1])
     for i in range(start, X.shape[0]):
         node, due = 0, -1
         while True:
             above_it = direction[max(parent[node], 0)]
             projection = _move(
-                X[i], leaf[node], mean[node], direction[node], second[node], above_it, settings, centerd, rest
+                X[i], leaf[node], mean[node], direction[node], second[node], above_it, settings, centered, rest
             )
             n_intervals[node] = _keep(leaf[node], sample[node], n_intervals[node], limit, projection)
             if due < 0 and leaf[node, N_SEEN] >= settings[MIN_ROWS] and leaf[node, TOTAL] >= leaf[node, WAIT]:

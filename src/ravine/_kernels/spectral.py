@@ -19,7 +19,7 @@ MAX_STEPS, TOLERANCE = 60, 1e-10
 
 @kernel
 def draw_in(values, bounds, contraction, drawn, slope):
-    """Shorten the distances beyond ± bounds[c] in each column (T of eq. 3.23, centerd); `slope` takes its slopes."""
+    """Shorten the distances beyond ± bounds[c] in each column (T of eq. 3.23, centered); `slope` takes its slopes."""
     # The number that makes the slope 1 at the bound; for a small contraction it underflows.
     least = (contraction * (1.0 - contraction)) ** (1.0 / contraction)
     none = least ** (1.0 - contraction)

@@ -64,7 +64,7 @@ class ChunkedNode:
     whole: Whole
     handles: Handles
     n_rows: int
-    about: Moments
+    moments: Moments
     squares: Floats
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -95,7 +95,7 @@ class ChunkedNode:
 
     def children(self, normal: Floats, offset: float) -> "tuple[ChunkedNode, ChunkedNode] | None":
         """The nodes on both sides of a cut, in one pass; None where all rows lie on one side."""
-        center, grids = self.about.mean, self.whole.moment_grids
+        center, grids = self.moments.mean, self.whole.moment_grids
         scatter_grid = self.whole.scatter_grid if "scatter" in self._kept and len(center) <= CELL_COLUMNS else None
         left, right, *sums = self.whole.parts.divide(self.handles, normal, offset, center, grids, scatter_grid)
         if not all(found.sums[0] for found in sums):
@@ -107,15 +107,15 @@ class ChunkedNode:
         if "scatter" in self._kept:
             square = float(v @ self.scatter @ v)
         else:
-            square = self.lattice(v, math.sqrt(self.about.sum_sq / self.about.count)).square
-        return math.sqrt(max(square, 0.0) / self.about.count)
+            square = self.lattice(v, math.sqrt(self.moments.sum_sq / self.moments.count)).square
+        return math.sqrt(max(square, 0.0) / self.moments.count)
 
     @property
     def scatter(self) -> Floats:
         """The scatter matrix; a pass when it is first asked for."""
         if "scatter" not in self._kept:  # functools.cached_property would lock out the other threads
             grids = self.whole.fine, self.whole.scatter_grid
-            (pair,) = self._reduce(_reductions.scatter, self.about.mean, *grids).sums
+            (pair,) = self._reduce(_reductions.scatter, self.moments.mean, *grids).sums
             self._kept["scatter"] = _symmetric(pair.sum(axis=0))
         found: Floats = self._kept["scatter"]
         return found
@@ -123,7 +123,7 @@ class ChunkedNode:
     def scatter_times(self, v: Floats) -> Floats:
         """The scatter matrix times a unit vector."""
         grid = grid_for(self.whole.weight * self.whole.diameter * self.whole.reach)
-        (pair,) = self._reduce(_reductions.scatter_times, self.about.mean, v, self.whole.fine, grid).sums
+        (pair,) = self._reduce(_reductions.scatter_times, self.moments.mean, v, self.whole.fine, grid).sums
         return np.asarray(pair.sum(axis=0))
 
     def lattice(self, v: Floats, step: float) -> Lattice:
@@ -149,8 +149,9 @@ class ChunkedNode:
     def _look(self, v: Floats, steps: tuple[float, ...], with_cells: bool) -> _reductions.Looked:
         bounds = (self.whole.weight, self.whole.weight * self.whole.diameter**2)
         grids = (self.whole.fine, *(grid_for(bound) for bound in bounds))
-        cells = (self.about.mean, grid_for(self.whole.weight * self.whole.reach)) if with_cells else (None, None)
-        found: _reductions.Looked = self._reduce(_reductions.look, v, float(self.about.mean @ v), steps, grids, *cells)
+        cells = (self.moments.mean, grid_for(self.whole.weight * self.whole.reach)) if with_cells else (None, None)
+        origin = float(self.moments.mean @ v)
+        found: _reductions.Looked = self._reduce(_reductions.look, v, origin, steps, grids, *cells)
         return found.closed()
 
     def pull(self, v: Floats, looked: _reductions.Looked, slopes: Floats, tilt: float) -> Floats:
@@ -164,14 +165,14 @@ class ChunkedNode:
             return np.asarray(by_cell - tilt * (self.scatter @ v) if tilt else by_cell)
         steepest = float(np.abs(slopes).max()) + abs(tilt) * self.whole.diameter
         grid = grid_for(self.whole.weight * steepest * self.whole.reach)
-        along = (v, float(self.about.mean @ v), on.step, float(on.first))
-        (pair,) = self._reduce(_reductions.pull, self.about.mean, *along, slopes, tilt, self.whole.fine, grid).sums
+        along = (v, float(self.moments.mean @ v), on.step, float(on.first))
+        (pair,) = self._reduce(_reductions.pull, self.moments.mean, *along, slopes, tilt, self.whole.fine, grid).sums
         return np.asarray(pair.sum(axis=0))
 
     def sample(self, v: Floats, n: int, on: Lattice) -> Matrix:
         """Rows spread evenly over all in their order along a unit vector; one of much weight may be there often."""
         places = _reductions.even_places(on.places, on.mass, n)
-        found: _reductions.Nearest = self._reduce(_reductions.nearest, v, float(self.about.mean @ v), places, on.step)
+        found: _reductions.Nearest = self._reduce(_reductions.nearest, v, float(self.moments.mean @ v), places, on.step)
         return found.rows
 
     def draw(self, size: int, seed: int) -> _reductions.Drawn:

@@ -84,10 +84,10 @@ class Sample:
         self.rows, self.n_jobs = rows, n_jobs
         self.share = mass / mass.sum()
         # About medians: a far row neither takes the digits of the others nor sets the unit.
-        centerd = rows - np.median(rows, axis=0)
-        distance = np.linalg.norm(centerd, axis=1)
+        centered = rows - np.median(rows, axis=0)
+        distance = np.linalg.norm(centered, axis=1)
         self.unit = float(np.median(distance)) or float(distance.max()) or 1.0
-        self._scaled = np.clip(centerd / self.unit, -FAR, FAR)
+        self._scaled = np.clip(centered / self.unit, -FAR, FAR)
         self.a, self.b, self._length = neighbor_graph(self._scaled, N_NEIGHBORS, n_jobs)
 
     def grid(self) -> Floats:

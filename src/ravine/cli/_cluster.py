@@ -105,7 +105,7 @@ def _fit_in_passes(model: Any, data: Data, scale: bool) -> None:
     if scale:
         with data.screen.progress("measuring the columns", None):
             root = chunked_root(LocalChunks(lambda: ((X, None) for X in data.arrays()), n_columns, n_jobs=model.n_jobs))
-        center, deviation = root.about.mean, _or_one(np.sqrt(root.squares / root.about.count))
+        center, deviation = root.moments.mean, _or_one(np.sqrt(root.squares / root.moments.count))
 
     def read() -> Iterator[tuple[Floats, None]]:
         for X in data.arrays():

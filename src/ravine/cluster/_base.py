@@ -39,7 +39,7 @@ from ravine.cluster._outliers import find_outliers, is_outlier
 from ravine.cluster._saved import saved_fields, saved_ints
 from ravine.cuts import Cut
 from ravine.tree import HyperplaneTree
-from ravine.tree.chunked import ChunkedRows, FindPartedCut, FinishPartedCut
+from ravine.tree.chunked import ChunkedRows, FindChunkedCut, FinishChunkedCut
 from ravine.tree.evidence import Direction, cut_with_evidence
 from ravine.tree.grow import FindCut, Order, grow, grow_on
 
@@ -170,8 +170,8 @@ def checked_order(order: Order) -> Order:
     if not callable(order):
         return order
 
-    def number(cut: Cut, about: Moments) -> float:
-        answer: Any = order(cut, about)
+    def number(cut: Cut, moments: Moments) -> float:
+        answer: Any = order(cut, moments)
         is_number = isinstance(answer, Real) or getattr(answer, "shape", None) == ()
         if not is_number or np.isnan(float(answer)):
             raise ValueError(f"split_order gave {answer!r} for a leaf: it must give a number, the smallest is cut next")
@@ -495,13 +495,13 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         X: Any,
         root: ChunkedNode,
         find_cut: FindCut,
-        find_parted_cut: FindPartedCut,
-        finish_parted_cut: FinishPartedCut | None = None,
+        find_chunked_cut: FindChunkedCut,
+        finish_chunked_cut: FinishChunkedCut | None = None,
         **options: Any,
     ) -> None:
         """The growth of `_grow` on rows in parts."""
         with self._progress_of_cuts(X) as on_split, thread_pools().limit(limits=1, user_api="blas"):
-            rows = ChunkedRows(root, find_cut, find_parted_cut, finish_parted_cut)
+            rows = ChunkedRows(root, find_cut, find_chunked_cut, finish_chunked_cut)
             self.tree_ = grow_on(rows, n_clusters=self.n_clusters, on_split=on_split, n_jobs=self.n_jobs, **options)
         self._label_parts(X)
 
@@ -513,17 +513,17 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         refuse_magnitude(extent.largest)
         refuse_product(extent.heaviest, root.n_rows, float((extent.high - extent.low).max()))
         self._name_columns(root)
-        self._check_parted_outlier(root)
+        self._check_chunked_outlier(root)
         return root
 
-    def _check_parted_outlier(self, root: ChunkedNode) -> None:
+    def _check_chunked_outlier(self, root: ChunkedNode) -> None:
         """The warning of `_check_outliers`, for a single cell: of rows in parts no more is known without a pass."""
-        extent, mean = root.whole.extent, root.about.mean
+        extent, mean = root.whole.extent, root.moments.mean
         column, value, far = max(
             ((j, v[j], abs(v[j] - mean[j])) for v in (extent.low, extent.high) for j in range(len(mean))),
             key=lambda found: found[2],
         )
-        outlies = is_outlier(far, extent.lightest, root.n_rows, root.about, root.squares, column)
+        outlies = is_outlier(far, extent.lightest, root.n_rows, root.moments, root.squares, column)
         if outlies and self._is_swayed(len(mean)):
             self._warn_of_outlier(column, float(value), f"in one of {root.n_rows} rows")
 
@@ -577,10 +577,10 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
     def _belief(self) -> dict[str, Any]:
         """What `grow` takes to keep the cuts that have evidence, or have one below them that has."""
 
-        def believe(cut: Cut, n_unbelieved: int) -> bool:
-            return cut.p_value <= self.significance / self._shrink**n_unbelieved
+        def accept(cut: Cut, n_not_accepted: int) -> bool:
+            return cut.p_value <= self.significance / self._shrink**n_not_accepted
 
-        return {"believe": believe, "look_ahead": LOOK_AHEAD}
+        return {"accept": accept, "look_ahead": LOOK_AHEAD}
 
     def _least_size(self, total: float, tested: bool) -> float:
         if self.min_cluster_size != "auto":

@@ -18,7 +18,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine._blocks import count_threads
-from ravine._matrix import LARGEST, Floats, Ints, Matrix, Moments, moments
+from ravine._matrix import LARGEST, Floats, Ints, Matrix, Moments, moments_of
 from ravine._outofcore import in_order, is_out_of_core
 from ravine._reservoir import Reservoir
 from ravine.cluster._base import N_JOBS, TreeClusterer, all_or_nothing, fitting, uninterrupted, warn_user
@@ -561,38 +561,39 @@ class IncrementalMDH(TreeClusterer):
             self._grown(Z, self._cut, weights, n_clusters=n_leaves, max_depth=self.max_depth, **options)
         )
 
-    def _cut(self, X: Matrix, weights: Floats, about: Moments) -> Cut | None:
+    def _cut(self, X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
         """Polished cut of a node, from its principal components and from what the stream has learned of its rows."""
         proposal = self._stream.online.normal_for(X[:POLISH_ROWS], weights[:POLISH_ROWS])
 
-        def starts(X: Matrix, weights: Floats, about: Moments) -> Floats:
-            components = principal_directions(X, weights, about, N_COMPONENTS)
+        def starts(X: Matrix, weights: Floats, moments: Moments) -> Floats:
+            components = principal_directions(X, weights, moments, N_COMPONENTS)
             return components if proposal is None or not len(components) else np.vstack([components, proposal])
 
-        return _polished(X, weights, about, slice(POLISH_ROWS), starts)
+        return _polished(X, weights, moments, slice(POLISH_ROWS), starts)
 
 
-def _trial_cut(X: Matrix, weights: Floats, about: Moments) -> Cut | None:
+def _trial_cut(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
     """Cut of the rows of a node that are not held out; the stream, which has seen all of them, has no say."""
-    return _polished(X, weights, about, np.flatnonzero(weights)[:TRIAL_ROWS], make_starts(N_COMPONENTS))
+    return _polished(X, weights, moments, np.flatnonzero(weights)[:TRIAL_ROWS], make_starts(N_COMPONENTS))
 
 
-def _scout_cut(X: Matrix, weights: Floats, about: Moments) -> Cut | None:
+def _scout_cut(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
     """A quick look for the same: from one start, which need not be a principal component."""
 
-    def start(X: Matrix, weights: Floats, about: Moments) -> Floats:
-        flattest = flattest_direction(X, weights, about)
+    def start(X: Matrix, weights: Floats, moments: Moments) -> Floats:
+        flattest = flattest_direction(X, weights, moments)
         return np.empty((0, X.shape[1])) if flattest is None else flattest[np.newaxis]
 
-    return _polished(X, weights, about, np.flatnonzero(weights)[:TRIAL_ROWS], start)
+    return _polished(X, weights, moments, np.flatnonzero(weights)[:TRIAL_ROWS], start)
 
 
-def _polished(X: Matrix, weights: Floats, about: Moments, kept: slice | Ints, starts: Starts) -> Cut | None:
+def _polished(X: Matrix, weights: Floats, moments: Moments, kept: slice | Ints, starts: Starts) -> Cut | None:
     """Minimum density cut of the rows `kept` of a node."""
     n_rows = X.shape[0]
     X, weights = X[kept], weights[kept]
     if X.shape[0] < n_rows:
-        about = moments(X, weights)
-    cut = minimum_density_cut(X, weights, about, starts=starts, bandwidth=BANDWIDTH, alphas=ALPHAS, tolerance=TOLERANCE)
+        moments = moments_of(X, weights)
+    search: dict[str, Any] = {"bandwidth": BANDWIDTH, "alphas": ALPHAS, "tolerance": TOLERANCE}
+    cut = minimum_density_cut(X, weights, moments, starts=starts, **search)
     # The largest entry of a normal is positive, lest the labels depend on which of the starts has won.
     return cut if cut is None or cut.normal[np.abs(cut.normal).argmax()] > 0 else cut.turned()

@@ -17,7 +17,7 @@ from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cuts import Cut
 from ravine.cuts.chunked import chunked_density_cut, finished_chunked_density_cut
 from ravine.cuts.mdh import finished_density_cut, minimum_density_cut
-from ravine.tree.chunked import FinishPartedCut
+from ravine.tree.chunked import FinishChunkedCut
 from ravine.tree.grow import FinishCut, Order
 
 
@@ -130,7 +130,7 @@ class MDH(PursuitClusterer):
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         return partial(minimum_density_cut, bandwidth=self._bandwidth(), alphas=self._alphas(), margin=self.margin)
 
-    def _parted_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
+    def _chunked_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
         if self.margin:
             raise ValueError("margin=True needs the rows in memory: leave it out for a Dask collection or files")
         return partial(chunked_density_cut, bandwidth=self._bandwidth(), alphas=self._alphas())
@@ -144,7 +144,7 @@ class MDH(PursuitClusterer):
             raise ValueError(f"alphas={self.alphas!r}: give at least one number, none negative, from small to large")
         return alphas
 
-    def _finishers(self) -> tuple[FinishCut, FinishPartedCut]:
+    def _finishers(self) -> tuple[FinishCut, FinishChunkedCut]:
         return partial(finished_density_cut, n_jobs=self.n_jobs), finished_chunked_density_cut
 
     def _order(self) -> Order:

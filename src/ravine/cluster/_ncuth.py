@@ -16,7 +16,7 @@ from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cuts import Cut
 from ravine.cuts.chunked import chunked_ncut_cut, finished_chunked_ncut
 from ravine.cuts.ncut import finished_ncut, ncut_cut
-from ravine.tree.chunked import FinishPartedCut
+from ravine.tree.chunked import FinishChunkedCut
 from ravine.tree.grow import FinishCut, Order
 
 
@@ -133,7 +133,7 @@ class NCutH(PursuitClusterer):
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         return partial(ncut_cut, scale=self._scale(), margin=self.margin, min_cluster_size=min_cluster_size)
 
-    def _parted_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
+    def _chunked_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
         if self.margin:
             raise ValueError("margin=True needs the rows in memory: leave it out for a Dask collection or files")
         return partial(chunked_ncut_cut, scale=self._scale(), min_cluster_size=min_cluster_size)
@@ -141,7 +141,7 @@ class NCutH(PursuitClusterer):
     def _scale(self) -> Any:
         return checked_bandwidth("scale", self.scale)
 
-    def _finishers(self) -> tuple[FinishCut, FinishPartedCut]:
+    def _finishers(self) -> tuple[FinishCut, FinishChunkedCut]:
         return partial(finished_ncut, n_jobs=self.n_jobs), finished_chunked_ncut
 
     def _order(self) -> Order:

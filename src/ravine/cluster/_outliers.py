@@ -48,14 +48,14 @@ def find_outliers(X: Matrix, weights: Floats, reach: float, n_jobs: int | None =
     return _in_sparse_rows(X, weights) if sparse.issparse(X) else _in_dense_rows(X, weights, reach, n_jobs)
 
 
-def is_outlier(far: float, weight: float, n_rows: int, about: Moments, squares: Floats, column: int) -> bool:
+def is_outlier(far: float, weight: float, n_rows: int, moments: Moments, squares: Floats, column: int) -> bool:
     """Whether a cell of a column, so far from its mean, has nearly all of the sum of squares.
 
     `squares` has the sum of squares of each column. A lower bound of the row's weight is enough.
     """
     has_others = bool(np.delete(squares, column).any()) or len(squares) == 1
-    share = weight * far**2 * about.count / max(about.count - weight, weight)  # the cell has moved the mean
-    return n_rows >= FEWEST_ROWS and has_others and share >= OUTLYING_SHARE * about.sum_sq > 0
+    share = weight * far**2 * moments.count / max(moments.count - weight, weight)  # the cell has moved the mean
+    return n_rows >= FEWEST_ROWS and has_others and share >= OUTLYING_SHARE * moments.sum_sq > 0
 
 
 def _in_dense_rows(X: Matrix, weights: Floats, reach: float, n_jobs: int | None) -> Outliers | None:

@@ -17,7 +17,7 @@ from ravine._outofcore import is_out_of_core
 from ravine.cluster._base import FACTOR, N_JOBS, TreeClusterer, checked_order, fitting
 from ravine.cuts.chunked import chunked_antimode_cut, chunked_mean_cut, cut_with_sampled_evidence
 from ravine.cuts.principal import antimode_cut, mean_cut, principal_direction
-from ravine.tree.chunked import FindPartedCut
+from ravine.tree.chunked import FindChunkedCut
 from ravine.tree.grow import ORDERS, FindCut, Order
 
 
@@ -155,10 +155,10 @@ class PDDP(TreeClusterer):
         tested = self.split == "density" and self.n_clusters is None and self.selection == "evidence"
         if is_out_of_core(X):
             root = self._root_of_parts(X, sample_weight)
-            options = self._options(root.about.count, tested)
+            options = self._options(root.moments.count, tested)
             few = self._fetch_if_few(root)
             if few is None:
-                self._grow_on_chunks(X, root, find_parted_cut=self._find_parted_cut(options, tested), **options)
+                self._grow_on_chunks(X, root, find_chunked_cut=self._find_chunked_cut(options, tested), **options)
             else:
                 self._grow(few.X, sample_weight=few.weights, **options)
                 self._label_parts(X)
@@ -179,7 +179,7 @@ class PDDP(TreeClusterer):
             options = {"find_cut": self._find_cut(size), "min_cluster_size": size}
         return {**options, "max_depth": self.max_depth, "order": checked_order(self._order())}
 
-    def _find_parted_cut(self, options: dict[str, Any], tested: bool) -> FindPartedCut:
+    def _find_chunked_cut(self, options: dict[str, Any], tested: bool) -> FindChunkedCut:
         size = options["min_cluster_size"]
         if tested:
             find_cut = options["find_cut"]

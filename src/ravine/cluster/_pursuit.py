@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _is_fitted, check_is_fitted
 
-from ravine._matrix import Floats, Matrix, Moments, moments
+from ravine._matrix import Floats, Matrix, Moments, moments_of
 from ravine._outofcore import ChunkedNode, is_out_of_core
 from ravine.cluster._base import N_JOBS, TreeClusterer, checked_directions, checked_order, fitting
 from ravine.cuts import Cut
 from ravine.cuts.chunked import ChunkedStarts, cut_with_sampled_evidence
-from ravine.cuts.chunked import make_starts as make_parted_starts
+from ravine.cuts.chunked import make_starts as make_chunked_starts
 from ravine.cuts.pursuit import make_starts
-from ravine.tree.chunked import FinishPartedCut
+from ravine.tree.chunked import FinishChunkedCut
 from ravine.tree.evidence import VALLEY_BANDWIDTH, direction_of
 from ravine.tree.grow import ORDERS, PAIR_CELLS, FindCut, FinishCut, Order
 
@@ -86,8 +86,8 @@ class PursuitClusterer(TreeClusterer, ABC):
         self._grow(X, sample_weight=weights, **options)
 
     def _fit_parts(self, X: Any, sample_weight: Any) -> None:
-        starts = make_parted_starts(self._init())
-        self._parted_cut_finder(1.0)  # refuses what needs rows in memory before any are read
+        starts = make_chunked_starts(self._init())
+        self._chunked_cut_finder(1.0)  # refuses what needs rows in memory before any are read
         root = self._root_of_parts(X, sample_weight)
         few = self._fetch_if_few(root)
         if few is None:
@@ -97,15 +97,15 @@ class PursuitClusterer(TreeClusterer, ABC):
             self._label_parts(X)
 
     def _fit_many(self, X: Any, root: ChunkedNode, starts: ChunkedStarts) -> None:
-        tested, total = self.n_clusters is None, root.about.count
+        tested, total = self.n_clusters is None, root.moments.count
         size = self._least_size(total, tested)
         find_cut = self._find_cut(size, total)
-        find_parted_cut = partial(self._parted_cut_finder(size), starts=starts)
+        find_chunked_cut = partial(self._chunked_cut_finder(size), starts=starts)
         options: dict[str, Any] = {"find_cut": find_cut, "min_cluster_size": size}
         if tested:
             direction = direction_of(_without_held_out(find_cut, self.n_jobs))
             options = self._tested(direction, VALLEY_BANDWIDTH, size)
-            find_parted_cut = partial(
+            find_chunked_cut = partial(
                 cut_with_sampled_evidence,
                 find_cut=options["find_cut"],
                 bandwidth=VALLEY_BANDWIDTH,
@@ -114,10 +114,10 @@ class PursuitClusterer(TreeClusterer, ABC):
         options |= {
             "max_depth": self.max_depth,
             "order": checked_order(self._order()),
-            "find_parted_cut": find_parted_cut,
+            "find_chunked_cut": find_chunked_cut,
         }
         finishers = self._finishers()
-        self._grow_on_chunks(X, root, finish_parted_cut=None if finishers is None else finishers[1], **options)
+        self._grow_on_chunks(X, root, finish_chunked_cut=None if finishers is None else finishers[1], **options)
 
     def split(self, node: int, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """This model with the cluster `node` cut in two by its method, fitted; itself it stays as it is.
@@ -156,12 +156,12 @@ class PursuitClusterer(TreeClusterer, ABC):
         cut = None
         if len(here) > 1:
             X_node, w_node = rows[here], weights[here]
-            about = moments(X_node, w_node, self.n_jobs)
-            cut = self._find_cut(1.0, float(weights.sum()))(X_node, w_node, about)
+            moments = moments_of(X_node, w_node, self.n_jobs)
+            cut = self._find_cut(1.0, float(weights.sum()))(X_node, w_node, moments)
         if cut is None:
             raise ValueError(f"no cut was found for node {node}: {len(here)} of the rows of X reach it")
         model = copy(self)
-        model.tree_ = self.tree_.split(node, cut.beside_rows(about), rows, weights)
+        model.tree_ = self.tree_.split(node, cut.beside_rows(moments), rows, weights)
         model.labels_ = model.tree_.predict(rows, self.n_jobs, check_input=False)
         return model
 
@@ -201,7 +201,7 @@ class PursuitClusterer(TreeClusterer, ABC):
         weights = np.ones(len(rows))
         found: list[Floats] = []
         for _ in range(min(n_components, rows.shape[1])):
-            cut = self._find_cut(1.0, len(rows))(rows, weights, moments(rows, weights, self.n_jobs))
+            cut = self._find_cut(1.0, len(rows))(rows, weights, moments_of(rows, weights, self.n_jobs))
             if cut is None:
                 break
             normal = cut.normal
@@ -224,11 +224,11 @@ class PursuitClusterer(TreeClusterer, ABC):
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         """The method: finds a cut of some rows, given `starts` and `n_jobs`; `total` is the weight of all rows."""
 
-    def _parted_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
+    def _chunked_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
         """The method for rows in parts: finds a cut of a node, given `starts`."""
         raise ValueError(f"{type(self).__name__} needs its rows in memory: use NCutH, MDH or PDDP, or a sample of them")
 
-    def _finishers(self) -> tuple[FinishCut, FinishPartedCut] | None:
+    def _finishers(self) -> tuple[FinishCut, FinishChunkedCut] | None:
         """What finds a cut from a rough one, in memory and in parts, for methods that give such of large nodes."""
         return None
 
@@ -240,11 +240,11 @@ class PursuitClusterer(TreeClusterer, ABC):
 def _without_held_out(find_cut: FindCut, n_jobs: int | None) -> FindCut:
     """Finds the cut of the rows that have weight."""
 
-    def find_cut_of_kept(X: Matrix, weights: Floats, about: Moments) -> Cut | None:
+    def find_cut_of_kept(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
         kept = np.flatnonzero(weights)
         if len(kept) < len(weights):
             X, weights = X[kept], weights[kept]
-            about = moments(X, weights, n_jobs)
-        return find_cut(X, weights, about)
+            moments = moments_of(X, weights, n_jobs)
+        return find_cut(X, weights, moments)
 
     return find_cut_of_kept

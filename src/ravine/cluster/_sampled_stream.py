@@ -18,7 +18,7 @@ MAX_PASSES, FEW_UPDATES = 20, 50_000
 
 
 def scaled_rows(X: Matrix, center: Floats, scale: Floats) -> Matrix:
-    """Rows in units of the columns' deviations; sparse ones are not centerd."""
+    """Rows in units of the columns' deviations; sparse ones are not centered."""
     if sparse.issparse(X):
         return sparse.csr_matrix(X.multiply(1.0 / scale))
     return np.ascontiguousarray((X - center) / scale, dtype=X.dtype)
@@ -93,7 +93,7 @@ class SampledStream:
         self.n_rows += X.shape[0]
 
     def _standardize(self, X: Matrix, weights: Floats) -> Matrix:
-        """Rows in units of the columns' deviations so far, which they change; sparse ones are not centerd."""
+        """Rows in units of the columns' deviations so far, which they change; sparse ones are not centered."""
         if self.is_sparse:
             data = np.empty_like(X.data)
             state = (self._seen, self.mean, self.square)
@@ -140,8 +140,8 @@ class SampledStream:
         assert self.reservoir is not None
         drawn = root.draw(self.reservoir.size, self.seed)
         self.reservoir.add(keys_of(drawn.number), drawn.X, drawn.weights)
-        self.n_rows, self.count = root.n_rows, root.about.count
-        self.mean, self.square = root.about.mean, root.squares
+        self.n_rows, self.count = root.n_rows, root.moments.count
+        self.mean, self.square = root.moments.mean, root.squares
         self._learn_sample(*merge_copies(*self.sample(), self.seed), n_passes, n_jobs)
 
     def _learn_sample(self, distinct: Matrix, total: Floats, n_passes: int | str, n_jobs: int | None) -> None:

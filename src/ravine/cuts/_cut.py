@@ -57,7 +57,7 @@ class Cut:
     surface: Surface | None = None
     rough: Any = None
 
-    def beside_rows(self, about: Moments) -> "Cut":
+    def beside_rows(self, moments: Moments) -> "Cut":
         """The cut moved to the left by a length that is rounding for the rows of these moments.
 
         Rows that lie on the cut itself, such as those at the mean where it runs through the mean, then all go right,
@@ -65,7 +65,7 @@ class Cut:
 
         Parameters
         ----------
-        about : Moments
+        moments : Moments
             Moments of the rows that are cut.
 
         Returns
@@ -73,7 +73,7 @@ class Cut:
         cut : Cut
             With another offset.
         """
-        length = rounding_length(math.sqrt(about.sum_sq / about.count), abs(self.offset))
+        length = rounding_length(math.sqrt(moments.sum_sq / moments.count), abs(self.offset))
         return replace(self, offset=self.offset - length)
 
     def turned(self) -> "Cut":

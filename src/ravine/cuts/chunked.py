@@ -13,14 +13,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ravine._matrix import Floats, Matrix, Moments, moments
+from ravine._matrix import Floats, Matrix, Moments, moments_of
 from ravine._outofcore import ChunkedNode, Lattice
 from ravine._ties import first_least
 from ravine.cuts._cut import Cut
 from ravine.cuts.density import MAX_BINS, Line, depth_at, normal_reference
 from ravine.cuts.mdh import TOLERANCE, DensityPath
 from ravine.cuts.ncut import BINS_PER_DEVIATION, NormalizedCut
-from ravine.cuts.principal import lowest_antimode, parted_directions
+from ravine.cuts.principal import chunked_directions, lowest_antimode
 from ravine.cuts.pursuit import (
     COARSE_ABOVE,
     COARSE_ROWS,
@@ -50,8 +50,8 @@ def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike]) -> Chunk
     if isinstance(init, str):
         init = 1
     if isinstance(init, int | np.integer):
-        return lambda node: parted_directions(node, int(init))
-    return lambda node: unit_directions(init, len(node.about.mean))
+        return lambda node: chunked_directions(node, int(init))
+    return lambda node: unit_directions(init, len(node.moments.mean))
 
 
 def along(node: ChunkedNode, direction: Floats) -> Lattice:
@@ -92,13 +92,13 @@ def _look(node: ChunkedNode, objective: LineObjective, direction: Floats) -> tup
 
 def _on_line(node: ChunkedNode, objective: LineObjective, on: Lattice) -> OnLine:
     line = Line(on.step * on.first, on.step, on.n_points)
-    return objective.on_line(line, on.dense(), math.sqrt(on.square / node.about.count))
+    return objective.on_line(line, on.dense(), math.sqrt(on.square / node.moments.count))
 
 
 def _sample(node: ChunkedNode, direction: Floats) -> tuple[Matrix, Floats]:
     """A sample of a large node, with weights."""
     rows = node.sample(direction, COARSE_ROWS, along(node, direction))
-    return rows, np.full(len(rows), node.about.count / len(rows))
+    return rows, np.full(len(rows), node.moments.count / len(rows))
 
 
 def chunked_ncut_cut(
@@ -113,7 +113,7 @@ def chunked_ncut_cut(
     deviation = node.deviation(directions[0]) if len(directions) else 0.0
     if not deviation > 0:
         return None
-    count = node.about.count
+    count = node.moments.count
     sigma = scale(deviation, count) if callable(scale) else normal_reference(scale, deviation, count)
     objective = NormalizedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
     rough = node.n_rows > COARSE_ABOVE
@@ -121,7 +121,7 @@ def chunked_ncut_cut(
     def find(start: Floats) -> tuple[Found, Lattice | None]:
         if not rough:
             return chunked_search(node, objective, start), None
-        direction = search(*_sample(node, start), node.about.mean, objective, start).direction
+        direction = search(*_sample(node, start), node.moments.mean, objective, start).direction
         return _look(node, objective, direction)
 
     ends = node.whole.parts.at_once(find, list(directions))
@@ -139,7 +139,7 @@ def finished_chunked_ncut(node: ChunkedNode, cut: Cut) -> Cut:
 
 def _cut_at(node: ChunkedNode, found: Found, on: Lattice | None = None) -> Cut:
     on = along(node, found.direction) if on is None else on
-    offset = float(found.place + node.about.mean @ found.direction)
+    offset = float(found.place + node.moments.mean @ found.direction)
     return Cut(found.direction, offset, found.value, depth_at(found.place, on.places, on.mass))
 
 
@@ -154,7 +154,7 @@ def chunked_density_cut(
     """`ravine.cuts.mdh.minimum_density_cut` for rows in parts, rough."""
     directions = starts(node)
     deviation = node.deviation(directions[0]) if len(directions) else 0.0
-    path = DensityPath.of(deviation, node.about, bandwidth, alphas, tolerance)
+    path = DensityPath.of(deviation, node.moments, bandwidth, alphas, tolerance)
     if path is None:
         return None
     rough = node.n_rows > COARSE_ABOVE
@@ -162,7 +162,7 @@ def chunked_density_cut(
     def find(start: Floats) -> Cut:
         if not rough:
             return _follow(node, path, start)
-        return path.follow(*_sample(node, start), node.about, start, None)
+        return path.follow(*_sample(node, start), node.moments, start, None)
 
     cuts = node.whole.parts.at_once(find, list(directions))
     best = cuts[first_least([-1 - cut.relative_depth for cut in cuts])]
@@ -182,7 +182,7 @@ def _follow(node: ChunkedNode, path: DensityPath, start: Floats) -> Cut:
         on = along(node, direction)
         return on.places, on.mass
 
-    return path.follow_by(partial(chunked_search, node), values_along, node.about, start)
+    return path.follow_by(partial(chunked_search, node), values_along, node.moments, start)
 
 
 def _stay(node: ChunkedNode, path: DensityPath, direction: Floats) -> Cut:
@@ -198,22 +198,22 @@ def _stay(node: ChunkedNode, path: DensityPath, direction: Floats) -> Cut:
         assert on is not None
         return on.places, on.mass
 
-    return path.follow_by(look, values_along, node.about, direction)
+    return path.follow_by(look, values_along, node.moments, direction)
 
 
 def chunked_mean_cut(node: ChunkedNode) -> Cut | None:
     """`ravine.cuts.principal.mean_cut` for rows in parts."""
-    directions = parted_directions(node, 1)
-    return Cut(directions[0], float(node.about.mean @ directions[0])) if len(directions) else None
+    directions = chunked_directions(node, 1)
+    return Cut(directions[0], float(node.moments.mean @ directions[0])) if len(directions) else None
 
 
 def chunked_antimode_cut(node: ChunkedNode, *, bandwidth: float, min_cluster_size: float = 1) -> Cut | None:
     """`ravine.cuts.principal.antimode_cut` for rows in parts."""
-    directions = parted_directions(node, 1)
+    directions = chunked_directions(node, 1)
     if not len(directions):
         return None
     on = along(node, directions[0])
-    values = on.places + node.about.mean @ directions[0]
+    values = on.places + node.moments.mean @ directions[0]
     return lowest_antimode(directions[0], values, on.mass, bandwidth, min_cluster_size)
 
 
@@ -231,16 +231,16 @@ def cut_with_sampled_evidence(
     min_cluster_size : float, default=1
         Least weight on either side.
     """
-    directions = parted_directions(node, 1)
+    directions = chunked_directions(node, 1)
     if not len(directions):
         return None
     rows = node.sample(directions[0], TESTED_ROWS, along(node, directions[0]))
-    weights = np.full(len(rows), node.about.count / len(rows))
-    cut = find_cut(rows, weights, moments(rows, weights))
+    weights = np.full(len(rows), node.moments.count / len(rows))
+    cut = find_cut(rows, weights, moments_of(rows, weights))
     if cut is None:
         return None
-    on, origin = along(node, cut.normal), float(node.about.mean @ cut.normal)
-    valley = strongest_valley(on.places, on.mass, bandwidth, least_side=min_cluster_size / node.about.count)
+    on, origin = along(node, cut.normal), float(node.moments.mean @ cut.normal)
+    valley = strongest_valley(on.places, on.mass, bandwidth, least_side=min_cluster_size / node.moments.count)
     if valley is None:
         return cut
     return replace(cut, offset=valley.place + origin, value=valley.density, relative_depth=valley.relative_depth)

@@ -141,7 +141,7 @@ def _best_place(graph: Floats, sizes: Floats, places: Floats, free: Floats) -> f
 def labeled_cut(
     X: Matrix,
     weights: Floats,
-    about: Moments,
+    moments: Moments,
     sides: Ints,
     *,
     starts: Floats,
@@ -153,7 +153,7 @@ def labeled_cut(
 
     Parameters
     ----------
-    X, weights, about : rows, their weights and moments
+    X, weights, moments : rows, their weights and moments
     sides : ndarray of shape (n_rows,)
         -1 for the rows that belong to the left of the cut, 1 to the right, 0 for those without a label.
     starts : ndarray of shape (n_starts, n_features)
@@ -168,29 +168,29 @@ def labeled_cut(
     cut : Cut or None
         None where the rows do not vary.
     """
-    if not about.sum_sq > 0 or not len(starts):
+    if not moments.sum_sq > 0 or not len(starts):
         return None
-    unit = about.unit
-    sigma = scale * typical_gap(X, about, starts[0], n_jobs) / (math.sqrt(X.shape[1]) * unit)
+    unit = moments.unit
+    sigma = scale * typical_gap(X, moments, starts[0], n_jobs) / (math.sqrt(X.shape[1]) * unit)
     ends = []
     for direction in starts:
         for sigma_here, bound_here in ((FIRST_SCALE * sigma, min(FIRST_BOUND, bound)), (sigma, bound)):
-            values = (project(X, direction, n_jobs) - about.mean @ direction) / unit
-            reach = bound_here * math.sqrt(weights @ values**2 / about.count) + REACH * sigma_here
+            values = (project(X, direction, n_jobs) - moments.mean @ direction) / unit
+            reach = bound_here * math.sqrt(weights @ values**2 / moments.count) + REACH * sigma_here
             step = 2 * min(reach, float(np.abs(values).max())) / POINTS
             if not step > 0:
                 break
             objective = LabeledConnectivity(sides, sigma_here, bound_here, unit, step)
-            found = search(X, weights, about.mean, objective, direction, n_jobs)
+            found = search(X, weights, moments.mean, objective, direction, n_jobs)
             direction = found.direction
         else:
             ends.append(found)
     if not ends:
         return None
     best = min(ends, key=lambda found: found.value)
-    values = project(X, best.direction, n_jobs) - about.mean @ best.direction
+    values = project(X, best.direction, n_jobs) - moments.mean @ best.direction
     depth = depth_at(best.place, values, weights)
-    return Cut(best.direction, float(best.place + about.mean @ best.direction), best.value, depth)
+    return Cut(best.direction, float(best.place + moments.mean @ best.direction), best.value, depth)
 
 
 def merged(X: Matrix, sides: Ints, weights: Floats) -> tuple[Matrix, Ints, Floats]:
@@ -206,7 +206,7 @@ def merged(X: Matrix, sides: Ints, weights: Floats) -> tuple[Matrix, Ints, Float
     return X[first], sides[first], np.asarray(np.bincount(group.reshape(-1), weights), dtype=np.float64)
 
 
-def typical_gap(X: Matrix, about: Moments, direction: Floats, n_jobs: int | None = None) -> float:
+def typical_gap(X: Matrix, moments: Moments, direction: Floats, n_jobs: int | None = None) -> float:
     """The 99th centile of the distances of distinct rows to their nearest neighbors; of many rows, of a sample
     that is spread along a direction.
 
@@ -217,19 +217,19 @@ def typical_gap(X: Matrix, about: Moments, direction: Floats, n_jobs: int | None
         rows = X[spread_sample(X, direction, n_jobs)]
     distinct = np.unique(fingerprint(rows, 0), return_index=True)[1]
     if len(distinct) > 1:
-        gap = float(np.percentile(_nearest_distances(rows[np.sort(distinct)], about.mean), CENTILE))
+        gap = float(np.percentile(_nearest_distances(rows[np.sort(distinct)], moments.mean), CENTILE))
         if gap > 0:
             return gap
-    return math.sqrt(about.sum_sq / about.count)
+    return math.sqrt(moments.sum_sq / moments.count)
 
 
 def _nearest_distances(rows: Matrix, mean: Floats) -> Floats:
     """Distance of each row to its nearest neighbor."""
     if sparse.issparse(rows):
         return np.asarray(NearestNeighbors(n_neighbors=1).fit(rows).kneighbors()[0][:, 0])
-    centerd = rows - mean  # far from the origin squares would lose their digits
+    centered = rows - mean  # far from the origin squares would lose their digits
     if len(rows) > FEW_ROWS:
-        return np.asarray(NearestNeighbors(n_neighbors=1).fit(centerd).kneighbors()[0][:, 0])
-    apart = distance.squareform(distance.pdist(centerd))  # threads would take longer to wake up
+        return np.asarray(NearestNeighbors(n_neighbors=1).fit(centered).kneighbors()[0][:, 0])
+    apart = distance.squareform(distance.pdist(centered))  # threads would take longer to wake up
     np.fill_diagonal(apart, np.inf)
     return np.asarray(apart.min(axis=1))

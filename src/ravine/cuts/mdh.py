@@ -144,7 +144,7 @@ class PenalisedDensity:
 def minimum_density_cut(
     X: Matrix,
     weights: Floats,
-    about: Moments,
+    moments: Moments,
     *,
     starts: Starts,
     bandwidth: float | Callable[[float, float], float],
@@ -158,7 +158,7 @@ def minimum_density_cut(
 
     Parameters
     ----------
-    X, weights, about : rows of the node, their weights and moments
+    X, weights, moments : rows of the node, their weights and moments
     starts : Starts
     bandwidth : float or callable ``(deviation, count) -> h``
         Factor of h = bandwidth · deviation · count^(-1/5), `deviation` the standard deviation along the first start.
@@ -174,15 +174,15 @@ def minimum_density_cut(
     path: DensityPath | None = None
     best: Cut | None = None
     sample: tuple[Matrix, Floats] | None = None
-    for start in starts(X, weights, about):
+    for start in starts(X, weights, moments):
         if path is None:
-            deviation = _deviation_along(start, X, weights, about, n_jobs)
-            path = DensityPath.of(deviation, about, bandwidth, alphas, tolerance)
+            deviation = _deviation_along(start, X, weights, moments, n_jobs)
+            path = DensityPath.of(deviation, moments, bandwidth, alphas, tolerance)
             if path is None:
                 return None
             if X.shape[0] > COARSE_ABOVE:
-                sample = even_sample(X, weights, about.mean, start, n_jobs)
-        cut = path.follow(*(sample or (X, weights)), about, start, n_jobs)
+                sample = even_sample(X, weights, moments.mean, start, n_jobs)
+        cut = path.follow(*(sample or (X, weights)), moments, start, n_jobs)
         if best is None or is_less(1 + best.relative_depth, 1 + cut.relative_depth):
             best = cut
     if best is None or path is None:
@@ -190,21 +190,21 @@ def minimum_density_cut(
     if sample is not None:  # the sample has chosen a start and a bound: to the end on all rows
         last = replace(path, alphas=path.alphas[-1:])
         if rough and not margin:
-            return replace(last.stay(X, weights, about, best.normal, n_jobs), rough=last)
-        best = last.follow(X, weights, about, best.normal, n_jobs)
-    return _widen_margin(X, weights, about, path, best, n_jobs) if margin else best
+            return replace(last.stay(X, weights, moments, best.normal, n_jobs), rough=last)
+        best = last.follow(X, weights, moments, best.normal, n_jobs)
+    return _widen_margin(X, weights, moments, path, best, n_jobs) if margin else best
 
 
-def finished_density_cut(X: Matrix, weights: Floats, about: Moments, cut: Cut, n_jobs: int | None = None) -> Cut:
+def finished_density_cut(X: Matrix, weights: Floats, moments: Moments, cut: Cut, n_jobs: int | None = None) -> Cut:
     """The end of the search on all rows that begins at a rough cut."""
     path: DensityPath = cut.rough
-    return path.follow(X, weights, about, cut.normal, n_jobs)
+    return path.follow(X, weights, moments, cut.normal, n_jobs)
 
 
 def labeled_density_cut(
     X: Matrix,
     weights: Floats,
-    about: Moments,
+    moments: Moments,
     sides: Ints,
     *,
     starts: Starts,
@@ -219,7 +219,7 @@ def labeled_density_cut(
 
     Parameters
     ----------
-    X, weights, about, starts, bandwidth, alphas, tolerance : as for `minimum_density_cut`
+    X, weights, moments, starts, bandwidth, alphas, tolerance : as for `minimum_density_cut`
     sides : ndarray of shape (n_rows,)
         -1 for the rows that belong to the left of the cut, 1 to the right, 0 for those without a label.
     gammas : sequence of float
@@ -233,14 +233,14 @@ def labeled_density_cut(
     cut : Cut or None
         None where the rows do not vary.
     """
-    directions = starts(X, weights, about)
+    directions = starts(X, weights, moments)
     if not len(directions):
         return None
-    deviation = _deviation_along(directions[0], X, weights, about, n_jobs)
-    path = DensityPath.of(deviation, about, bandwidth, alphas, tolerance)
+    deviation = _deviation_along(directions[0], X, weights, moments, n_jobs)
+    path = DensityPath.of(deviation, moments, bandwidth, alphas, tolerance)
     if path is None:
         return None
-    labels = _labels(X, weights, about, sides, path, margin)
+    labels = _labels(X, weights, moments, sides, path, margin)
     rows, row_weights, row_labels = X, weights, labels
     if X.shape[0] > COARSE_ABOVE:
         rows, row_weights, row_labels = _coarse(X, weights, labels, directions[0], n_jobs)
@@ -248,24 +248,24 @@ def labeled_density_cut(
     ends = []
     for start in directions:
         first = path.objective(*stages[0], row_labels)
-        forth, back = (first(project(rows, v, n_jobs) - about.mean @ v, row_weights)[0] for v in (start, -start))
+        forth, back = (first(project(rows, v, n_jobs) - moments.mean @ v, row_weights)[0] for v in (start, -start))
         direction = -start if is_less(back, forth) else start
         for stage in stages:
-            found = path.objective(*stage, row_labels).search(rows, row_weights, about.mean, direction, n_jobs)
+            found = path.objective(*stage, row_labels).search(rows, row_weights, moments.mean, direction, n_jobs)
             direction = found.direction
         ends.append(found)
     best = ends[first_least([found.value for found in ends])]
     if rows is not X:
-        best = path.objective(*stages[-1], labels).search(X, weights, about.mean, best.direction, n_jobs)
-    values = project(X, best.direction, n_jobs) - about.mean @ best.direction
-    return path.cut_at(values, weights, about, best.direction, best.place)
+        best = path.objective(*stages[-1], labels).search(X, weights, moments.mean, best.direction, n_jobs)
+    values = project(X, best.direction, n_jobs) - moments.mean @ best.direction
+    return path.cut_at(values, weights, moments, best.direction, best.place)
 
 
-def _labels(X: Matrix, weights: Floats, about: Moments, sides: Ints, path: "DensityPath", margin: float) -> Labels:
+def _labels(X: Matrix, weights: Floats, moments: Moments, sides: Ints, path: "DensityPath", margin: float) -> Labels:
     """Labels whose pulls sum to one."""
     rows = np.flatnonzero(sides)
     pulls = sides[rows] * weights[rows]
-    reach = math.sqrt(max(_furthest_square(X[rows], about.mean), about.sum_sq / about.count))
+    reach = math.sqrt(max(_furthest_square(X[rows], moments.mean), moments.sum_sq / moments.count))
     return Labels(rows, pulls / np.abs(pulls).sum(), margin * path.bandwidth, reach)
 
 
@@ -304,7 +304,7 @@ class DensityPath:
     def of(
         cls,
         deviation: float,
-        about: Moments,
+        moments: Moments,
         bandwidth: float | Callable[[float, float], float],
         alphas: Sequence[float],
         tolerance: float,
@@ -313,8 +313,8 @@ class DensityPath:
         if not deviation > 0:
             return None
         factor = bandwidth if callable(bandwidth) else partial(normal_reference, bandwidth)
-        unit = about.unit
-        h = float(factor(deviation, about.count))
+        unit = moments.unit
+        h = float(factor(deviation, moments.count))
         return cls(h, tolerance * unit / (math.sqrt(2 * math.pi) * deviation), unit, deviation, alphas)
 
     def objective(self, alpha: float, gamma: float, labels: Labels) -> PenalisedDensity:
@@ -323,32 +323,32 @@ class DensityPath:
         pulling = replace(labels, pulls=scale * labels.pulls)
         return PenalisedDensity(self.bandwidth, alpha, self.tolerance, self.unit, labels=pulling)
 
-    def follow(self, X: Matrix, weights: Floats, about: Moments, start: Floats, n_jobs: int | None) -> Cut:
+    def follow(self, X: Matrix, weights: Floats, moments: Moments, start: Floats, n_jobs: int | None) -> Cut:
         """Cut at the end of the path that begins at `start`."""
 
         def search_from(objective: PenalisedDensity, direction: Floats) -> Found:
-            return objective.search(X, weights, about.mean, direction, n_jobs)
+            return objective.search(X, weights, moments.mean, direction, n_jobs)
 
         def along(direction: Floats) -> tuple[Floats, Floats]:
-            return project(X, direction, n_jobs) - about.mean @ direction, weights
+            return project(X, direction, n_jobs) - moments.mean @ direction, weights
 
-        return self.follow_by(search_from, along, about, start)
+        return self.follow_by(search_from, along, moments, start)
 
-    def stay(self, X: Matrix, weights: Floats, about: Moments, direction: Floats, n_jobs: int | None) -> Cut:
+    def stay(self, X: Matrix, weights: Floats, moments: Moments, direction: Floats, n_jobs: int | None) -> Cut:
         """Cut where the path begins, across the direction itself."""
-        values = project(X, direction, n_jobs) - about.mean @ direction
+        values = project(X, direction, n_jobs) - moments.mean @ direction
 
         def look(objective: PenalisedDensity, direction: Floats) -> Found:
             value, place, _ = objective(values, weights)
             return Found(direction, value, place)
 
-        return self.follow_by(look, lambda _: (values, weights), about, direction)
+        return self.follow_by(look, lambda _: (values, weights), moments, direction)
 
     def follow_by(
         self,
         search_from: Callable[[PenalisedDensity, Floats], Found],
         along: Callable[[Floats], tuple[Floats, Floats]],
-        about: Moments,
+        moments: Moments,
         start: Floats,
     ) -> Cut:
         """The path for rows of which is known how to search them, and how they lie, with weights, along a direction."""
@@ -367,29 +367,31 @@ class DensityPath:
         if not kept_is_minimum:  # the bound stopped every search: look at the whole line
             valley = strongest_valley(kept_values, kept_weights, RESCUE_BANDWIDTH)
             place = kept.place if valley is None else valley.place
-        return self.cut_at(kept_values, kept_weights, about, kept.direction, place)
+        return self.cut_at(kept_values, kept_weights, moments, kept.direction, place)
 
-    def cut_at(self, values: Floats, weights: Floats, about: Moments, direction: Floats, place: float) -> Cut:
-        """The cut at a place along a direction, on which the centerd rows have these values."""
+    def cut_at(self, values: Floats, weights: Floats, moments: Moments, direction: Floats, place: float) -> Cut:
+        """The cut at a place along a direction, on which the centered rows have these values."""
         along = projected_density(values, weights, self.bandwidth)
-        offset = float(place + about.mean @ direction)
+        offset = float(place + moments.mean @ direction)
         density = float(along.density[along.index(place)])
         return Cut(direction, offset, density, along.relative_depth_at(place))
 
 
-def _deviation_along(direction: Floats, X: Matrix, weights: Floats, about: Moments, n_jobs: int | None = None) -> float:
+def _deviation_along(
+    direction: Floats, X: Matrix, weights: Floats, moments: Moments, n_jobs: int | None = None
+) -> float:
     """Standard deviation along a direction; 0 where the values differ by rounding at most."""
     values = project(X, direction, n_jobs)
     if np.ptp(values) <= 8 * np.finfo(np.float64).eps * np.abs(values).max():
         return 0.0
-    return math.sqrt(weights @ (values - about.mean @ direction) ** 2 / about.count)
+    return math.sqrt(weights @ (values - moments.mean @ direction) ** 2 / moments.count)
 
 
-def _widen_margin(X: Matrix, weights: Floats, about: Moments, path: DensityPath, cut: Cut, n_jobs: int | None) -> Cut:
+def _widen_margin(X: Matrix, weights: Floats, moments: Moments, path: DensityPath, cut: Cut, n_jobs: int | None) -> Cut:
     side = cut.goes_left(X, n_jobs)
     for _ in range(MARGIN_STEPS):
         path = replace(path, bandwidth=path.bandwidth / MARGIN_SHRINK, alphas=path.alphas[-1:])
-        cut = path.follow(X, weights, about, cut.normal, n_jobs)
+        cut = path.follow(X, weights, moments, cut.normal, n_jobs)
         new_side = cut.goes_left(X, n_jobs)
         if (new_side == side).all() or (new_side != side).all():
             break

@@ -110,7 +110,7 @@ class NormalizedCut:
 def ncut_cut(
     X: Matrix,
     weights: Floats,
-    about: Moments,
+    moments: Moments,
     *,
     starts: Starts,
     scale: float | Callable[[float, float], float],
@@ -123,7 +123,7 @@ def ncut_cut(
 
     Parameters
     ----------
-    X, weights, about : rows of the node, their weights and moments
+    X, weights, moments : rows of the node, their weights and moments
     starts : Starts
     scale : float or callable ``(deviation, count) -> σ``
         Factor of σ = scale · deviation · count^(-1/5), `deviation` the standard deviation along the first start.
@@ -137,69 +137,69 @@ def ncut_cut(
     rough = rough and X.shape[0] > COARSE_ABOVE and not margin
     best: Found | None = None
     objective: NormalizedCut | None = None
-    for start in starts(X, weights, about):
+    for start in starts(X, weights, moments):
         if objective is None:
-            values = project(X, start, n_jobs) - about.mean @ start
-            deviation = math.sqrt(weights @ values**2 / about.count)
-            count = about.count
+            values = project(X, start, n_jobs) - moments.mean @ start
+            deviation = math.sqrt(weights @ values**2 / moments.count)
+            count = moments.count
             sigma = scale(deviation, count) if callable(scale) else normal_reference(scale, deviation, count)
             if not deviation > 0:
                 return None
             objective = NormalizedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
             if margin:
-                least = max(MARGIN_SIDE * about.count, min_cluster_size)
+                least = max(MARGIN_SIDE * moments.count, min_cluster_size)
                 objective = replace(objective, least=least, exact_rows=X.shape[0])
         if rough:
-            sample = even_sample(X, weights, about.mean, start, n_jobs)
-            direction = search(*sample, about.mean, objective, start, n_jobs).direction
-            value, place, _ = objective(project(X, direction, n_jobs) - about.mean @ direction, weights)
+            sample = even_sample(X, weights, moments.mean, start, n_jobs)
+            direction = search(*sample, moments.mean, objective, start, n_jobs).direction
+            value, place, _ = objective(project(X, direction, n_jobs) - moments.mean @ direction, weights)
             found = Found(direction, value, place)
         else:
-            found = pursue(X, weights, about.mean, objective, start, n_jobs)
+            found = pursue(X, weights, moments.mean, objective, start, n_jobs)
         if margin:
-            found = _widen_margin(X, weights, about, objective, found, n_jobs)
+            found = _widen_margin(X, weights, moments, objective, found, n_jobs)
         if best is None or is_less(found.value, best.value):
             best = found
     if best is None or not np.isfinite(best.value):
         return None
-    cut = cut_at(X, weights, about, best, n_jobs)
+    cut = cut_at(X, weights, moments, best, n_jobs)
     return replace(cut, rough=objective) if rough else cut
 
 
-def finished_ncut(X: Matrix, weights: Floats, about: Moments, cut: Cut, n_jobs: int | None = None) -> Cut:
+def finished_ncut(X: Matrix, weights: Floats, moments: Moments, cut: Cut, n_jobs: int | None = None) -> Cut:
     """The end of the search on all rows that begins at a rough cut."""
-    return cut_at(X, weights, about, search(X, weights, about.mean, cut.rough, cut.normal, n_jobs), n_jobs)
+    return cut_at(X, weights, moments, search(X, weights, moments.mean, cut.rough, cut.normal, n_jobs), n_jobs)
 
 
 def _widen_margin(
-    X: Matrix, weights: Floats, about: Moments, objective: NormalizedCut, found: Found, n_jobs: int | None
+    X: Matrix, weights: Floats, moments: Moments, objective: NormalizedCut, found: Found, n_jobs: int | None
 ) -> Found:
     side = None
     for _ in range(MARGIN_STEPS):
-        new_side = _left_of(X, about, found, n_jobs)
+        new_side = _left_of(X, moments, found, n_jobs)
         if side is not None and _same(side, new_side):
             break
         side = new_side
         objective = replace(objective, scale=objective.scale / MARGIN_SHRINK)
-        narrower = pursue(X, weights, about.mean, objective, found.direction, n_jobs)
+        narrower = pursue(X, weights, moments.mean, objective, found.direction, n_jobs)
         if not 0 < narrower.value < np.inf:  # similarities across the cut have vanished
             break
         found = narrower
     if X.shape[0] <= X.shape[1]:  # every partition has a margin then, and it means nothing
         return found
-    return _at_the_limit(X, weights, about, objective, found, n_jobs)
+    return _at_the_limit(X, weights, moments, objective, found, n_jobs)
 
 
 def _at_the_limit(
-    X: Matrix, weights: Floats, about: Moments, objective: NormalizedCut, found: Found, n_jobs: int | None
+    X: Matrix, weights: Floats, moments: Moments, objective: NormalizedCut, found: Found, n_jobs: int | None
 ) -> Found:
     """Turn a cut to the largest margin of its partition: σ shrinks on until the direction stands still."""
-    side = _left_of(X, about, found, n_jobs)
-    small = LIMIT_SCALE * math.sqrt(about.sum_sq / about.count)
+    side = _left_of(X, moments, found, n_jobs)
+    small = LIMIT_SCALE * math.sqrt(moments.sum_sq / moments.count)
     for _ in range(LIMIT_STEPS):
         objective = replace(objective, scale=objective.scale / LIMIT_SHRINK, log=True)
-        narrower = pursue(X, weights, about.mean, objective, found.direction, n_jobs)
-        if not np.isfinite(narrower.value) or not _same(side, _left_of(X, about, narrower, n_jobs)):
+        narrower = pursue(X, weights, moments.mean, objective, found.direction, n_jobs)
+        if not np.isfinite(narrower.value) or not _same(side, _left_of(X, moments, narrower, n_jobs)):
             break
         cosine = abs(narrower.direction @ found.direction)
         found = replace(narrower, value=math.exp(narrower.value))
@@ -208,8 +208,8 @@ def _at_the_limit(
     return found
 
 
-def _left_of(X: Matrix, about: Moments, found: Found, n_jobs: int | None) -> Bools:
-    return np.asarray(project(X, found.direction, n_jobs) - about.mean @ found.direction < found.place)
+def _left_of(X: Matrix, moments: Moments, found: Found, n_jobs: int | None) -> Bools:
+    return np.asarray(project(X, found.direction, n_jobs) - moments.mean @ found.direction < found.place)
 
 
 def _same(side: Bools, other: Bools) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg, sparse
 
-from ravine._matrix import Floats, Matrix, Moments, moments, project, scatter, scatter_times
+from ravine._matrix import Floats, Matrix, Moments, moments_of, project, scatter, scatter_times
 from ravine._outofcore import ChunkedNode
 from ravine._ties import ROUNDING, TIE, first_least, pointing_up, settled_basis
 from ravine.cuts._cut import Cut
@@ -36,34 +36,34 @@ SAME_WIDTH = 2
 LANCZOS_STEPS, LANCZOS_RESTARTS, LANCZOS_TOLERANCE = 30, 4, 1e-8
 
 
-def principal_direction(X: Matrix, weights: Floats, about: Moments, n_jobs: int | None = None) -> Floats | None:
+def principal_direction(X: Matrix, weights: Floats, moments: Moments, n_jobs: int | None = None) -> Floats | None:
     """Unit vector along which the rows vary most, its largest entry positive; None where they do not vary."""
-    directions = principal_directions(X, weights, about, 1, n_jobs)
+    directions = principal_directions(X, weights, moments, 1, n_jobs)
     return directions[0] if len(directions) else None
 
 
 def principal_directions(
-    X: Matrix, weights: Floats, about: Moments, n_directions: int, n_jobs: int | None = None
+    X: Matrix, weights: Floats, moments: Moments, n_directions: int, n_jobs: int | None = None
 ) -> Floats:
     """The first principal directions, one a row; fewer where the rows vary along fewer."""
     n_rows, n_columns = X.shape
     n_directions = min(n_directions, n_rows, n_columns)
-    if not about.varies:
+    if not moments.varies:
         return np.empty((0, n_columns))
     if not sparse.issparse(X) and n_columns <= n_rows and n_columns <= MAX_SCATTER_COLUMNS:
-        return _settled(*_leading(scatter(X, weights, about.mean, n_jobs), n_directions))[:n_directions]
+        return _settled(*_leading(scatter(X, weights, moments.mean, n_jobs), n_directions))[:n_directions]
     if not sparse.issparse(X) and n_rows * n_columns <= MAX_GRAM_CELLS and n_rows < n_columns:
-        centerd = np.sqrt(weights)[:, np.newaxis] * (X - about.mean)
-        squares, shares = _leading(centerd @ centerd.T, n_directions)
-        return _settled(squares, shares @ centerd)[:n_directions]
-    return _by_products(_scatter_of(X, weights, about, n_jobs), n_directions, n_columns)
+        centered = np.sqrt(weights)[:, np.newaxis] * (X - moments.mean)
+        squares, shares = _leading(centered @ centered.T, n_directions)
+        return _settled(squares, shares @ centered)[:n_directions]
+    return _by_products(_scatter_of(X, weights, moments, n_jobs), n_directions, n_columns)
 
 
-def parted_directions(node: ChunkedNode, n_directions: int) -> Floats:
+def chunked_directions(node: ChunkedNode, n_directions: int) -> Floats:
     """The first principal directions of rows in parts, as `principal_directions` gives those of rows in memory."""
-    n_columns = len(node.about.mean)
+    n_columns = len(node.moments.mean)
     n_directions = min(n_directions, node.n_rows, n_columns)
-    if not node.about.varies:
+    if not node.moments.varies:
         return np.empty((0, n_columns))
     if n_columns <= MAX_SCATTER_COLUMNS:
         return _settled(*_leading(node.scatter, n_directions))[:n_directions]
@@ -89,8 +89,8 @@ def _by_products(times_scatter: Callable[[Floats], Floats], n_directions: int, n
     return pointing_up(found)
 
 
-def _scatter_of(X: Matrix, weights: Floats, about: Moments, n_jobs: int | None) -> Callable[[Floats], Floats]:
-    return lambda v: scatter_times(X, weights, about.mean, v, n_jobs)
+def _scatter_of(X: Matrix, weights: Floats, moments: Moments, n_jobs: int | None) -> Callable[[Floats], Floats]:
+    return lambda v: scatter_times(X, weights, moments.mean, v, n_jobs)
 
 
 def spread_across(X: Matrix, normal: Floats, n_jobs: int | None = None) -> Floats | None:
@@ -102,20 +102,20 @@ def spread_across(X: Matrix, normal: Floats, n_jobs: int | None = None) -> Float
     if n_rows < 2 or n_columns < 2:
         return None
     weights = np.ones(n_rows)
-    about = moments(X, weights, n_jobs)
+    moments = moments_of(X, weights, n_jobs)
     if not sparse.issparse(X) and n_columns <= MAX_SCATTER_COLUMNS:
         across = np.eye(n_columns) - np.outer(normal, normal)
-        found = settled_basis(*_leading(across @ scatter(X, weights, about.mean, n_jobs) @ across, 1))[0]
+        found = settled_basis(*_leading(across @ scatter(X, weights, moments.mean, n_jobs) @ across, 1))[0]
     else:
-        found = _lanczos(_scatter_of(X, weights, about, n_jobs), normal[np.newaxis])[1]
+        found = _lanczos(_scatter_of(X, weights, moments, n_jobs), normal[np.newaxis])[1]
     found = found - (found @ normal) * normal
-    size = np.sqrt(about.sum_sq / n_rows + about.mean @ about.mean)
+    size = np.sqrt(moments.sum_sq / n_rows + moments.mean @ moments.mean)
     if not project(X, found, n_jobs).std() > SMALL_SPREAD * size:
         return None
     return pointing_up(found[np.newaxis])[0]
 
 
-def flattest_direction(X: Matrix, weights: Floats, about: Moments, n_jobs: int | None = None) -> Floats | None:
+def flattest_direction(X: Matrix, weights: Floats, moments: Moments, n_jobs: int | None = None) -> Floats | None:
     """Unit vector along which the kurtosis of the rows is small: two clusters make it so, one direction of many.
 
     In units of their own deviations all principal components look alike, and none need show the clusters (Peña and
@@ -124,13 +124,13 @@ def flattest_direction(X: Matrix, weights: Floats, about: Moments, n_jobs: int |
     are sparse are made dense.
     """
     n_rows, n_columns = X.shape
-    if n_columns < 2 or n_rows < ROWS_PER_COLUMN * n_columns or not about.varies:
-        return principal_direction(X, weights, about, n_jobs)
+    if n_columns < 2 or n_rows < ROWS_PER_COLUMN * n_columns or not moments.varies:
+        return principal_direction(X, weights, moments, n_jobs)
     X = X.toarray() if sparse.issparse(X) else X
-    squares, axes = _leading(scatter(X, weights, about.mean, n_jobs) / about.count, n_columns)
+    squares, axes = _leading(scatter(X, weights, moments.mean, n_jobs) / moments.count, n_columns)
     kept = squares > SMALL_VARIANCE * squares[0]
     whiten = settled_basis(squares[kept], axes[kept]).T / np.sqrt(squares[kept])
-    rows, share = (X - about.mean) @ whiten, weights / about.count
+    rows, share = (X - moments.mean) @ whiten, weights / moments.count
     square = rows * rows
     v = np.zeros(len(square.T))
     v[first_least(share @ (square * square))] = 1.0
@@ -204,16 +204,16 @@ def _somewhere_across(before: Floats) -> Floats:
     return across
 
 
-def mean_cut(X: Matrix, weights: Floats, about: Moments, n_jobs: int | None = None) -> Cut | None:
+def mean_cut(X: Matrix, weights: Floats, moments: Moments, n_jobs: int | None = None) -> Cut | None:
     """Cut at the mean, across the first principal component."""
-    normal = principal_direction(X, weights, about, n_jobs)
-    return None if normal is None else Cut(normal, float(about.mean @ normal))
+    normal = principal_direction(X, weights, moments, n_jobs)
+    return None if normal is None else Cut(normal, float(moments.mean @ normal))
 
 
 def antimode_cut(
     X: Matrix,
     weights: Floats,
-    about: Moments,
+    moments: Moments,
     *,
     bandwidth: float,
     min_cluster_size: float = 1,
@@ -223,7 +223,7 @@ def antimode_cut(
 
     Antimodes that leave less weight than `min_cluster_size` on one side are passed over.
     """
-    normal = principal_direction(X, weights, about, n_jobs)
+    normal = principal_direction(X, weights, moments, n_jobs)
     if normal is None:
         return None
     return lowest_antimode(normal, project(X, normal, n_jobs), weights, bandwidth, min_cluster_size)

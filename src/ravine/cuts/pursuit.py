@@ -102,9 +102,9 @@ def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike], n_jobs: 
     if isinstance(init, str):
         init = 1
 
-    def starts(X: Matrix, weights: Floats, about: Moments) -> Floats:
+    def starts(X: Matrix, weights: Floats, moments: Moments) -> Floats:
         if isinstance(init, int | np.integer):
-            return principal_directions(X, weights, about, int(init), n_jobs)
+            return principal_directions(X, weights, moments, int(init), n_jobs)
         return unit_directions(init(X) if callable(init) else init, X.shape[1])
 
     return starts
@@ -125,7 +125,7 @@ def unit_directions(given: ArrayLike, n_features: int) -> Floats:
 def pursue(
     X: Matrix, weights: Floats, mean: Floats, objective: Objective, start: Floats, n_jobs: int | None = None
 ) -> Found:
-    """Direction near the unit vector `start` on which the objective of the rows, centerd at `mean`, is least.
+    """Direction near the unit vector `start` on which the objective of the rows, centered at `mean`, is least.
 
     A large node is searched on a sample first.
     """
@@ -137,7 +137,7 @@ def pursue(
 def pursued_cut(
     X: Matrix,
     weights: Floats,
-    about: Moments,
+    moments: Moments,
     *,
     starts: Starts,
     objective: Objective,
@@ -147,15 +147,15 @@ def pursued_cut(
 
     All that a method needs whose objective is the same for every node; `docs/maintainers/objective.md` makes one of it.
     """
-    found = [pursue(X, weights, about.mean, objective, start, n_jobs) for start in starts(X, weights, about)]
+    found = [pursue(X, weights, moments.mean, objective, start, n_jobs) for start in starts(X, weights, moments)]
     best = found[first_least([end.value for end in found])] if found else None
-    return cut_at(X, weights, about, best, n_jobs) if best is not None and math.isfinite(best.value) else None
+    return cut_at(X, weights, moments, best, n_jobs) if best is not None and math.isfinite(best.value) else None
 
 
-def cut_at(X: Matrix, weights: Floats, about: Moments, found: Found, n_jobs: int | None = None) -> Cut:
+def cut_at(X: Matrix, weights: Floats, moments: Moments, found: Found, n_jobs: int | None = None) -> Cut:
     """The cut at the end of a search, with the depth of the valley in which it lies."""
-    values = project(X, found.direction, n_jobs) - about.mean @ found.direction
-    offset = float(found.place + about.mean @ found.direction)
+    values = project(X, found.direction, n_jobs) - moments.mean @ found.direction
+    offset = float(found.place + moments.mean @ found.direction)
     return Cut(found.direction, offset, found.value, depth_at(found.place, values, weights))
 
 

@@ -61,7 +61,7 @@ NOISE = 1e-3
 
 
 def drawn_in(values: Floats, bound: Floats | float, contraction: float) -> tuple[Floats, Floats]:
-    """Values with the distances beyond ± `bound` shortened (T of eq. 3.23, centerd), and the slopes of that."""
+    """Values with the distances beyond ± `bound` shortened (T of eq. 3.23, centered), and the slopes of that."""
     columns, bounds = values.reshape(len(values), -1), np.atleast_1d(np.asarray(bound, dtype=np.float64))
     drawn, slope = np.empty_like(columns), np.empty_like(columns)
     _kernels.spectral.draw_in(columns, bounds, contraction, drawn, slope)
@@ -303,7 +303,7 @@ class LineConnectivity:
 def spectral_cut(
     X: Matrix,
     weights: Floats,
-    about: Moments,
+    moments: Moments,
     *,
     starts: Starts,
     normalized: bool,
@@ -320,7 +320,7 @@ def spectral_cut(
 
     Parameters
     ----------
-    X, weights, about : rows of the node, their weights and moments
+    X, weights, moments : rows of the node, their weights and moments
     starts : Starts
         Their number is that of the directions of the projection.
     normalized : bool
@@ -340,9 +340,9 @@ def spectral_cut(
     on_bound : callable ``(bound)``, optional
         Told how much the microclusters can have changed λ₂ at most, relatively.
     """
-    directions = starts(X, weights, about)
-    values = [project(X, direction, n_jobs) - about.mean @ direction for direction in directions]
-    deviations = np.array([math.sqrt(weights @ along**2 / about.count) for along in values])
+    directions = starts(X, weights, moments)
+    values = [project(X, direction, n_jobs) - moments.mean @ direction for direction in directions]
+    deviations = np.array([math.sqrt(weights @ along**2 / moments.count) for along in values])
     kept = np.flatnonzero(deviations > SMALL * deviations.max(initial=0.0))
     if not len(kept):
         return None
@@ -351,9 +351,9 @@ def spectral_cut(
     micro = microclusters(X, weights, n_microclusters, order, seed, n_jobs=n_jobs)
     if len(micro.counts) < 2:
         return None
-    least = min(MOST_SHARE * about.count, max(balance, LEAST_SHARE * about.count))
-    pursuit = _Search(X, weights, about, normalized, correlated, micro, n_jobs)
-    sigma = normal_reference(scale * math.sqrt(len(directions)), deviation, about.count) / pursuit.unit
+    least = min(MOST_SHARE * moments.count, max(balance, LEAST_SHARE * moments.count))
+    pursuit = _Search(X, weights, moments, normalized, correlated, micro, n_jobs)
+    sigma = normal_reference(scale * math.sqrt(len(directions)), deviation, moments.count) / pursuit.unit
     found: _Found | None = None
     for bound in BOUNDS:
         candidate = pursuit.run(directions, sigma, bound, ROUGHLY)
@@ -389,21 +389,21 @@ class _Found:
 
 
 class _Search:
-    """The rows of a node, centerd and in units of their deviation, and the searches among their projections."""
+    """The rows of a node, centered and in units of their deviation, and the searches among their projections."""
 
     def __init__(
         self,
         X: Matrix,
         weights: Floats,
-        about: Moments,
+        moments: Moments,
         normalized: bool,
         correlated: bool,
         micro: Microclusters,
         n_jobs: int | None,
     ) -> None:
-        self.X, self.weights, self.about, self.n_jobs = X, weights, about, n_jobs
+        self.X, self.weights, self.moments, self.n_jobs = X, weights, moments, n_jobs
         self.normalized, self.correlated, self.micro = normalized, correlated, micro
-        self.unit = about.unit
+        self.unit = moments.unit
 
     def run(self, directions: Floats, sigma: float, bound: float, tolerance: float) -> "_Found | None":
         """Least connected projection from some directions, for several of them and then for the one they became."""
@@ -441,7 +441,7 @@ class _Search:
     def _among_points(
         self, micro: Microclusters, directions: Floats, sigma: float, bound: float, correlation: float, tolerance: float
     ) -> "_Found | None":
-        points = (micro.centers - self.about.mean) / self.unit
+        points = (micro.centers - self.moments.mean) / self.unit
         basis = None
         if points.shape[1] > len(points):  # directions of descent lie in the span of the points
             basis = linalg.qr(points.T, mode="economic", check_finite=False)[0].T
@@ -456,23 +456,23 @@ class _Search:
 
     def _on_line(self, direction: Floats, sigma: float, bound: float, tolerance: float) -> "_Found | None":
         values = self._values(direction[np.newaxis])[:, 0]
-        reach = bound * math.sqrt(self.weights @ values**2 / self.about.count) + 2 * sigma
+        reach = bound * math.sqrt(self.weights @ values**2 / self.moments.count) + 2 * sigma
         step = 2 * min(reach, float(np.abs(values).max())) / LINE_POINTS
         objective = LineConnectivity(sigma, bound, self.normalized, self.unit, step, tolerance)
-        end = search(self.X, self.weights, self.about.mean, objective, direction, self.n_jobs)
+        end = search(self.X, self.weights, self.moments.mean, objective, direction, self.n_jobs)
         if not np.isfinite(end.value):
             return None
         values = self._values(end.direction[np.newaxis])[:, 0]
         place = end.place / self.unit
         places = place + np.array([[-step], [step]]) / 2
         on_left = float(self.weights[values < place].sum())
-        counts, is_left = np.array([on_left, self.about.count - on_left]), np.array([True, False])
+        counts, is_left = np.array([on_left, self.moments.count - on_left]), np.array([True, False])
         value = math.exp(end.value)
         return _Found(end.direction[np.newaxis], places, counts, is_left, value, sigma, bound, places)
 
     def _values(self, directions: Floats) -> Floats:
-        """Projected rows, centerd, in units."""
-        parts = [project(self.X, v, self.n_jobs) - self.about.mean @ v for v in directions]
+        """Projected rows, centered, in units."""
+        parts = [project(self.X, v, self.n_jobs) - self.moments.mean @ v for v in directions]
         return np.stack(parts, axis=1) / self.unit
 
     def cut(self, found: "_Found") -> Cut:
@@ -489,10 +489,10 @@ class _Search:
         low, high = _threshold(along, is_left, found.counts)
         place = _middle_of_widest_gap(values, low, high)
         depth = depth_at(place, values, self.weights)
-        offset = place * self.unit + float(self.about.mean @ normal)
+        offset = place * self.unit + float(self.moments.mean @ normal)
         surface = None
         if not on_line:
-            places = found.places * self.unit + found.directions @ self.about.mean
+            places = found.places * self.unit + found.directions @ self.moments.mean
             surface = Surface(found.directions, places, is_left)
         return Cut(normal, offset, found.value, depth, surface=surface)
 
@@ -523,8 +523,8 @@ class _Search:
         means = [
             np.average(found.places[side], axis=0, weights=weights[side]) for side in (found.is_left, ~found.is_left)
         ]
-        centerd = found.places - np.where(found.is_left[:, np.newaxis], *means)
-        within = (weights[:, np.newaxis] * centerd).T @ centerd
+        centered = found.places - np.where(found.is_left[:, np.newaxis], *means)
+        within = (weights[:, np.newaxis] * centered).T @ centered
         within += SMALL * np.trace(found.places.T @ found.places) * np.eye(len(within))
         normal = np.linalg.solve(within, means[1] - means[0]) @ found.directions
         length = np.linalg.norm(normal)

@@ -64,7 +64,7 @@ OTHERS: Mapping[tuple[str, ...], tuple[str, str]] = {
 }
 """Endings of files that are no tables, what they are, and what to do."""
 
-BY_SUFFIX = {suffix: about for suffixes, about in OTHERS.items() for suffix in suffixes}
+BY_SUFFIX = {suffix: moments for suffixes, moments in OTHERS.items() for suffix in suffixes}
 
 BY_START = [
     (rb"PK\x03\x04.{26}(\[Content_Types\]|_rels/|xl/|docProps/)", BY_SUFFIX[".xlsx"]),
@@ -116,7 +116,7 @@ def check_is_table(path: Path | None, name: str, head: bytes) -> None:
 
 
 def _by_start(head: bytes) -> tuple[str, str] | None:
-    return next((about for start, about in BY_START if re.match(start, head, re.DOTALL | re.IGNORECASE)), None)
+    return next((moments for start, moments in BY_START if re.match(start, head, re.DOTALL | re.IGNORECASE)), None)
 
 
 def check_first_line(line: str) -> None:

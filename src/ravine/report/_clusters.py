@@ -35,14 +35,14 @@ def describe(sample: Sample, here: slice, names: list[str], short_names: list[st
     largest = np.argsort(-np.abs(mean), kind="stable")[:N_DIFFERENCES]
     words, in_full = (sets_apart(mean, known_as) for known_as in (short_names, names))
     n_varying = np.count_nonzero(sample.deviation)
-    about: dict[str, Any] = {
+    moments: dict[str, Any] = {
         "words": words,
         "differences": [[int(j), rounded(mean[j])] for j in largest if abs(mean[j]) >= SMALL],
         "typical": sample.number[here][nearest].tolist(),
         # Every column that varies has variance 1 over all rows.
         "spread": rounded(np.sqrt(squares.mean() / n_varying)) if n_varying else None,
     }
-    return about if in_full == words else {**about, "in_full": in_full}
+    return moments if in_full == words else {**moments, "in_full": in_full}
 
 
 def shown_classes(contingency: Ints, class_names: list[str]) -> tuple[list[str], Ints]:

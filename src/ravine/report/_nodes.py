@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ravine._matrix import Floats, column_deviations, moments, project
+from ravine._matrix import Floats, column_deviations, moments_of, project
 from ravine.cuts.density import normal_bandwidth, projected_density
 from ravine.cuts.principal import principal_directions, spread_across
 from ravine.report._sample import Sample
@@ -67,12 +67,12 @@ def leaf_picture(sample: Sample, node: int, n_points: int) -> dict[str, Any]:
     if not len(few):
         return {"along": _along(np.empty(0)), "scatter": None}
     weights = np.ones(len(few))
-    about = moments(few, weights)
-    directions = principal_directions(few, weights, about, 2)
+    moments = moments_of(few, weights)
+    directions = principal_directions(few, weights, moments, 2)
     if not len(directions):
         return {"along": _along(np.zeros(len(few))), "scatter": None}
     X = sample.X[sample.of(node)]
-    distance, deviation = project(X, directions[0]) - about.mean @ directions[0], column_deviations(X)
+    distance, deviation = project(X, directions[0]) - moments.mean @ directions[0], column_deviations(X)
     main = largest(shares_of_spread(directions[0], deviation), 2)
     across = directions[1] if len(directions) > 1 else None
     return {

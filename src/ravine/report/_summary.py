@@ -110,12 +110,12 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
             "cluster": value,
             "rows": int(count),
             "share": count / max(rows.n_rows, 1),
-            "sets_apart": about["words"],
-            "typical_rows": about["typical"],
-            "spread": about["spread"],
+            "sets_apart": moments["words"],
+            "typical_rows": moments["typical"],
+            "spread": moments["spread"],
         }
         for value, node, count in zip(groups.values, single.tolist(), rows.leaf_count.tolist(), strict=False)
-        for about in (_clusters.describe(sample, sample.of(node), names, names),)
+        for moments in (_clusters.describe(sample, sample.of(node), names, names),)
     ]
 
 
@@ -155,17 +155,17 @@ def _describe_nodes(
     n_points = _nodes.points_each([len(sample.X[sample.of(node)]) for node in range(n_nodes)])
     nodes = []
     for node in range(n_nodes):
-        about: dict[str, Any] = {
+        moments: dict[str, Any] = {
             "rows": int(count[node]),
             "evidence": "" if tree is None else _count_reason.evidence_text(tree, node, choice),
             **_clusters.describe(sample, sample.of(node), names, short_names),
         }
         if tree is None or tree.is_leaf[node]:
-            about |= {"cut": False, **_nodes.leaf_picture(sample, node, n_points[node])}
+            moments |= {"cut": False, **_nodes.leaf_picture(sample, node, n_points[node])}
         else:
             depth = rounded(float(tree.relative_depth[node]), 3)
-            about |= {"cut": True, "relative_depth": depth, **_nodes.cut_picture(tree, node, sample, n_points[node])}
-        nodes.append(about)
+            moments |= {"cut": True, "relative_depth": depth, **_nodes.cut_picture(tree, node, sample, n_points[node])}
+        nodes.append(moments)
     return nodes
 
 

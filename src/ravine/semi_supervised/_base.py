@@ -24,7 +24,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ravine._blocks import count_threads, map_items
-from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, column_deviations, moments, project
+from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, column_deviations, moments_of, project
 from ravine.cluster._base import N_JOBS, RowEstimator, fitting, thread_pools
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 from ravine.cuts import Cut
@@ -443,19 +443,19 @@ def read_labels(y: NDArray[Any], has_minus_one: bool | None = None) -> tuple[NDA
     return y, is_labeled
 
 
-def linear_svm(X: Matrix, sides: Ints, weights: Floats, about: Moments) -> tuple[Floats, float]:
+def linear_svm(X: Matrix, sides: Ints, weights: Floats, moments: Moments) -> tuple[Floats, float]:
     """Normal and intercept of a linear support vector machine on the labeled rows.
 
-    Rows are centerd and divided by the root mean square deviation of `about`, so that the machine moves, turns and
-    grows with them. A CSR matrix is not centerd. Weights are costs of errors, and larger or smaller ones than
+    Rows are centered and divided by the root mean square deviation of `moments`, so that the machine moves, turns and
+    grows with them. A CSR matrix is not centered. Weights are costs of errors, and larger or smaller ones than
     `LABEL_WEIGHT` all together change nothing but the last digits, on which the machine would never end.
     """
     labeled = np.flatnonzero(sides)
     rows, row_weights = X[labeled], weights[labeled]
-    unit = about.unit or 1.0
+    unit = moments.unit or 1.0
     center = np.zeros(X.shape[1])
     if not sparse.issparse(X):
-        center = moments(rows, row_weights).mean
+        center = moments_of(rows, row_weights).mean
         rows = rows - center
     total = float(row_weights.sum())
     row_weights = row_weights * (min(max(total, LABEL_WEIGHT[0]), LABEL_WEIGHT[1]) / total)
@@ -467,10 +467,10 @@ def linear_svm(X: Matrix, sides: Ints, weights: Floats, about: Moments) -> tuple
 def _guess(rows: Matrix, code: Ints, weights: Floats, n_classes: int) -> Ints:
     """Class of each row by linear support vector machines of all pairs; rows with a label keep it."""
     votes = np.zeros((rows.shape[0], n_classes))
-    about = moments(rows, weights)
+    moments = moments_of(rows, weights)
     for first, second in combinations(range(n_classes), 2):
         sides = np.select([code == first, code == second], [-1, 1], 0)
-        normal, intercept = linear_svm(rows, sides, weights, about)
+        normal, intercept = linear_svm(rows, sides, weights, moments)
         right = np.clip(project(rows, normal) + intercept, -1, 1)
         votes[:, second] += right
         votes[:, first] -= right

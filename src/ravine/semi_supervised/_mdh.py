@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine._checks import numbers_of
-from ravine._matrix import Floats, Ints, Matrix, Moments, moments
+from ravine._matrix import Floats, Ints, Matrix, Moments, moments_of
 from ravine.cluster._base import FACTOR, checked_bandwidth, checked_directions
 from ravine.cuts import Cut
 from ravine.cuts.mdh import labeled_density_cut
@@ -122,18 +122,18 @@ class MDHClassifier(CutClassifier):
         if not gammas[-1] > 0:
             raise ValueError(f"gammas={self.gammas!r}: the last must be positive, or the labels have no say")
 
-        def starts(rows: Matrix, weights: Floats, about: Moments) -> Floats:
-            directions = given(rows, weights, about)
+        def starts(rows: Matrix, weights: Floats, moments: Moments) -> Floats:
+            directions = given(rows, weights, moments)
             if not len(directions):
                 return directions
-            normal, _ = linear_svm(rows, sides, weights, about)
+            normal, _ = linear_svm(rows, sides, weights, moments)
             length = np.linalg.norm(normal)
             return np.vstack([directions, normal / length]) if length > 0 else directions
 
         return labeled_density_cut(
             X,
             weights,
-            moments(X, weights, n_jobs),
+            moments_of(X, weights, n_jobs),
             sides,
             starts=starts,
             bandwidth=checked_bandwidth("bandwidth", self.bandwidth),

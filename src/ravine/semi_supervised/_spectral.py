@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ravine._matrix import Floats, Ints, Matrix, moments
+from ravine._matrix import Floats, Ints, Matrix, moments_of
 from ravine.cluster._base import FACTOR, checked_directions
 from ravine.cuts import Cut
 from ravine.cuts.labeled import labeled_cut, merged
@@ -109,13 +109,13 @@ class SpectralPursuitClassifier(CutClassifier):
 
     def _find_cut(self, X: Matrix, sides: Ints, weights: Floats, seed: int, n_jobs: int | None) -> Cut | None:
         X, sides, weights = merged(X, sides, weights)
-        about = moments(X, weights, n_jobs)
-        if not about.sum_sq > 0:
+        moments = moments_of(X, weights, n_jobs)
+        if not moments.sum_sq > 0:
             return None
         if isinstance(self.init, str):
-            normal, _ = linear_svm(X, sides, weights, about)
+            normal, _ = linear_svm(X, sides, weights, moments)
             length = np.linalg.norm(normal)
-            starts = normal[np.newaxis] / length if length > 0 else make_starts(1, n_jobs)(X, weights, about)
+            starts = normal[np.newaxis] / length if length > 0 else make_starts(1, n_jobs)(X, weights, moments)
         else:
-            starts = make_starts(checked_directions(self.init), n_jobs)(X, weights, about)
-        return labeled_cut(X, weights, about, sides, starts=starts, scale=self.scale, bound=self.bound, n_jobs=n_jobs)
+            starts = make_starts(checked_directions(self.init), n_jobs)(X, weights, moments)
+        return labeled_cut(X, weights, moments, sides, starts=starts, scale=self.scale, bound=self.bound, n_jobs=n_jobs)

@@ -20,16 +20,16 @@ def describe(tree: "HyperplaneTree", feature_names: Sequence[str] | None, n_feat
     names = names_of(tree, feature_names)
     records: list[dict[str, Any]] = []
     for node in range(tree.n_nodes):
-        about = {"node": node, "depth": int(tree.depth[node]), "count": float(tree.count[node])}
+        moments = {"node": node, "depth": int(tree.depth[node]), "count": float(tree.count[node])}
         if not tree.is_leaf[node]:
             for j, share in largest(shares_of_cut(tree, node), n_features):
                 entry = {"feature": names[j], "coefficient": float(tree.normal[node, j]), "difference": None}
-                records.append({**about, "kind": "cut", "label": None, **entry, "share": share})
+                records.append({**moments, "kind": "cut", "label": None, **entry, "share": share})
         elif tree.parent[node] >= 0:
             difference = tree.mean[node] - tree.mean[tree.sibling(node)]
             for j, share in largest(shares_of_cut(tree, tree.parent[node]), n_features):
                 entry = {"feature": names[j], "coefficient": None, "difference": float(difference[j])}
-                records.append({**about, "kind": "cluster", "label": int(tree.label[node]), **entry, "share": share})
+                records.append({**moments, "kind": "cluster", "label": int(tree.label[node]), **entry, "share": share})
     return records
 
 

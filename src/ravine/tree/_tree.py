@@ -15,7 +15,7 @@ from scipy import sparse
 
 from ravine._blocks import BLOCK_CELLS
 from ravine._checks import all_finite, as_floats, checked_sparse, checked_weights
-from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, group_moments, moments, walk
+from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, group_moments, moments_of, walk
 from ravine.cuts import Cut
 from ravine.tree import _check, _html, _surfaces, _text
 
@@ -534,12 +534,12 @@ class HyperplaneTree:
             nodes[name][node] = getattr(cut, name)
         if X is not None:
             unit = replace(cut, normal=normal / length, offset=float(cut.offset / length))
-            for child, about in zip(children, self._halves(node, unit, X, sample_weight), strict=True):
-                if about is not None:
+            for child, moments in zip(children, self._halves(node, unit, X, sample_weight), strict=True):
+                if moments is not None:
                     nodes["count"][child], nodes["mean"][child], nodes["sum_sq"][child] = (
-                        about.count,
-                        about.mean,
-                        about.sum_sq,
+                        moments.count,
+                        moments.mean,
+                        moments.sum_sq,
                     )
         return HyperplaneTree.from_nodes(**nodes)
 
@@ -550,7 +550,7 @@ class HyperplaneTree:
         here = np.flatnonzero(self.apply(X) == node)
         goes_left = cut.goes_left(X[here])
         sides = here[goes_left], here[~goes_left]
-        return [moments(X[rows], weights[rows]) if weights[rows].sum() > 0 else None for rows in sides]
+        return [moments_of(X[rows], weights[rows]) if weights[rows].sum() > 0 else None for rows in sides]
 
     def nodes_in(self, coarser: "HyperplaneTree") -> Ints:
         """The node of this tree that each node of `coarser`, made from it by `cut_to` or `prune`, was.

@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.special import betainc
 from sklearn.utils.extmath import row_norms
 
-from ravine._matrix import Floats, Ints, Matrix, Moments, moments, order_along, project
+from ravine._matrix import Floats, Ints, Matrix, Moments, moments_of, order_along, project
 from ravine._ties import first_least, is_less
 from ravine.cuts import Cut
 from ravine.cuts.valley import Valley, strongest_valley
@@ -59,8 +59,8 @@ def direction_of(find_cut: Callable[[Matrix, Floats, Moments], Cut | None]) -> D
     array([0., 1.])
     """
 
-    def direction(X: Matrix, weights: Floats, about: Moments) -> Floats | None:
-        cut = find_cut(X, weights, about)
+    def direction(X: Matrix, weights: Floats, moments: Moments) -> Floats | None:
+        cut = find_cut(X, weights, moments)
         return None if cut is None else cut.normal
 
     return direction
@@ -94,7 +94,7 @@ def _spread_mass(values: Floats, weights: Floats, low: float, high: float, resol
 def cut_with_evidence(
     X: Matrix,
     weights: Floats,
-    about: Moments,
+    moments: Moments,
     *,
     direction: Direction,
     bandwidth: float,
@@ -114,7 +114,7 @@ def cut_with_evidence(
         Rows of the node.
     weights : ndarray of shape (n_rows,)
         Their weights.
-    about : Moments
+    moments : Moments
         Their moments, which `grow` gives to a method.
     direction : callable ``(rows, weights, moments) -> ndarray or None``
         Finds the direction of a cut from the rows that have weight; those of weight 0 are held out.
@@ -135,7 +135,7 @@ def cut_with_evidence(
 
     See Also
     --------
-    ravine.tree.grow.grow : Its `believe` decides by the p-value.
+    ravine.tree.grow.grow : Its `accept` decides by the p-value.
     direction_of : The direction of a method that finds cuts.
 
     Examples
@@ -144,19 +144,19 @@ def cut_with_evidence(
 
     >>> import numpy as np
     >>> from ravine.datasets import make_blobs
-    >>> from ravine._matrix import moments
+    >>> from ravine._matrix import moments_of
     >>> from ravine.tree.evidence import cut_with_evidence
     >>> def first_column(rows, weights, moments):
     ...     return np.array([1.0, 0.0])
     >>> for centers in ([[0, 0], [9, 0]], [[0, 0]]):
     ...     X, y = make_blobs(200, centers=centers, random_state=0)
-    ...     about = moments(X, np.ones(200))
-    ...     cut = cut_with_evidence(X, np.ones(200), about, direction=first_column, bandwidth=1.06, seed=0)
+    ...     moments = moments_of(X, np.ones(200))
+    ...     cut = cut_with_evidence(X, np.ones(200), moments, direction=first_column, bandwidth=1.06, seed=0)
     ...     print(None if cut is None else cut.p_value < 0.05)
     True
     False
     """
-    normal = direction(X, weights, about)
+    normal = direction(X, weights, moments)
     if normal is None:
         return None
     test = ValleyTest(direction, bandwidth, lattice_steps(X), seed, min_cluster_size, n_jobs=n_jobs)
@@ -166,7 +166,7 @@ def cut_with_evidence(
 
 
 def confirmed_cut(
-    X: Matrix, weights: Floats, about: Moments, *, test: "ValleyTest", direction: Direction, significance: float
+    X: Matrix, weights: Floats, moments: Moments, *, test: "ValleyTest", direction: Direction, significance: float
 ) -> Cut | None:
     """Test a node first, and search all its rows for the direction only where the test finds evidence.
 
@@ -175,7 +175,7 @@ def confirmed_cut(
 
     Parameters
     ----------
-    X, weights, about : rows of the node, their weights and moments
+    X, weights, moments : rows of the node, their weights and moments
     test : ValleyTest
     direction : Direction
         Finds the direction of all rows; unlike that of the test it may use what the halves must not know.
@@ -187,7 +187,7 @@ def confirmed_cut(
     normals = [trials[0].normal]
     p_value = test.combine(trials)
     if p_value <= significance:
-        whole = direction(X, weights, about)
+        whole = direction(X, weights, moments)
         normals = normals if whole is None else [whole, *normals]
     return test.strongest_cut(X, weights, normals, p_value)
 
@@ -252,7 +252,7 @@ class ValleyTest:
             first_half[order[random.permutation(n_rows)[: n_rows // 2]]] = True
             for learn in (first_half, ~first_half):
                 half = np.where(learn, weights, 0.0)
-                normal = direction(X, half, moments(X, half, self.n_jobs)) if half.any() else None
+                normal = direction(X, half, moments_of(X, half, self.n_jobs)) if half.any() else None
                 if normal is None:
                     continue
                 values, resolution = project(X, normal, self.n_jobs), resolution_along(normal, self.steps)

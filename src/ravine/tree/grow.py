@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from ravine._blocks import BLOCK_CELLS, map_items
-from ravine._matrix import Bools, Floats, Matrix, Moments, fingerprint, moments
+from ravine._matrix import Bools, Floats, Matrix, Moments, fingerprint, moments_of
 from ravine._ties import pop_first
 from ravine.cuts import Cut
 from ravine.cuts.pursuit import is_small
@@ -68,23 +68,23 @@ class NodeRows(ABC):
         return node
 
     @abstractmethod
-    def moments(self, rows: Any) -> Moments:
+    def moments_of(self, rows: Any) -> Moments:
         """Moments of rows that were fetched."""
 
     @abstractmethod
-    def find_cut(self, rows: Any, about: Moments) -> Cut | None:
+    def find_cut(self, rows: Any, moments: Moments) -> Cut | None:
         """The cut of rows that were fetched; None where they should not be cut."""
 
     @abstractmethod
-    def finish_cut(self, rows: Any, about: Moments, cut: Cut) -> Cut | None:
+    def finish_cut(self, rows: Any, moments: Moments, cut: Cut) -> Cut | None:
         """The cut of rows that were fetched, from one that a sample of them has found."""
 
     @abstractmethod
-    def part(self, rows: Any, cut: Cut) -> tuple[float, Any] | None:
+    def divide(self, rows: Any, cut: Cut) -> tuple[float, Any] | None:
         """Weight on the left of a cut, and what `children` needs; None where all rows lie on one side."""
 
     @abstractmethod
-    def children(self, node: Any, parted: Any) -> tuple[Any, Any]:
+    def children(self, node: Any, division: Any) -> tuple[Any, Any]:
         """The nodes on both sides of a cut that is made, from what `part` gave."""
 
     def at_once(self, nodes: Sequence[Any]) -> bool:
@@ -134,20 +134,20 @@ class HeldRows(NodeRows):
             return self._X, self._weights
         return self._X[mine], self._weights[mine]
 
-    def moments(self, rows: tuple[Matrix, Floats]) -> Moments:
+    def moments_of(self, rows: tuple[Matrix, Floats]) -> Moments:
         """Two passes."""
-        return moments(*rows, self._n_jobs)
+        return moments_of(*rows, self._n_jobs)
 
-    def find_cut(self, rows: tuple[Matrix, Floats], about: Moments) -> Cut | None:
+    def find_cut(self, rows: tuple[Matrix, Floats], moments: Moments) -> Cut | None:
         """By the method."""
-        return self._find_cut(*rows, about)
+        return self._find_cut(*rows, moments)
 
-    def finish_cut(self, rows: tuple[Matrix, Floats], about: Moments, cut: Cut) -> Cut | None:
+    def finish_cut(self, rows: tuple[Matrix, Floats], moments: Moments, cut: Cut) -> Cut | None:
         """By the method."""
         assert self._finish_cut is not None
-        return self._finish_cut(*rows, about, cut)
+        return self._finish_cut(*rows, moments, cut)
 
-    def part(self, rows: tuple[Matrix, Floats], cut: Cut) -> tuple[float, Bools] | None:
+    def divide(self, rows: tuple[Matrix, Floats], cut: Cut) -> tuple[float, Bools] | None:
         """Weight and rows on the left."""
         X, weights = rows
         goes_left = cut.goes_left(X, self._n_jobs)
@@ -155,11 +155,11 @@ class HeldRows(NodeRows):
             return None
         return float(weights[goes_left].sum()), goes_left
 
-    def children(self, node: slice, parted: Bools) -> tuple[slice, slice]:
+    def children(self, node: slice, division: Bools) -> tuple[slice, slice]:
         """Two stretches, once the rows on the left stand first."""
         mine = self._order[node]
-        middle = node.start + int(parted.sum())
-        self._order[node] = np.concatenate([mine[parted], mine[~parted]])
+        middle = node.start + int(division.sum())
+        self._order[node] = np.concatenate([mine[division], mine[~division]])
         return slice(node.start, middle), slice(middle, node.stop)
 
     def at_once(self, nodes: Sequence[slice]) -> bool:
@@ -173,13 +173,13 @@ class HeldRows(NodeRows):
 class _Node:
     rows: Any
     depth: int
-    credit: int
+    lookahead_left: int
     moments: Moments
     cut: Cut | None = None
-    parted: Any = None
+    division: Any = None
     children: tuple[int, int] = (-1, -1)
     rank: int = 0
-    believed: bool = False
+    accepted: bool = False
     searched: bool = False
 
 
@@ -215,7 +215,7 @@ def grow(
     n_jobs : int, default=-1
         Threads; -1 uses all cores. The result does not depend on it.
     **options : dict
-        What `grow_on` takes: `n_clusters`, `min_cluster_size`, `max_depth`, `order`, `believe`, `look_ahead` and
+        What `grow_on` takes: `n_clusters`, `min_cluster_size`, `max_depth`, `order`, `accept`, `look_ahead` and
         `on_split`.
 
     Returns
@@ -258,7 +258,7 @@ def grow_on(
     min_cluster_size: float = 1,
     max_depth: int | None = None,
     order: Order = "value",
-    believe: Callable[[Cut, int], bool] | None = None,
+    accept: Callable[[Cut, int], bool] | None = None,
     look_ahead: int = 0,
     on_split: Callable[[int], bool] | None = None,
     n_jobs: int | None = -1,
@@ -279,11 +279,11 @@ def grow_on(
         Which leaf is cut next: the largest, the one whose cut has the smallest objective, the deepest valley, the
         largest sum of squares, the largest product of this and the logarithm of how far the modes rise above the
         valley, or the one with the smallest number from ``callable(cut, moments) -> float``. Ties go to the older leaf.
-    believe : callable ``(cut, n_unbelieved) -> bool``, optional
-        The stopping test of the method; the second argument is the number of cuts just above that were not believed. A
-        cut that is not believed is undone in the end, unless a cut below it is believed. Default: every cut is.
+    accept : callable ``(cut, n_not_accepted) -> bool``, optional
+        The stopping test of the method; the second argument is the number of cuts just above that were not accepted. A
+        cut that is not accepted is undone in the end, unless a cut below it is accepted. Default: every cut is.
     look_ahead : int, default=0
-        So many cuts in a row are made on trial below one that is not believed: the upper cuts of many clusters often
+        So many cuts in a row are made on trial below one that is not accepted: the upper cuts of many clusters often
         show no valley while those below them do.
     on_split : callable, optional
         Called with the number of leaves after each cut; true ends the growth.
@@ -317,10 +317,10 @@ def grow_on(
     heap: list[tuple[float, int]] = []
     n_leaves = 1
 
-    def examine(mine: Any, depth: int, credit: int) -> _Node:
+    def examine(mine: Any, depth: int, lookahead_left: int) -> _Node:
         """A leaf of some rows, with its cut where that decides on its turn."""
         here = rows.fetch(mine)
-        node = _Node(mine, depth, credit, rows.moments(here))
+        node = _Node(mine, depth, lookahead_left, rows.moments_of(here))
         if cut_decides and n_leaves != n_clusters and may_be_searched(node):
             search(node, here)
         return node
@@ -334,21 +334,21 @@ def grow_on(
         node.cut = rows.find_cut(here, node.moments)
         if node.cut is not None and node.cut.rough is None:
             node.cut = node.cut.beside_rows(node.moments)
-        node.believed = node.cut is not None and (believe is None or believe(node.cut, look_ahead - node.credit))
-        if node.cut is not None and (node.believed or node.credit > 0) and node.cut.rough is None:
-            part(node, here)
+        node.accepted = node.cut is not None and (accept is None or accept(node.cut, look_ahead - node.lookahead_left))
+        if node.cut is not None and (node.accepted or node.lookahead_left > 0) and node.cut.rough is None:
+            divide(node, here)
 
-    def part(node: _Node, here: Any) -> None:
+    def divide(node: _Node, here: Any) -> None:
         """Find the sides of the rows of a leaf, if its cut may be made."""
-        parted = None if node.cut is None else rows.part(here, node.cut)
-        if parted is not None and min(parted[0], node.moments.count - parted[0]) >= min_cluster_size:
-            node.parted = parted[1]
+        division = None if node.cut is None else rows.divide(here, node.cut)
+        if division is not None and min(division[0], node.moments.count - division[0]) >= min_cluster_size:
+            node.division = division[1]
 
     def add(node: _Node) -> int:
         """Number the leaf, and put it in the queue if its cut may be made, or is still to be found."""
         nodes.append(node)
         is_rough = node.cut is not None and node.cut.rough is not None
-        if node.parted is not None or is_rough or (not cut_decides and may_be_searched(node)):
+        if node.division is not None or is_rough or (not cut_decides and may_be_searched(node)):
             # An order that does not ask for the cut is given one that may not be there.
             heapq.heappush(heap, (rank_leaf(node.cut, node.moments), len(nodes) - 1))  # type: ignore[arg-type]
         return len(nodes) - 1
@@ -366,28 +366,30 @@ def grow_on(
             here = rows.fetch(node.rows)
             finished = rows.finish_cut(here, node.moments, node.cut)
             node.cut = None if finished is None else finished.beside_rows(node.moments)
-            part(node, here)
-        if node.parted is None:
+            divide(node, here)
+        if node.division is None:
             continue
-        both = rows.children(node.rows, node.parted)
-        node.parted = None
+        both = rows.children(node.rows, node.division)
+        node.division = None
         node.rank, n_leaves = n_leaves, n_leaves + 1
-        look_below = partial(examine, depth=node.depth + 1, credit=look_ahead if node.believed else node.credit - 1)
+        look_below = partial(
+            examine, depth=node.depth + 1, lookahead_left=look_ahead if node.accepted else node.lookahead_left - 1
+        )
         left, right = rows.map(look_below, both, n_jobs)
         node.rows = None
         node.children = (add(left), add(right))
         if on_split is not None and on_split(n_leaves):
             break
-    return _assemble(_undo_unbelieved(nodes), rows.n_features)
+    return _assemble(_undo_not_accepted(nodes), rows.n_features)
 
 
-def _undo_unbelieved(nodes: list[_Node]) -> list[_Node]:
-    """Make leaves of the nodes whose cut is not believed, nor any cut below it."""
+def _undo_not_accepted(nodes: list[_Node]) -> list[_Node]:
+    """Make leaves of the nodes whose cut is not accepted, nor any cut below it."""
     kept = [False] * len(nodes)
     for i in range(len(nodes) - 1, -1, -1):  # children come after their parents
         node = nodes[i]
         if node.children[0] >= 0:
-            kept[i] = node.believed or any(kept[child] for child in node.children)
+            kept[i] = node.accepted or any(kept[child] for child in node.children)
             if not kept[i]:
                 node.children = (-1, -1)
     return nodes

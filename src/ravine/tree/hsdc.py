@@ -34,7 +34,7 @@ PATIENCE = 1.1
 """A leaf that could not be cut is tested again when its weight has grown by this factor."""
 
 DENSITY, DEPTH, PRIOR_INNER, PRIOR_OUTER = range(4)
-"""Columns of `about`: density and relative depth at a cut, and weight in its two regions of the rows that chose it."""
+"""Columns of `valley`: density and relative depth at a cut, and weight in its two regions of the rows that chose it."""
 
 CONFIRMED = 1e-3
 """Chance, at most, of so few rows in the inner region if there were no valley, for a cut to count as confirmed."""
@@ -42,14 +42,14 @@ CONFIRMED = 1e-3
 TOTALS = ("n_rows", "n_ids", "n_splits", "n_falls")
 LINKS = ("left", "right", "parent")
 COUNTS = ("identity", "order", "n_intervals")
-NUMBERS = ("mean", "direction", "second", "leaf", "cut", "about", "sample")
+NUMBERS = ("mean", "direction", "second", "leaf", "cut", "valley", "sample")
 """What is counted; and arrays of the nodes: numbers of other nodes, other whole numbers, and the rest."""
 
 FIELDS = (*TOTALS, "splits", "falls", *LINKS, *COUNTS, *NUMBERS)
 NEW_FIELDS = ("largest", "first_rows", "repeats_due")
 """Of a saved stream, and those that older files do not have."""
 
-MOST = {"mean": LARGEST, "direction": 1e153, "second": 1e153, "sample": 1e153, "about": 1e300}
+MOST = {"mean": LARGEST, "direction": 1e153, "second": 1e153, "sample": 1e153, "valley": 1e300}
 """Largest entries of arrays; those along a direction may be longer than a row. Others are infinite until known."""
 
 
@@ -108,7 +108,7 @@ class HSDCTree:
     second: Floats
     leaf: Floats
     cut: Floats
-    about: Floats
+    valley: Floats
     sample: Floats
 
     def __init__(self, n_features: int, settings: HSDCSettings) -> None:
@@ -181,7 +181,7 @@ class HSDCTree:
             "second": ((size, d), np.float64),
             "leaf": ((size, stream.N_LEAF), np.float64),
             "cut": ((size, stream.N_CUT), np.float64),
-            "about": ((size, 4), np.float64),
+            "valley": ((size, 4), np.float64),
             "sample": ((size, _kernels.intervals.N_ROWS, self.settings.n_intervals + 1), np.float64),
         }
         for name, (shape, dtype) in shapes.items():
@@ -201,7 +201,7 @@ class HSDCTree:
         self.left[node] = self.right[node] = -1
         self.parent[node] = parent
         self.n_intervals[node] = 0
-        for array in (self.mean, self.direction, self.second, self.leaf, self.cut, self.about):
+        for array in (self.mean, self.direction, self.second, self.leaf, self.cut, self.valley):
             array[node] = 0.0
         self.leaf[node, stream.FADE] = 1.0
         self.leaf[node, stream.BOUND] = math.inf
@@ -228,7 +228,12 @@ class HSDCTree:
         self.left[node], self.right[node] = children
         self.order[node] = row
         inner, outer = weight * found.inner_mass, weight * found.outer_mass
-        self.about[node, [DENSITY, DEPTH, PRIOR_INNER, PRIOR_OUTER]] = found.density, found.relative_depth, inner, outer
+        self.valley[node, [DENSITY, DEPTH, PRIOR_INNER, PRIOR_OUTER]] = (
+            found.density,
+            found.relative_depth,
+            inner,
+            outer,
+        )
         cut = self.cut[node]
         cut[:] = 0.0
         # By a loop of our own: the last digit of a BLAS product depends on where the numbers lie in memory.
@@ -298,7 +303,7 @@ class HSDCTree:
     def evidence(self, node: int) -> float:
         """Chance of so few rows in the inner region of a cut, since it was made, if the density there were flat."""
         stream, cut = _kernels.hsdc, self.cut[node]
-        inner, outer = cut[[stream.N_INNER, stream.N_OUTER]] - self.about[node, [PRIOR_INNER, PRIOR_OUTER]]
+        inner, outer = cut[[stream.N_INNER, stream.N_OUTER]] - self.valley[node, [PRIOR_INNER, PRIOR_OUTER]]
         return float(betainc(outer - inner, inner + 1, 1 - cut[stream.RATE])) if outer > inner else 1.0
 
     # The tree in a file
@@ -398,8 +403,8 @@ class HSDCTree:
             count=count,
             mean=self.mean[order],
             sum_sq=sum_sq,
-            value=np.where(is_cut, self.about[order, DENSITY], 0.0),
-            relative_depth=np.where(is_cut, self.about[order, DEPTH], 0.0),
+            value=np.where(is_cut, self.valley[order, DENSITY], 0.0),
+            relative_depth=np.where(is_cut, self.valley[order, DEPTH], 0.0),
             p_value=[self.evidence(node) if self.left[node] >= 0 else 1.0 for node in order],
         )
         return tree.summed(), self.identity[order]

@@ -166,7 +166,7 @@ class IMDHTree:
         return None
 
     def cut_tree(self, center: Floats, scale: Floats) -> HyperplaneTree:
-        """The cuts as they are now, in the coordinates of the rows before they were centerd and scaled.
+        """The cuts as they are now, in the coordinates of the rows before they were centered and scaled.
 
         A cut with no row on one side is left out. Sums of squares stay in the scaled coordinates.
         """
