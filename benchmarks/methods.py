@@ -11,17 +11,17 @@ import ravine
 
 def pddp_mean(n_clusters: int, seed: int) -> ravine.PDDP:
     """PDDP as Boley (1998) has it: the cut goes through the mean."""
-    return ravine.PDDP(n_clusters=n_clusters, split="mean")
+    return ravine.PDDP(n_clusters=n_clusters, criterion="mean")
 
 
 def pddp_density(n_clusters: int, seed: int) -> ravine.PDDP:
     """dePDDP (Tasoulis et al. 2010): the lowest antimode is cut, the leaf where it is lowest first."""
-    return ravine.PDDP(n_clusters=n_clusters, split="density")
+    return ravine.PDDP(n_clusters=n_clusters, criterion="density")
 
 
 def pddp_balanced(n_clusters: int, seed: int) -> ravine.PDDP:
     """The largest leaf is next: on one Gaussian cloud this grows a complete tree."""
-    return ravine.PDDP(n_clusters=n_clusters, split="mean", split_order="size")
+    return ravine.PDDP(n_clusters=n_clusters, criterion="mean", split_order="size")
 
 
 def pddp_evidence(n_clusters: int, seed: int) -> ravine.PDDP:
@@ -62,12 +62,12 @@ def mdh_thesis(n_clusters: int, seed: int) -> ravine.MDH:
 
 def incremental_paper(n_clusters: int, seed: int) -> ravine.IncrementalMDH:
     """The algorithm of iMDH (Hofmeyr 2020), not told the number: the elbow decides."""
-    return ravine.IncrementalMDH(algorithm="paper", random_state=seed)
+    return ravine.IncrementalMDH(algorithm="online", random_state=seed)
 
 
 def incremental_paper_k(n_clusters: int, seed: int) -> ravine.IncrementalMDH:
     """The algorithm of iMDH_k: the same, told the number."""
-    return ravine.IncrementalMDH(n_clusters=n_clusters, algorithm="paper", random_state=seed)
+    return ravine.IncrementalMDH(n_clusters=n_clusters, algorithm="online", random_state=seed)
 
 
 def incremental(n_clusters: int, seed: int) -> ravine.IncrementalMDH:

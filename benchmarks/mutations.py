@@ -75,8 +75,10 @@ def models() -> dict[str, Any]:
         "SpectralPursuit": SpectralPursuit(n_clusters=4, n_microclusters=12, n_jobs=1).fit(X),
         "IncrementalMDH": IncrementalMDH(**small).fit(X),
         "IncrementalMDH, stream": IncrementalMDH(n_clusters=2, **small).partial_fit(X),
-        "IncrementalMDH, sparse": IncrementalMDH(n_clusters=2, forget=30, **small).partial_fit(sparse.csr_array(X)),
-        "IncrementalMDH, paper": IncrementalMDH(**small, algorithm="paper").partial_fit(sparse.csr_array(X)),
+        "IncrementalMDH, sparse": IncrementalMDH(n_clusters=2, memory_length=30, **small).partial_fit(
+            sparse.csr_array(X)
+        ),
+        "IncrementalMDH, paper": IncrementalMDH(**small, algorithm="online").partial_fit(sparse.csr_array(X)),
         "HSDC": HSDC().partial_fit(rows(1500, 3)),
         "SPDC": SPDC().partial_fit(rows(1500, 3)),
         "SumOfNorms": SumOfNorms(n_lambdas=20, n_jobs=1).fit(X, sample_weight=np.arange(60) % 5),
@@ -99,7 +101,7 @@ def rows(n_rows: int, n_columns: int, seed: int = 1) -> NDArray[np.float64]:
 def large_models() -> Iterator[tuple[str, Any]]:
     """Models with files of tens of megabytes."""
     wide = rows(40, 100_000)
-    yield "PDDP", PDDP(n_clusters=8, split="mean").fit(wide)
+    yield "PDDP", PDDP(n_clusters=8, criterion="mean").fit(wide)
     yield "SpectralPursuit", SpectralPursuit(n_clusters=6, n_microclusters=12).fit(wide[:, :50_000])
     yield "IncrementalMDH", IncrementalMDH(n_clusters=2).partial_fit(wide[:, :20_000])
     yield "IncrementalMDH, sparse", IncrementalMDH(n_clusters=2).partial_fit(sparse.csr_array(wide[:, :20_000] * 1.0))

@@ -37,7 +37,7 @@ for start in range(0, n_rows, 200):
     if start:
         ids[batch] = model.cluster_ids_[model.predict(X[batch])]
     model.partial_fit(X[batch])
-print(f"{model.n_rows_seen_:,} rows learned, {model.n_clusters_} clusters now: {model.cluster_ids_}")
+print(f"{model.n_samples_seen_:,} rows learned, {model.n_clusters_} clusters now: {model.cluster_ids_}")
 
 # %%
 # The events. At a drift, ``p0`` is the rate at which rows had fallen close to the cut, ``p1`` the rate at

@@ -36,7 +36,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from ravine import PDDP, NCutH
 
-models = [NCutH(6), PDDP(6), PDDP(6, split="mean"), KMeans(6, n_init=3, random_state=0)]
+models = [NCutH(6), PDDP(6), PDDP(6, criterion="mean"), KMeans(6, n_init=3, random_state=0)]
 for model in models:
     model.fit(baskets[:500])  # compiles, or reads what is compiled
     tracemalloc.start()

@@ -26,7 +26,7 @@ print(f"{len(listed):,} rows, {len(places):,} distinct, the commonest {visits.ma
 
 from ravine import MDH, PDDP, NCutH
 
-for model in (NCutH(5), MDH(5), PDDP(5, split="mean")):
+for model in (NCutH(5), MDH(5), PDDP(5, criterion="mean")):
     from_list = model.fit(listed).tree_
     from_weights = model.fit(places, sample_weight=visits).tree_
     same = np.array_equal(from_list.predict(listed), from_weights.predict(listed))

@@ -293,8 +293,8 @@ class StreamLeaf:
     `u`, `n_updates` and `p` are the inherited direction, its updates before that, and the direction of the parent.
     """
 
-    def __init__(self, n_features, smoothing, most_forgotten, u=None, n_updates=0, p=None):
-        self.smoothing, self.most_forgotten, self.n_updates = smoothing, most_forgotten, n_updates
+    def __init__(self, n_features, smoothing, max_forgetting, u=None, n_updates=0, p=None):
+        self.smoothing, self.max_forgetting, self.n_updates = smoothing, max_forgetting, n_updates
         self.u, self.p = (np.zeros(n_features) if a is None else a.copy() for a in (u, p))
         self.z, self.rows, self.projections, self.weights = np.zeros(n_features), [], [], []
         self.forget = 0.0
@@ -311,7 +311,7 @@ class StreamLeaf:
             before = self.u / np.linalg.norm(self.u)
             self.u = (n - 1) / n * self.u + (x_0 @ before) / n * x_0
             angle = np.arccos(np.clip(self.u @ before / np.linalg.norm(self.u), -1, 1))
-            self.forget = min(self.most_forgotten, self.smoothing * self.forget + (1 - self.smoothing) * angle)
+            self.forget = min(self.max_forgetting, self.smoothing * self.forget + (1 - self.smoothing) * angle)
             rest = x_c - (x_c @ self.u) / (self.u @ self.u) * self.u
             along = (rest @ self.z) / np.linalg.norm(self.z) if self.z.any() else np.linalg.norm(rest)
             self.z = (t - 1) / t * self.z + along / t * rest

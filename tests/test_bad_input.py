@@ -524,7 +524,7 @@ def test_parameters_take_or_name_any_value(model):
         (MDH(n_clusters=True), "'n_clusters' parameter of MDH must be a number, and not True"),
         (MDH(min_cluster_size=10**30), "'min_cluster_size' parameter of MDH must be at most 2.14748e.09 in size"),
         (IncrementalMDH(n_passes=10**30), "'n_passes' parameter of IncrementalMDH"),
-        (MDH(bandwidth=1e-300), "'bandwidth' parameter of MDH must be a float in the range"),
+        (MDH(bandwidth_factor=1e-300), "'bandwidth' parameter of MDH must be a float in the range"),
         (MDH(random_state=True), "'random_state' parameter of MDH must be a number, and not True"),
         (SupportVectorClustering(gamma=1e39), "gamma=1e.39 makes a kernel of width .*give a gamma near"),
         (SupportVectorClustering(gamma=1e-39), "gamma=1e-39 makes a kernel of width .*give a gamma near"),
@@ -581,7 +581,9 @@ def test_a_function_that_gives_no_order_is_named(answer):
 
 
 def test_functions_that_give_numbers_are_taken():
-    given = MDH(bandwidth=lambda s, n: np.array(0.9 * s * n**-0.2), split_order=lambda cut, moments: -moments.sum_sq)
+    given = MDH(
+        bandwidth_factor=lambda s, n: np.array(0.9 * s * n**-0.2), split_order=lambda cut, moments: -moments.sum_sq
+    )
     assert_array_equal(given.fit(GOOD).labels_, MDH(split_order="sum_sq").fit(GOOD).labels_)
 
 
@@ -696,7 +698,7 @@ def test_an_event_handler_that_raises_leaves_the_stream_as_before_the_batch(cls,
                 model.partial_fit(batch)
         other.partial_fit(batch)
     assert model.n_split_events_ == other.n_split_events_ > 0
-    assert model.n_rows_seen_ == other.n_rows_seen_ == 800
+    assert model.n_samples_seen_ == other.n_samples_seen_ == 800
     assert model.tree_ == other.tree_
 
 

@@ -338,7 +338,7 @@ class SemiSupervised:
         self.published = [np.r_[np.flatnonzero(y == 0)[i : i + 5], np.flatnonzero(y == 1)[i : i + 5]] for i in range(3)]
         rows = np.concatenate(self.published)
         size = np.full(len(rows), 10)
-        pd.DataFrame({"n_labeled": size, "split": np.repeat(range(3), 10), "row": rows}).to_parquet(
+        pd.DataFrame({"n_labelled": size, "split": np.repeat(range(3), 10), "row": rows}).to_parquet(
             folder / "ssl_usps_splits.parquet"
         )
         self.sets = {name: DataSet.describe(folder / f"{name}.parquet") for name in ("voting", "ssl_usps")}

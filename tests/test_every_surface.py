@@ -274,7 +274,7 @@ def test_report_of_the_wrong_thing_is_refused_in_words(wrong):
 
 
 def test_path_of_a_model_that_has_one_lambda_is_refused_in_words():
-    model = ravine.SumOfNorms(1.0).fit(rows())
+    model = ravine.SumOfNorms(lam=1.0).fit(rows())
     for picture in (plot.clusterpath, plot.fusions):
         with pytest.raises(ValueError, match="this model has one λ: fit with path=True"):
             picture(model)

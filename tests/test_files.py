@@ -47,7 +47,7 @@ def another_user():
 
 @pytest.fixture(scope="module")
 def model():
-    return PDDP(n_clusters=2, split="mean").fit(np.array([[0.0], [1.0], [9.0]]))
+    return PDDP(n_clusters=2, criterion="mean").fit(np.array([[0.0], [1.0], [9.0]]))
 
 
 def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path):

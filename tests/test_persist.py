@@ -35,10 +35,10 @@ from ravine.semi_supervised import MDHClassifier, SpectralPursuitClassifier
 
 STREAMS = [
     IncrementalMDH(sample_size=150),
-    IncrementalMDH(sample_size=150, forget=80.5),
+    IncrementalMDH(sample_size=150, memory_length=80.5),
     IncrementalMDH(n_clusters=2, standardize=False, random_state=np.random.RandomState(3)),
-    IncrementalMDH(algorithm="paper", max_depth=4),
-    IncrementalMDH(algorithm="paper", max_depth=3, forget=200),
+    IncrementalMDH(algorithm="online", max_depth=4),
+    IncrementalMDH(algorithm="online", max_depth=3, memory_length=200),
 ]
 SPARSE = [sparse.csr_array, sparse.csr_matrix]
 DATA = Path(__file__).parent / "data"
@@ -328,7 +328,7 @@ def test_numpy_reads_the_arrays(blobs, path):
         {"init": np.asfortranarray(np.arange(1.0, 7.0, dtype=np.float32).reshape(2, 3))},
         {"init": [[1, 0, 0.1], (0.0, np.float32(0.1), np.float64(1.0))]},
         {"init": np.int8(2), "n_clusters": np.int64(3), "margin": np.True_},
-        {"scale": 0.1 / 3, "significance": np.nextafter(0.05, 1)},
+        {"bandwidth_factor": 0.1 / 3, "significance": np.nextafter(0.05, 1)},
         {"init": [[np.inf, -np.inf, np.nan]]},
         {"init": np.eye(3).astype(">f8")},
     ],
@@ -358,7 +358,7 @@ def test_random_state_goes_on_where_it_was(blobs, path):
         ({"split_order": max}, "parameter 'split_order' cannot be saved.*not a builtin.*set_params"),
         ({"random_state": np.random.default_rng(0)}, "The 'random_state' parameter of NCutH must be"),
         ({"random_state": np.random.RandomState(np.random.PCG64(0))}, "MT19937, not with PCG64"),
-        ({"scale": lambda deviation, count: 1.0}, "'scale' cannot be saved.*not a function"),
+        ({"bandwidth_factor": lambda deviation, count: 1.0}, "'bandwidth_factor' cannot be saved.*not a function"),
         ({"init": np.array([[None]])}, "'init' cannot be saved.*not of object"),
         ({"init": np.longdouble(1)}, "'init' cannot be saved.*float128|longdouble"),
         ({"max_depth": 10**30}, "The 'max_depth' parameter of NCutH must be at most"),
@@ -468,12 +468,12 @@ def contents(blobs, tmp_path_factory):
     random_state, small = np.random.RandomState(0), {"max_depth": 2, "sample_size": 40, "n_jobs": None}
     models = [
         PDDP(n_clusters=3).fit(pd.DataFrame(X, columns=["a", "b", "c"])),
-        NCutH(n_clusters=3, init=np.eye(3), scale=np.float64(90), random_state=random_state).fit(X),
+        NCutH(n_clusters=3, init=np.eye(3), bandwidth_factor=np.float64(90), random_state=random_state).fit(X),
         IncrementalMDH(**small).partial_fit(X),
         IncrementalMDH(n_clusters=2, **small).fit(X),
-        IncrementalMDH(**small, forget=30).partial_fit(sparse.csr_array(X)),
-        IncrementalMDH(**{**small, "algorithm": "paper"}).partial_fit(X),
-        IncrementalMDH(**{**small, "algorithm": "paper"}).partial_fit(sparse.csr_array(X)),
+        IncrementalMDH(**small, memory_length=30).partial_fit(sparse.csr_array(X)),
+        IncrementalMDH(**{**small, "algorithm": "online"}).partial_fit(X),
+        IncrementalMDH(**{**small, "algorithm": "online"}).partial_fit(sparse.csr_array(X)),
         SumOfNorms(n_lambdas=20, n_jobs=None).fit(X, sample_weight=np.arange(60) % 5),
         SumOfNorms(0.02, weights="uniform", n_jobs=None).fit(X),
         SupportVectorClustering(budget=20, gamma=0.5).fit(X),
@@ -765,7 +765,7 @@ def test_width_that_the_arrays_do_not_have_is_refused_before_memory_is_taken(con
 
 
 def test_sizes_of_a_stream_are_those_of_its_parameters(contents, path):
-    for change in ({"max_depth": 20}, {"sample_size": 39}, {"algorithm": "paper"}, {"sample_size": 30}):
+    for change in ({"max_depth": 20}, {"sample_size": 39}, {"algorithm": "online"}, {"sample_size": 30}):
         parameters = json.loads(unpacked(contents[DENSE])["header.json"])["parameters"]
         message = refusal(changed_header(contents[DENSE], parameters={**parameters, **change}), path)
         assert "field 'normal'" in message or "field 'keys' has 40" in message or "field 'sample'" in message

@@ -51,7 +51,7 @@ def test_changed_files_are_refused_or_loaded_in_bounded_memory(tmp_path):
 @pytest.fixture(scope="module")
 def content(tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "model"
-    save(PDDP(n_clusters=2, split="mean").fit(np.arange(12.0).reshape(6, 2)), path)
+    save(PDDP(n_clusters=2, criterion="mean").fit(np.arange(12.0).reshape(6, 2)), path)
     return path.read_bytes()
 
 
@@ -169,7 +169,7 @@ def test_classes_of_a_file_do_not_multiply(tmp_path):
 
 def test_large_models_are_loaded_in_twice_their_size(tmp_path):
     X = np.random.default_rng(0).normal(size=(12, 200_000))
-    model = PDDP(n_clusters=6, split="mean").fit(X)
+    model = PDDP(n_clusters=6, criterion="mean").fit(X)
     save(model, tmp_path / "model")
     found, peak = attempt(tmp_path / "model")
     assert found.tree_ == model.tree_

@@ -210,7 +210,7 @@ def test_sides_of_a_node_differ_in_marker_color_and_words(fitted):
 def test_where_a_cut_bends_rows_are_drawn_on_the_side_they_go_to(rng):
     X = rng.normal(size=(300, 2))
     X *= (np.where(rng.uniform(size=300) < 0.5, 1.0, 6.0) / np.linalg.norm(X, axis=1))[:, np.newaxis]  # two rings
-    model = SpectralPursuit(2, scale=0.3).fit(X)
+    model = SpectralPursuit(2, bandwidth_factor=0.3).fit(X)
     assert model.tree_.kernel_sum[0] is not None
     counts = np.bincount(model.labels_).tolist()
     assert [len(c.get_offsets()) for c in plot.node(model, X).collections] == counts
@@ -604,7 +604,7 @@ def test_path_that_ends_early_is_said_to(convex):
 @pytest.mark.parametrize("picture", [plot.clusterpath, plot.fusions])
 def test_model_without_a_path_says_how_to_get_one(convex, picture):
     with pytest.raises(ValueError, match="draws the path over λ, and this model has one λ: fit with path=True"):
-        picture(SumOfNorms(1.0).fit(convex[0]))
+        picture(SumOfNorms(lam=1.0).fit(convex[0]))
     with pytest.raises(NotFittedError):
         picture(SumOfNorms())
 
@@ -896,7 +896,10 @@ def test_support_refuses_what_it_cannot_draw(enclosed):
         (np.column_stack([np.r_[0:1:40j, 9:10:40j], np.zeros(80)]), {}),
         (np.column_stack([np.r_[0:1:40j, 9:10:40j], np.zeros(80)]), {"gamma": 1e-9}),
         (np.column_stack([np.r_[0:1:40j, 9:10:40j], np.zeros(80)]), {"gamma": 1e9, "contamination": 0.0}),
-        (np.column_stack([np.r_[0:1:40j, 9:10:40j], np.zeros(80)]), {"assignment": "paper", "gamma": 0.01, "C": 90.0}),
+        (
+            np.column_stack([np.r_[0:1:40j, 9:10:40j], np.zeros(80)]),
+            {"assignment": "segments", "gamma": 0.01, "C": 90.0},
+        ),
     ],
     ids=["one row", "equal rows", "two rows", "a line", "a wide kernel", "a narrow kernel", "all inside"],
 )

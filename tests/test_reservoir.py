@@ -41,7 +41,7 @@ def test_every_row_of_a_stream_has_the_same_chance():
 
 
 def test_forgetting_keeps_late_rows():
-    kept = np.argsort(arrival_keys(0, 10_000, seed=0, forget=500))[:100]
+    kept = np.argsort(arrival_keys(0, 10_000, seed=0, memory_length=500))[:100]
     assert 300 < 10_000 - kept.mean() < 800
 
 

@@ -20,7 +20,7 @@ from ravine import HSDC, PDDP, IncrementalMDH
 from ravine.datasets import make_blobs
 from ravine.river import RiverClusterer
 
-MODELS = [IncrementalMDH(algorithm="paper", max_depth=3), HSDC(), HSDC(inherit=True)]
+MODELS = [IncrementalMDH(algorithm="online", max_depth=3), HSDC(), HSDC(inherit=True)]
 each = pytest.mark.parametrize("model", MODELS, ids=repr)
 
 GENERAL_CHECKS = list(checks.yield_checks(RiverClusterer(MODELS[0])))

@@ -101,7 +101,7 @@ SYMMETRIC = {
 
 WITH_NUMBER = [
     lambda k: PDDP(k),
-    lambda k: PDDP(k, split="mean"),
+    lambda k: PDDP(k, criterion="mean"),
     lambda k: NCutH(k),
     lambda k: NCutH(k, init=2),
     lambda k: NCutH(k, margin=True),

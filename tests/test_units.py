@@ -17,10 +17,10 @@ from ravine.datasets import make_blobs
 
 OPTIONS = {
     "HSDC": [{"inherit": True}],
-    "IncrementalMDH": [{"algorithm": "paper"}],
+    "IncrementalMDH": [{"algorithm": "online"}],
     "MDH": [{"n_clusters": 4}],
     "NCutH": [{"n_clusters": 4, "margin": True}],
-    "PDDP": [{"split": "mean", "n_clusters": 4}, {"selection": "antimode"}],
+    "PDDP": [{"criterion": "mean", "n_clusters": 4}, {"selection": "antimode"}],
     "SpectralPursuit": [{"n_clusters": 4, "projection": "correlated", "n_microclusters": 30}],
     "SumOfNorms": [{"lam": lambda unit: 8.0 * unit}],
     "SupportVectorClustering": [{"solver": "exact", "gamma": lambda unit: 0.02 / unit**2, "C": 10.0}],

@@ -26,8 +26,18 @@ import ravine
 from ravine import report
 from ravine.datasets import make_gaussian_stream
 
-NAMES: dict[str, str] = {}
-"""Parameters, values and attributes: the name in the file, and the name now."""
+NAMES: dict[str, dict[str, str]] = {
+    "": {"evidence_": "p_values_", "bandwidth": "bandwidth_factor", "min_rows": "min_samples_split"},
+    "PDDP": {"split": "criterion"},
+    "NCutH": {"scale": "bandwidth_factor"},
+    "SpectralPursuit": {"scale": "bandwidth_factor"},
+    "SpectralPursuitClassifier": {"scale": "bandwidth_factor"},
+    "SumOfNorms": {"scale": "gamma"},
+    "IncrementalMDH": {"forget": "memory_length", "paper": "online"},
+    "HSDC": {"most_forgotten": "max_forgetting"},
+    "SupportVectorClustering": {"k": "n_projection_vectors", "paper": "segments"},
+}
+"""Parameters, values and attributes of an estimator, or of all: the name in the file, and the name now."""
 
 TREE = ("normal", "offset", "left", "right", "rank", "count", "mean", "sum_sq", "value", "relative_depth", "p_value")
 FITTED = (
@@ -83,14 +93,15 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def renamed(name: Any) -> Any:
+def renamed(estimator: str, name: Any) -> Any:
     """A name, or a value that is one, as it is called now."""
-    return NAMES.get(name, name) if isinstance(name, str) else name
+    names = NAMES[""] | NAMES.get(estimator, {})
+    return names.get(name, name) if isinstance(name, str) else name
 
 
 def made(name: str, options: dict[str, Any]) -> Any:
     """The estimator, with the names of now."""
-    return getattr(ravine, name)(**{renamed(key): renamed(value) for key, value in options.items()})
+    return getattr(ravine, name)(**{renamed(name, key): renamed(name, value) for key, value in options.items()})
 
 
 def fitted(model: Any, X: Any) -> Any:
@@ -105,7 +116,7 @@ def fitted(model: Any, X: Any) -> Any:
 def numbers_of(model: Any, X: Any) -> Iterator[tuple[str, Any]]:
     """What the model has learned, by name."""
     for name in FITTED:
-        value = getattr(model, renamed(name), None)
+        value = getattr(model, renamed(type(model).__name__, name), None)
         if isinstance(value, np.ndarray | float | int):
             yield name, np.asarray(value)
     if hasattr(model, "tree_"):

@@ -2,7 +2,7 @@
 
     python -m benchmarks.papers.stream_tables --seeds 5 --out results
     python -m benchmarks.papers.stream_tables --seeds 2 --tables 3 --dims 100 --out results
-    python -m benchmarks.papers.stream_tables --seeds 5 --set min_rows=100 min_weight=30 --out elsewhere
+    python -m benchmarks.papers.stream_tables --seeds 5 --set min_samples_split=100 min_weight=30 --out elsewhere
 
 Writes stream_tables.csv, .md and .json; runs that the first one holds are not made again. Tables 1 and 2 score the 100
 rows after the first 500 a class, Table 3 the mean over segments of 100 rows every 200. A seed gives all methods the

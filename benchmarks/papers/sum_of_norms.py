@@ -63,7 +63,7 @@ def figure_1(n_draws: int) -> pd.DataFrame:
         for lam in LAMBDAS / ROWS:
             for solver in SOLVERS:
                 for labels, threshold in {"fusion": None, "threshold": THRESHOLD}.items():
-                    model = SumOfNorms(lam, weights="uniform", solver=solver, tol=TOL, threshold=threshold)
+                    model = SumOfNorms(lam=lam, weights="uniform", solver=solver, tol=TOL, threshold=threshold)
                     found = [
                         (adjusted_rand_score(y, model.fit(X).labels_), model.n_clusters_, model.gap_) for X, y in draws
                     ]
@@ -160,7 +160,7 @@ def figure_2(sizes: list[int], *, cone: bool) -> pd.DataFrame:
         lam = float(path.merge_lambdas_[-2])
         record: dict[str, Any] = {"rows": n, "lam": lam}
         for solver in SOLVERS:
-            model = SumOfNorms(lam, weights="uniform", solver=solver, tol=TOL)
+            model = SumOfNorms(lam=lam, weights="uniform", solver=solver, tol=TOL)
             record[f"{solver}_s"], _ = timed(partial(model.fit, X))
             record |= {f"{solver}_objective": model.objective_, f"{solver}_gap": model.gap_}
             record[f"{solver}_clusters"] = model.n_clusters_

@@ -131,7 +131,7 @@ VARIANTS: dict[str, Record] = {
     "removal": {"maintenance": "removal"},
     "nearest": {"maintenance": "nearest"},
     "random": {"maintenance": "random"},
-    "nearest, Algorithm 3": {"assignment": "paper", "epsilon": EPSILON},
+    "nearest, Algorithm 3": {"assignment": "segments", "epsilon": EPSILON},
     "SGD, ours": {"budget": None},
 }
 CLASSICAL = "SVC, ours"

@@ -5,7 +5,7 @@
 
 Writes tables_6_5_and_6_6.csv, .md and .json; runs that the first one holds are not made again. Table 6.5 has ten random
 label sets of 2, 10 and 25 % of the rows, drawn again where a class has none; the paper's are not known. Table 6.6 has
-the twelve published sets of 10 and 100 labels, in DATA/NAME_splits.parquet: columns n_labeled, split, row. Columns are
+the twelve published sets of 10 and 100 labels, in DATA/NAME_splits.parquet: columns n_labelled, split, row. Columns are
 scaled to unit variance. Accuracy is that on the rows without a label, mean and standard deviation over the sets. MDP2
 is MDHClassifier and S3CP2 is SpectralPursuitClassifier, each as it comes. "linear SVM" has the labeled rows only;
 "self-training" is scikit-learn's, around the same machine with calibrated probabilities.
@@ -152,7 +152,7 @@ def drawn_splits(y: Ints, share: float, seed: int) -> Iterator[Ints]:
 def published_splits(path: Path, n_labeled: int) -> Iterator[Ints]:
     """Labeled rows of each published set of this size."""
     table = pd.read_parquet(path)
-    for _, split in table[table["n_labeled"] == n_labeled].groupby("split"):
+    for _, split in table[table["n_labelled"] == n_labeled].groupby("split"):
         yield split["row"].to_numpy()
 
 

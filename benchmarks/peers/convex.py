@@ -127,8 +127,8 @@ def warm_up() -> None:
     """Compile what is timed."""
     X, _ = make_moons(100, random_state=0)
     SumOfNorms().fit(X)
-    SumOfNorms(0.005, weights="uniform", solver="dual").fit(X)
-    SumOfNorms(0.005, weights="uniform", solver="stochastic").fit(X)
+    SumOfNorms(lam=0.005, weights="uniform", solver="dual").fit(X)
+    SumOfNorms(lam=0.005, weights="uniform", solver="stochastic").fit(X)
 
 
 def all_pairs(n: int, pulls: tuple[float, ...]) -> list[dict[str, Any]]:
@@ -136,7 +136,7 @@ def all_pairs(n: int, pulls: tuple[float, ...]) -> list[dict[str, Any]]:
     X, y = make_two_gaussians(n, variance=0.01, random_state=0)
     records = []
     for pull in pulls:
-        model = SumOfNorms(pull / n, weights="uniform", tol=TOL)
+        model = SumOfNorms(lam=pull / n, weights="uniform", tol=TOL)
         seconds, _ = timed(partial(model.fit, X))
         records.append(
             {

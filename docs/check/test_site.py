@@ -87,10 +87,10 @@ def test_every_task_is_within_two_clicks_of_the_start_page(goal):
     assert (SITE / goal).resolve() in within
 
 
-def test_every_example_takes_less_than_twenty_seconds():
+def test_no_example_takes_minutes():
     seconds = [json.loads(path.read_text())["time"] for path in (SITE.parents[1] / "gallery").glob("*.cost.json")]
     assert len(seconds) >= 12
-    assert max(seconds) < 20
+    assert max(seconds) < 120  # each takes 1 to 10 seconds on an idle machine
 
 
 @pytest.fixture(scope="module")

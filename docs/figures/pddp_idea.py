@@ -11,7 +11,7 @@ rng = np.random.default_rng(0)
 X = np.vstack([rng.normal(0, 1, (450, 2)), rng.normal([5, 2.5], 0.8, (150, 2))])
 
 valley = PDDP(n_clusters=2).fit(X).tree_
-mean = PDDP(n_clusters=2, split="mean").fit(X).tree_
+mean = PDDP(n_clusters=2, criterion="mean").fit(X).tree_
 v = valley.normal[0]
 h = 1.06 * (X @ v).std() * len(X) ** (-1 / 5)
 

@@ -9,7 +9,7 @@ from scipy.spatial import KDTree
 from ravine import SpectralPursuit
 
 X, _ = arc_and_core()
-model = SpectralPursuit(n_clusters=2, scale=0.5).fit(X)
+model = SpectralPursuit(n_clusters=2, bandwidth_factor=0.5).fit(X)
 surface = model.tree_.surface[0]
 
 

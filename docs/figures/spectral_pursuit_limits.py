@@ -10,7 +10,7 @@ from ravine import SpectralPursuit
 rings, _ = make_circles(600, noise=0.05, factor=0.3, random_state=0)
 unequal, _ = large_and_small(900, 100)
 panels = [
-    ("works: scale=0.3, told 2", rings, {"n_clusters": 2, "scale": 0.3}),
+    ("works: bandwidth_factor=0.3, n_clusters=2", rings, {"n_clusters": 2, "bandwidth_factor": 0.3}),
     ("fails: 900 rows and 100, told 2", unequal, {"n_clusters": 2}),
     ("the same rows, not told", unequal, {}),
 ]

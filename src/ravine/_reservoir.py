@@ -71,14 +71,14 @@ def _joined(parts: tuple[Any, ...]) -> Any:
     return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
-def arrival_keys(first: int, n_rows: int, seed: int, forget: float | None = None) -> Floats:
+def arrival_keys(first: int, n_rows: int, seed: int, memory_length: float | None = None) -> Floats:
     """Keys of the rows number `first`, `first` + 1, … of a stream.
 
-    With `forget` a row's chance to be kept falls by the factor e with every so many rows after it.
+    With `memory_length` a row's chance to be kept falls by the factor e with every so many rows after it.
     """
     number = np.arange(first, first + n_rows, dtype=np.uint64)
     keys = keys_of(mix(mix(number * GOLDEN) + np.uint64(seed)))
-    return keys if forget is None else keys - number / forget
+    return keys if memory_length is None else keys - number / memory_length
 
 
 def content_sample(X: Matrix, weights: Floats, size: int, seed: int, n_jobs: int | None = None) -> tuple[Ints, Floats]:

@@ -58,7 +58,7 @@ class RiverClusterer(base.Clusterer):
     >>> from ravine.river import RiverClusterer
     >>> from river import preprocessing, stream
     >>> X, y = make_blobs(500, centers=[[0, 0], [9, 9]], random_state=0)
-    >>> clusterer = preprocessing.StandardScaler() | RiverClusterer(IncrementalMDH(algorithm="paper"))
+    >>> clusterer = preprocessing.StandardScaler() | RiverClusterer(IncrementalMDH(algorithm="online"))
     >>> for x, _ in stream.iter_array(X):
     ...     clusterer.learn_one(x)
     >>> clusterer.predict_one({0: 0.0, 1: 0.0}) == clusterer.predict_one({0: 9.0, 1: 9.0})
@@ -163,7 +163,7 @@ class RiverClusterer(base.Clusterer):
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        yield {"model": IncrementalMDH(algorithm="paper", max_depth=3)}
+        yield {"model": IncrementalMDH(algorithm="online", max_depth=3)}
 
 
 def _sorted(features: Any) -> list[FeatureName]:

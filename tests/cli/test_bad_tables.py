@@ -36,7 +36,7 @@ COMMANDS = {
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "model.ravine"
-    save(PDDP(n_clusters=2, split="mean").fit(np.random.default_rng(0).normal(size=(50, 2))), path)
+    save(PDDP(n_clusters=2, criterion="mean").fit(np.random.default_rng(0).normal(size=(50, 2))), path)
     return path
 
 

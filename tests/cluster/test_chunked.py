@@ -26,9 +26,9 @@ pd = pytest.importorskip("pandas")
 
 CENTERS = [[0, 0, 0], [12, 0, 3], [0, 14, -3], [16, 17, 0]]
 NAMES = ["height", "width", "depth"]
-MODELS = [NCutH(4), MDH(4), PDDP(4, split="mean"), PDDP(4), NCutH(), MDH(), PDDP(), PDDP(selection="antimode")]
+MODELS = [NCutH(4), MDH(4), PDDP(4, criterion="mean"), PDDP(4), NCutH(), MDH(), PDDP(), PDDP(selection="antimode")]
 SAMPLED = [IncrementalMDH(4, sample_size=500), IncrementalMDH(sample_size=500)]
-PAPER = IncrementalMDH(4, algorithm="paper")
+PAPER = IncrementalMDH(4, algorithm="online")
 
 each = pytest.mark.parametrize("model", MODELS, ids=str)
 each_sampled = pytest.mark.parametrize("model", SAMPLED, ids=str)
@@ -324,7 +324,7 @@ def test_empty_partitions_are_ignored(blobs, large, tmp_path):
     assert NCutH(4).fit(in_files(blobs[0], tmp_path)).tree_ == expected.tree_
 
 
-@pytest.mark.parametrize("model", [NCutH(4), MDH(4), PDDP(4), PDDP(4, split="mean")], ids=str)
+@pytest.mark.parametrize("model", [NCutH(4), MDH(4), PDDP(4), PDDP(4, criterion="mean")], ids=str)
 @pytest.mark.parametrize("kind", ["array", "frame"])
 def test_weights_count_as_copies(model, kind, blobs, large, rng):
     X = blobs[0][:1200]
@@ -348,9 +348,9 @@ def test_weights_count_as_copies(model, kind, blobs, large, rng):
         (MDH(4, margin=True), "margin=True needs the rows in memory"),
         (NCutH(4, init=lambda X: X[0]), "init is a function of all rows"),
         (MDH(4, init=lambda X: X[0]), "init is a function of all rows"),
-        (PDDP(split="mean"), "split='mean' never stops by itself"),
+        (PDDP(criterion="mean"), "criterion='mean' never stops by itself"),
         (SpectralPursuit(4), "SpectralPursuit needs its rows in memory"),
-        (PAPER, "algorithm='paper' reads the rows in their order: use partial_fit"),
+        (PAPER, "algorithm='online' reads the rows in their order: use partial_fit"),
     ],
 )
 def test_what_cannot_be_done_is_an_error_before_a_part_is_read(model, message, blobs):

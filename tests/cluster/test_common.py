@@ -33,7 +33,7 @@ ESTIMATORS = [
     PDDP(),
     PDDP(selection="antimode"),
     PDDP(n_clusters=3),
-    PDDP(n_clusters=3, split="mean"),
+    PDDP(n_clusters=3, criterion="mean"),
     NCutH(),
     NCutH(n_clusters=3),
     NCutH(n_clusters=3, margin=True),
@@ -318,7 +318,7 @@ def test_degenerate_rows_give_finite_attributes(model, X):
 
 def test_one_row_is_one_cluster():
     assert_array_equal(PDDP().fit([[1.0, 2.0]]).labels_, [0])
-    assert_array_equal(PDDP(n_clusters=1, split="mean").fit([[1.0, 2.0]]).labels_, [0])
+    assert_array_equal(PDDP(n_clusters=1, criterion="mean").fit([[1.0, 2.0]]).labels_, [0])
 
 
 def test_more_clusters_than_rows_are_refused():

@@ -64,7 +64,7 @@ def test_stream_is_the_same_in_any_batches(model, drifting):
         assert_same_stream(parts, whole)
         assert events_of(parts) == events_of(whole)
         assert parts.tree_ == whole.tree_
-        assert parts.n_rows_seen_ == 3000
+        assert parts.n_samples_seen_ == 3000
 
 
 @each
@@ -299,7 +299,7 @@ def test_far_rows_do_not_break_a_stream(drifting, rng):
         {"n_intervals": 3},
         {"significance": 0.5},
         {"smoothing": 1.5},
-        {"most_forgotten": 1.0},
+        {"max_forgetting": 1.0},
         {"min_weight": 0.5},
         {"inner_share": 1.0},
         {"run_lengths": (1.0, 250.0)},
@@ -328,7 +328,7 @@ def test_coarser_model_goes_on_by_itself(drifting):
     assert set(coarse.cluster_ids_) == set(model.split_events_[0]["clusters"])
     coarse.partial_fit(X[1500:])
     assert set(model.cluster_ids_) == ids
-    assert model.n_rows_seen_ == 1500
+    assert model.n_samples_seen_ == 1500
     assert_same_stream(coarse, HSDC().fit(X))
 
 

@@ -12,7 +12,7 @@ from ravine import IncrementalMDH
 from ravine.datasets import make_blobs
 from ravine.tree.prune import vote_elbow
 
-ALGORITHMS = [IncrementalMDH(), IncrementalMDH(algorithm="paper", max_depth=4), IncrementalMDH(standardize=False)]
+ALGORITHMS = [IncrementalMDH(), IncrementalMDH(algorithm="online", max_depth=4), IncrementalMDH(standardize=False)]
 each = pytest.mark.parametrize("model", ALGORITHMS, ids=repr)
 each_kind = pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
 
@@ -42,7 +42,7 @@ def test_stream_is_the_same_in_any_batches_and_on_any_threads(model, kind, blobs
 
 
 def test_paper_reads_rows_at_hand_as_a_stream(blobs):
-    model = IncrementalMDH(algorithm="paper", standardize=False, n_passes=1, max_depth=4)
+    model = IncrementalMDH(algorithm="online", standardize=False, n_passes=1, max_depth=4)
     fitted, read = clone(model).fit(blobs[0]), streamed(model, blobs[0], [50])
     assert_array_equal(fitted.predict(blobs[0]), read.predict(blobs[0]))
     assert_array_equal(fitted.tree_.normal, read.tree_.normal)
@@ -55,7 +55,7 @@ def test_stream_finds_the_blobs(model, kind, blobs):
     fitted = streamed(model, kind(X), [100])
     assert adjusted_rand_score(fitted.predict(kind(X)), y) > (0.6 if model.algorithm == "paper" else 0.98)
     assert fitted.tree_.count[0] == pytest.approx(900)
-    assert fitted.tree_.n_clusters == fitted.n_clusters_ == len(fitted.evidence_) + 1
+    assert fitted.tree_.n_clusters == fitted.n_clusters_ == len(fitted.p_values_) + 1
 
 
 def test_fit_does_not_depend_on_the_order_of_the_rows_nor_on_copies_being_together(rng):
@@ -93,7 +93,7 @@ def test_forgetting_follows_a_stream_that_has_changed(rng):
         return np.array(centers)[rng.integers(0, 2, n)] + rng.normal(size=(n, 2))
 
     stream = np.concatenate([rows([[0, 0], [10, 0]], 3000), rows([[0, 0], [0, 10]], 3000)])
-    model = streamed(IncrementalMDH(forget=500), stream, [500])
+    model = streamed(IncrementalMDH(memory_length=500), stream, [500])
     assert model.n_clusters_ == 2
     normal = np.abs(model.tree_.normal[0])
     assert normal[1] > 0.9
@@ -147,7 +147,7 @@ def test_no_evidence_falls_back_to_the_elbow_and_says_so(rng):
         model = IncrementalMDH().fit(X)
     assert model.n_clusters_ > 1
     assert model.selection_ == "elbow"
-    assert (model.evidence_ == 1).all()
+    assert (model.p_values_ == 1).all()
     assert "no cut was confirmed" in str(model)
     alone = IncrementalMDH(selection="evidence").fit(X)
     assert (alone.n_clusters_, alone.selection_) == (1, "evidence")
@@ -157,10 +157,10 @@ def test_model_says_what_decided(blobs):
     model = IncrementalMDH()
     assert str(model) == "IncrementalMDH()"
     model.fit(blobs[0])
-    assert (model.evidence_ < 0.05).all()
+    assert (model.p_values_ < 0.05).all()
     assert str(model) == "IncrementalMDH()\n3 clusters, each cut, or one below it, confirmed by held-out rows"
     assert IncrementalMDH(2).fit(blobs[0]).selection_ == "asked"
-    for chosen in (IncrementalMDH(selection="elbow"), IncrementalMDH(algorithm="paper")):
+    for chosen in (IncrementalMDH(selection="elbow"), IncrementalMDH(algorithm="online")):
         assert chosen.fit(blobs[0]).selection_ == "elbow"
         assert str(chosen).endswith("by the elbow of the sum of squares")
         assert vote_elbow(chosen.elbow_path_) == chosen.n_clusters_ < len(chosen.elbow_path_)
@@ -198,7 +198,7 @@ def test_rows_of_weight_zero_are_not_there(blobs):
 
 def test_evidence_needs_rows_that_the_paper_does_not_keep(blobs):
     with pytest.raises(ValueError, match="selection='evidence' needs rows to test with"):
-        IncrementalMDH(algorithm="paper", selection="evidence").fit(blobs[0])
+        IncrementalMDH(algorithm="online", selection="evidence").fit(blobs[0])
 
 
 @pytest.mark.parametrize("draw", ["normal", "uniform", "binary"])

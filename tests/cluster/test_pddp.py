@@ -47,7 +47,7 @@ def test_told_k_agrees_with_naive_depddp(load, n_clusters):
 
 def test_mean_split_of_four_points_by_hand():
     X = np.array([[0.0, 0.0], [0.0, 1.0], [10.0, 0.0], [10.0, 3.0]])
-    model = PDDP(n_clusters=3, split="mean").fit(X)
+    model = PDDP(n_clusters=3, criterion="mean").fit(X)
     # The mean cuts x = 5 first; the right pair has the larger sum of squares and is cut next, at y = 1.5.
     assert_array_equal(model.labels_, [0, 0, 1, 2])
     assert model.tree_.offset[0] == pytest.approx(5 * model.tree_.normal[0, 0] + model.tree_.normal[0, 1])
@@ -120,8 +120,8 @@ def test_too_few_valleys_are_reported_with_a_remedy():
 
 
 def test_mean_split_without_a_number_is_refused():
-    with pytest.raises(ValueError, match="split='mean' never stops by itself: set n_clusters"):
-        PDDP(split="mean").fit([[1.0], [2.0]])
+    with pytest.raises(ValueError, match="criterion='mean' never stops by itself: set n_clusters"):
+        PDDP(criterion="mean").fit([[1.0], [2.0]])
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def test_mean_split_without_a_number_is_refused():
     [
         {"n_clusters": 0},
         {"n_clusters": 2.5},
-        {"split": "median"},
+        {"criterion": "median"},
         {"selection": "elbow"},
         {"significance": 0},
         {"significance": 1.5},
-        {"bandwidth": -1},
+        {"bandwidth_factor": -1},
         {"split_order": "alphabet"},
         {"min_cluster_size": 0},
         {"max_depth": -1},
@@ -150,7 +150,7 @@ def test_bad_parameters_are_named(parameters):
 
 def test_min_cluster_size_and_max_depth_are_kept(rng):
     X = rng.normal(size=(300, 3)) * [5, 1, 1]
-    model = PDDP(n_clusters=20, split="mean", min_cluster_size=25, max_depth=3)
+    model = PDDP(n_clusters=20, criterion="mean", min_cluster_size=25, max_depth=3)
     with pytest.warns(ConvergenceWarning):
         model.fit(X)
     assert np.bincount(model.labels_).min() >= 25
@@ -159,5 +159,5 @@ def test_min_cluster_size_and_max_depth_are_kept(rng):
 
 def test_order_may_be_the_largest_leaf(rng):
     X = rng.normal(size=(1024, 2))
-    model = PDDP(n_clusters=8, split="mean", split_order="size").fit(X)
+    model = PDDP(n_clusters=8, criterion="mean", split_order="size").fit(X)
     assert np.bincount(model.labels_).min() > 60

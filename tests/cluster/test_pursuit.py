@@ -26,7 +26,7 @@ def test_a_direction_is_found_that_the_principal_component_hides(rng):
     X, y = hidden_clusters(rng)
     assert adjusted_rand_score(y, MDH(2, init=3).fit(X).labels_) > 0.98
     assert adjusted_rand_score(y, NCutH(2, init=3).fit(X).labels_) > 0.98
-    assert adjusted_rand_score(y, PDDP(2, split="mean").fit(X).labels_) < 0.1
+    assert adjusted_rand_score(y, PDDP(2, criterion="mean").fit(X).labels_) < 0.1
 
 
 @each
@@ -98,9 +98,15 @@ def test_several_starts_never_give_a_larger_ncut(rng):
 
 def test_scale_and_bandwidth_may_be_callables(rng):
     X = load_iris().data
-    by_number, by_callable = NCutH(3, scale=50.0), NCutH(3, scale=lambda deviation, n: 50 * deviation * n**-0.2)
+    by_number, by_callable = (
+        NCutH(3, bandwidth_factor=50.0),
+        NCutH(3, bandwidth_factor=lambda deviation, n: 50 * deviation * n**-0.2),
+    )
     assert_array_equal(by_number.fit(X).labels_, by_callable.fit(X).labels_)
-    by_number, by_callable = MDH(3, bandwidth=0.8), MDH(3, bandwidth=lambda deviation, n: 0.8 * deviation * n**-0.2)
+    by_number, by_callable = (
+        MDH(3, bandwidth_factor=0.8),
+        MDH(3, bandwidth_factor=lambda deviation, n: 0.8 * deviation * n**-0.2),
+    )
     assert adjusted_rand_score(by_number.fit(X).labels_, by_callable.fit(X).labels_) > 0.99
 
 
@@ -109,8 +115,8 @@ def test_scale_and_bandwidth_may_be_callables(rng):
     [
         (MDH(2, alphas=()), "alphas=.* at least one number"),
         (MDH(2, alphas=(-1.0,)), "alphas=.* none negative"),
-        (MDH(2, bandwidth=0), "The 'bandwidth' parameter of MDH must be"),
-        (NCutH(2, scale=-1), "The 'scale' parameter of NCutH must be"),
+        (MDH(2, bandwidth_factor=0), "The 'bandwidth' parameter of MDH must be"),
+        (NCutH(2, bandwidth_factor=-1), "The 'scale' parameter of NCutH must be"),
         (NCutH(2, init=0), "The 'init' parameter of NCutH must be"),
         (NCutH(2, init=[[1.0, 2.0]]), "init gives directions of shape"),
         (NCutH(2, split_order="none"), "The 'split_order' parameter of NCutH must be"),

@@ -68,7 +68,7 @@ def test_clusters_that_no_line_parts_are_found_on_a_plane(make, laplacian, rng):
     shape = {"factor": 0.3, "noise": 0.04} if make is make_circles else {"noise": 0.05}
     X, y = make(400, random_state=0, **shape)
     X = np.c_[0.1 * rng.normal(size=(400, 3)), X]
-    model = SpectralPursuit(2, scale=0.2, laplacian=laplacian).fit(X)
+    model = SpectralPursuit(2, bandwidth_factor=0.2, laplacian=laplacian).fit(X)
     assert adjusted_rand_score(y, model.labels_) > 0.98
     assert adjusted_rand_score(y, NCutH(2).fit(X).labels_) < 0.5
     again, truth = make(100, random_state=1, **shape)
@@ -249,9 +249,9 @@ def test_editing_gives_fitted_models_and_leaves_the_old_one():
 def test_start_may_be_given_and_decides_where_the_search_begins(rng):
     X = rng.normal(size=(100, 4)) * [5, 4, 1, 1]
     X[:50, 2] += 6
-    hidden = SpectralPursuit(2, init=np.eye(4)[2:], scale=0.5).fit(X)
+    hidden = SpectralPursuit(2, init=np.eye(4)[2:], bandwidth_factor=0.5).fit(X)
     assert adjusted_rand_score(np.arange(100) < 50, hidden.labels_) > 0.95
-    called = SpectralPursuit(2, init=lambda rows: np.eye(4)[2:], scale=0.5).fit(X)
+    called = SpectralPursuit(2, init=lambda rows: np.eye(4)[2:], bandwidth_factor=0.5).fit(X)
     assert_array_equal(called.labels_, hidden.labels_)
 
 
@@ -261,7 +261,7 @@ def test_start_may_be_given_and_decides_where_the_search_begins(rng):
         ({"laplacian": "random"}, "The 'laplacian' parameter of SpectralPursuit must be"),
         ({"projection": "oblique"}, "The 'projection' parameter of SpectralPursuit must be"),
         ({"n_components": 0}, "The 'n_components' parameter of SpectralPursuit must be"),
-        ({"scale": 0.0}, "The 'scale' parameter of SpectralPursuit must be"),
+        ({"bandwidth_factor": 0.0}, "The 'bandwidth_factor' parameter of SpectralPursuit must be"),
         ({"n_microclusters": 1}, "The 'n_microclusters' parameter of SpectralPursuit must be"),
         ({"init": 3}, "The 'init' parameter of SpectralPursuit must be"),
         ({"init": [[1.0, 2.0]]}, "init gives directions of shape"),

@@ -105,7 +105,8 @@ def test_solvers_agree_within_their_gaps(gaussians):
 
 
 def test_stochastic_solver_works_on_a_graph_too(gaussians):
-    dual, stochastic = (SumOfNorms(0.1, solver=solver, tol=1e-3).fit(gaussians[0]) for solver in ("dual", "stochastic"))
+    solvers = ("dual", "stochastic")
+    dual, stochastic = (SumOfNorms(lam=0.1, solver=solver, tol=1e-3).fit(gaussians[0]) for solver in solvers)
     assert stochastic.gap_ <= 1e-3
     assert abs(stochastic.objective_ / dual.objective_ - 1) <= stochastic.gap_ + dual.gap_
 
@@ -136,7 +137,7 @@ def test_certificate_tells_where_recovery_is_proved(gaussians):
     assert not beyond.holds
     assert_allclose(beyond.failing["lam <= upper"], 1.2)
     assert "lam <= upper fails by a factor of 1.2" in str(beyond)
-    assert SumOfNorms(1.0).fit(X).certificate_ is None
+    assert SumOfNorms(lam=1.0).fit(X).certificate_ is None
 
 
 def test_path_is_a_tree_that_scipy_reads(moons, fitted):
@@ -190,7 +191,7 @@ def test_cut_to_refuses_numbers_that_cannot_be(fitted):
 
 
 def test_model_for_one_lam_says_how_to_get_a_path(moons):
-    model = SumOfNorms(1.0).fit(moons[0])
+    model = SumOfNorms(lam=1.0).fit(moons[0])
     for ask in (lambda: model.labels_at(1.0), lambda: model.cut_to(2), lambda: model.children_):
         with pytest.raises(AttributeError, match="set path=True and fit again"):
             ask()

@@ -179,7 +179,7 @@ def test_rows_may_all_be_alone(moons):
 
 def test_equal_rows_and_one_row_are_one_cluster():
     for X in (np.ones((100_000, 2)), [[3.0, 4.0]]):
-        for options in ({}, {"solver": "exact"}, {"assignment": "paper"}, {"gamma": 0.5, "C": 2.0}):
+        for options in ({}, {"solver": "exact"}, {"assignment": "segments"}, {"gamma": 0.5, "C": 2.0}):
             model = SupportVectorClustering(**options).fit(X)
             assert_array_equal(model.labels_, 0)
             assert_array_equal(model.support_vectors_, np.array(X)[:1])
@@ -219,11 +219,11 @@ def test_the_smallest_cluster_can_be_set():
 
 def test_assignment_of_the_paper(moons):
     X, y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
-    model = SupportVectorClustering(assignment="paper", gamma=0.5, C=32.0).fit(X)
+    model = SupportVectorClustering(assignment="segments", gamma=0.5, C=32.0).fit(X)
     assert same_partition(model.labels_, y)
     assert_array_equal(model.predict(X), model.labels_)
     assert model.level_ == 1.0
-    with pytest.raises(ValueError, match="assignment='paper' has one answer"):
+    with pytest.raises(ValueError, match="assignment='segments' has one answer"):
         model.cut_to(2)
 
 

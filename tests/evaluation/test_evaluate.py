@@ -24,7 +24,7 @@ from ravine.datasets import make_overhaul_stream
 from ravine.evaluation import Evaluation, evaluate
 from ravine.metrics import purity
 
-MODELS = [IncrementalMDH(algorithm="paper", max_depth=4), IncrementalMDH(selection="evidence", sample_size=120)]
+MODELS = [IncrementalMDH(algorithm="online", max_depth=4), IncrementalMDH(selection="evidence", sample_size=120)]
 MODELS += [HSDC(inherit=inherit) for inherit in (False, True)]
 NAMES = [f"column {j}" for j in range(20)]
 each = pytest.mark.parametrize("model", MODELS, ids=repr)

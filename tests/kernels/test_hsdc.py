@@ -45,11 +45,11 @@ def assert_leaf_is(tree, node, twin):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(("smoothing", "most_forgotten"), [(0.9, 0.5), (0.5, 0.05), (0.0, 0.0), (0.99, 0.9)])
-def test_leaf_follows_the_formulas_of_the_paper(smoothing, most_forgotten, dtype, rng):
+@pytest.mark.parametrize(("smoothing", "max_forgetting"), [(0.9, 0.5), (0.5, 0.05), (0.0, 0.0), (0.99, 0.9)])
+def test_leaf_follows_the_formulas_of_the_paper(smoothing, max_forgetting, dtype, rng):
     X = (rng.normal(size=(300, 4)) * [3, 2, 1, 0.5] + [100, 0, -5, 1]).astype(dtype)
-    options = HSDCSettings(True, 300, smoothing=smoothing, most_forgotten=most_forgotten, min_rows=NEVER)
-    tree, twin = HSDCTree(4, options), naive.StreamLeaf(4, smoothing, most_forgotten)
+    options = HSDCSettings(True, 300, smoothing=smoothing, max_forgetting=max_forgetting, min_samples_split=NEVER)
+    tree, twin = HSDCTree(4, options), naive.StreamLeaf(4, smoothing, max_forgetting)
     for i in (1, 2, 3, 50, 300):
         for x in X[len(twin.rows) : i].astype(np.float64):
             twin.learn(x)
@@ -60,7 +60,7 @@ def test_leaf_follows_the_formulas_of_the_paper(smoothing, most_forgotten, dtype
 
 def test_without_inheritance_no_second_direction_is_learned(rng):
     X = rng.normal(size=(200, 3))
-    trees = [HSDCTree(3, HSDCSettings(inherit, 200, min_rows=NEVER)) for inherit in (False, True)]
+    trees = [HSDCTree(3, HSDCSettings(inherit, 200, min_samples_split=NEVER)) for inherit in (False, True)]
     for tree in trees:
         tree.learn(X)
     assert not trees[0].second.any()
@@ -68,7 +68,7 @@ def test_without_inheritance_no_second_direction_is_learned(rng):
 
 
 def test_first_row_that_differs_gives_the_direction():
-    tree = HSDCTree(3, HSDCSettings(min_rows=NEVER))
+    tree = HSDCTree(3, HSDCSettings(min_samples_split=NEVER))
     tree.learn(np.tile([1.0, 2.0, 3.0], (5, 1)))
     assert tree.leaf[0, LENGTH] == 0
     assert not tree.direction.any()
@@ -83,7 +83,7 @@ def test_first_row_that_differs_gives_the_direction():
 def test_rows_after_a_constant_start_weigh_alike(rng):
     X = rng.normal(size=(100, 3)) * [1, 5, 1]
     X[0] = [0, 0, 1]
-    tree = HSDCTree(3, HSDCSettings(min_rows=NEVER))
+    tree = HSDCTree(3, HSDCSettings(min_samples_split=NEVER))
     tree.learn(np.concatenate([np.zeros((1000, 3)), X]))
     direction = tree.direction[0] / tree.leaf[0, LENGTH]
     assert abs(direction[1]) > 0.95  # and not that of the first row that differs
@@ -92,7 +92,7 @@ def test_rows_after_a_constant_start_weigh_alike(rng):
 @pytest.mark.parametrize("inherit", [False, True])
 @pytest.mark.parametrize("order", [(1e-100, 1e100), (1e100, 1e-100), (1e-149, 1.0, 1e148)])
 def test_rows_that_grow_by_any_factor_leave_finite_numbers(order, inherit, rng):
-    tree = HSDCTree(4, HSDCSettings(inherit, 30, min_rows=NEVER))
+    tree = HSDCTree(4, HSDCSettings(inherit, 30, min_samples_split=NEVER))
     X = np.concatenate([factor * rng.normal(size=(50, 4)) * [9, 3, 1, 1] for factor in order])
     for x in X:
         tree.learn(x[np.newaxis])
@@ -110,7 +110,7 @@ def test_rows_that_grow_by_any_factor_leave_finite_numbers(order, inherit, rng):
 
 def test_larger_unit_changes_no_digit(rng):
     X = np.concatenate([factor * rng.normal(size=(40, 3)) * [5, 2, 1] for factor in (1e-3, 1.0, 1e3)])
-    trees = [HSDCTree(3, HSDCSettings(True, 200, min_rows=NEVER)) for _ in range(2)]
+    trees = [HSDCTree(3, HSDCSettings(True, 200, min_samples_split=NEVER)) for _ in range(2)]
     trees[0].learn(X)
     trees[1].learn(X[:5])
     hsdc._enlarge_unit(trees[1].leaf[0], trees[1].direction[0], trees[1].second[0], 1e9)
@@ -132,7 +132,7 @@ def test_inherited_direction_has_a_head_start_and_stays_across_the_parents(rng):
         seen += 1
     assert tree.leaf[0, N_SEEN] == seen
     second, normal = tree.second[0].copy(), tree.direction[0].copy()
-    tree.settings = replace(tree.settings, min_rows=NEVER)
+    tree.settings = replace(tree.settings, min_samples_split=NEVER)
     node = int(tree.left[0])
     assert_array_equal(tree.direction[node], second)
     assert tree.leaf[node, HEAD_START] == seen
@@ -149,13 +149,15 @@ def test_inherited_direction_has_a_head_start_and_stays_across_the_parents(rng):
     assert tree.direction[node] @ normal == pytest.approx(faded * (second @ normal), abs=1e-9)
 
 
-@pytest.mark.parametrize("most_forgotten", [0.0, 0.3, 0.5])
-def test_weights_keep_their_meaning_when_the_first_rows_have_faded_to_nothing(most_forgotten, rng):
-    tree = HSDCTree(1, HSDCSettings(n_intervals=20, smoothing=1.0, most_forgotten=most_forgotten, min_rows=NEVER))
-    tree.leaf[0, FORGET] = most_forgotten
+@pytest.mark.parametrize("max_forgetting", [0.0, 0.3, 0.5])
+def test_weights_keep_their_meaning_when_the_first_rows_have_faded_to_nothing(max_forgetting, rng):
+    tree = HSDCTree(
+        1, HSDCSettings(n_intervals=20, smoothing=1.0, max_forgetting=max_forgetting, min_samples_split=NEVER)
+    )
+    tree.leaf[0, FORGET] = max_forgetting
     tree.learn(rng.normal(size=(2000, 1)))
     n = tree.n_intervals[0]
-    expected = 2000 if most_forgotten == 0 else 1 / most_forgotten
+    expected = 2000 if max_forgetting == 0 else 1 / max_forgetting
     assert tree.leaf[0, TOTAL] == pytest.approx(expected)
     assert tree.leaf[0, FADE] * tree.sample[0][WEIGHT, :n].sum() == pytest.approx(expected)
     assert np.isfinite(tree.sample).all()
@@ -166,7 +168,7 @@ def test_bound_is_never_below_the_dip(seed, limit, most, ties):
     rng = np.random.default_rng(seed)
     X = np.where(rng.uniform(size=(150, 1)) < 0.5, rng.normal(0, 1, (150, 1)), rng.normal(5, 1, (150, 1)))
     X = np.round(X) if ties else X
-    tree = HSDCTree(1, HSDCSettings(n_intervals=limit, smoothing=1.0, most_forgotten=0.9, min_rows=NEVER))
+    tree = HSDCTree(1, HSDCSettings(n_intervals=limit, smoothing=1.0, max_forgetting=0.9, min_samples_split=NEVER))
     for i in range(len(X)):
         tree.leaf[0, FORGET] = rng.uniform(0, most)
         tree.learn(X[i : i + 1])
@@ -237,7 +239,7 @@ def test_longer_runs_need_a_higher_limit(p0, run_before, factor):
 
 def one_cut(drag=0.2, limit=3.0):
     """A tree of one column cut at 0, with R = (-10, 10), N = (-3, 3) and no renewal of drag and limit."""
-    tree = HSDCTree(1, HSDCSettings(min_rows=NEVER))
+    tree = HSDCTree(1, HSDCSettings(min_samples_split=NEVER))
     children = tree._take_node(), tree._take_node()
     tree.left[0], tree.right[0] = children
     for child in children:

@@ -139,7 +139,7 @@ def test_labels_of_gathered_rows_are_not_given_twice(model_and_rows):
 def test_a_million_rows_stay_below_five_megabytes():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 50)) + 8 * rng.integers(0, 4, size=(20_000, 1))
-    model = PDDP(n_clusters=60, split="mean").fit(X)
+    model = PDDP(n_clusters=60, criterion="mean").fit(X)
     gatherer = ReportAccumulator(model.tree_)
     for _ in range(50):
         gatherer.add(X)
@@ -151,7 +151,7 @@ def test_a_million_rows_stay_below_five_megabytes():
 def test_five_hundred_clusters_of_wide_rows_stay_below_five_megabytes():
     rng = np.random.default_rng(0)
     X = 5 * rng.normal(size=(520, 784))[rng.integers(0, 520, size=4000)] + rng.normal(size=(4000, 784))
-    model = PDDP(n_clusters=500, split="mean").fit(X)
+    model = PDDP(n_clusters=500, criterion="mean").fit(X)
     page = report.html(model, X, labels=rng.integers(0, 200, size=4000))
     assert embedded(page)["tree"]["rank"].count(0) == 500
     assert len(page.encode()) < 5e6

@@ -32,7 +32,7 @@ def summary_of(model, X, labels=None, n_rows_kept=20_000, **options):
 def blobs():
     X, y = make_blobs(900, centers=[[0, 0, 0], [9, 0, 0], [0, 9, 0], [9, 9, 0]], random_state=1)
     X = X * [1.0, 100.0, 1.0]
-    return X, np.array(["north", "east", "south", "west"])[y], PDDP(n_clusters=4, split="mean").fit(X)
+    return X, np.array(["north", "east", "south", "west"])[y], PDDP(n_clusters=4, criterion="mean").fit(X)
 
 
 @given(seeds, st.integers(0, 9))
@@ -103,7 +103,7 @@ def test_no_bin_lies_on_both_sides_of_the_cut(blobs):
 def test_where_a_cut_bends_bins_hold_the_rows_of_each_side(rng):
     X = rng.normal(size=(200, 2))
     X *= (np.where(rng.uniform(size=200) < 0.5, 1.0, 6.0) / np.linalg.norm(X, axis=1))[:, np.newaxis]  # two rings
-    model = SpectralPursuit(2, scale=0.3).fit(X)
+    model = SpectralPursuit(2, bandwidth_factor=0.3).fit(X)
     assert model.tree_.surface[0] is not None
     along = summary_of(model, X)["nodes"][0]["along"]
     assert sum(along["counts"][: -along["first"]]) == (model.labels_ == 0).sum()
@@ -176,14 +176,14 @@ def test_points_of_many_nodes_stay_within_bounds():
 
 def test_integers_of_the_user_keep_all_digits():
     X = np.array([[20_191_231.0], [20_191_230.0], [10_000_007.0], [10_000_003.0]])
-    found = summary_of(PDDP(n_clusters=2, split="mean").fit(X), X)
+    found = summary_of(PDDP(n_clusters=2, criterion="mean").fit(X), X)
     assert {moments["values"][0] for moments in found["nodes"][0]["nearest"]} == set(X[:, 0])
 
 
 def test_more_than_fifty_classes_are_shown_as_the_commonest_and_others():
     X = np.linspace(0, 1, 600)[:, np.newaxis]
     labels = np.concatenate([np.full(200, 70), np.full(200, 71), np.arange(200) % 70])
-    model = PDDP(n_clusters=3, split="mean").fit(X)
+    model = PDDP(n_clusters=3, criterion="mean").fit(X)
     found = summary_of(model, X, labels)["classes"]
     assert len(found["shown"]) == 50 == len(found["counts"][0])
     assert found["shown"][-1] == "23 other classes"
@@ -309,13 +309,15 @@ def test_elbow_antimode_and_bare_tree_are_told_apart():
 
 def test_parameters_that_differ_are_named_and_have_no_address():
     X = np.random.default_rng(0).normal(size=(60, 2))
-    model = NCutH(n_clusters=2, init=np.eye(2), scale=lambda s, n: 1.0, random_state=np.random.RandomState(0), n_jobs=1)
+    model = NCutH(
+        n_clusters=2, init=np.eye(2), bandwidth_factor=lambda s, n: 1.0, random_state=np.random.RandomState(0), n_jobs=1
+    )
     method = summary_of(model.fit(X), X)["method"]
     assert method["name"] == "NCutH"
     assert dict(method["parameters"]) == {
         "n_clusters": "2",
         "init": "<array of shape (2, 2)>",
-        "scale": "<<lambda>>",
+        "bandwidth_factor": "<<lambda>>",
         "random_state": "<RandomState>",
     }
     assert summary_of(MDH(n_clusters=1).fit(X), X)["method"]["parameters"] == [["n_clusters", "1"]]

@@ -122,8 +122,8 @@ def test_any_start_finds_a_clear_boundary(rng):
 def test_bandwidth_may_be_a_callable():
     X, truth = load_wine(return_X_y=True)
     X, y = scale(X), few_labels(truth, 5)
-    by_number = MDHClassifier(bandwidth=0.8).fit(X, y)
-    by_callable = MDHClassifier(bandwidth=lambda deviation, n: 0.8 * deviation * n**-0.2).fit(X, y)
+    by_number = MDHClassifier(bandwidth_factor=0.8).fit(X, y)
+    by_callable = MDHClassifier(bandwidth_factor=lambda deviation, n: 0.8 * deviation * n**-0.2).fit(X, y)
     assert np.mean(by_number.transduction_ == by_callable.transduction_) > 0.98
 
 
@@ -141,7 +141,7 @@ def test_very_many_labels_are_taken(rng):
         (MDHClassifier(alphas=()), "alphas=.* at least one number"),
         (MDHClassifier(gammas=(-1.0,)), "gammas=.* none negative"),
         (MDHClassifier(gammas=(0.0,)), "gammas=.* the labels have no say"),
-        (MDHClassifier(bandwidth=0), "The 'bandwidth' parameter of MDHClassifier must be"),
+        (MDHClassifier(bandwidth_factor=0), "The 'bandwidth' parameter of MDHClassifier must be"),
         (MDHClassifier(label_margin=-1), "The 'label_margin' parameter of MDHClassifier must be"),
         (MDHClassifier(init=[[1.0, 2.0]]), "init gives directions of shape"),
         (MDHClassifier(n_jobs=0), "n_jobs=0 has no meaning"),

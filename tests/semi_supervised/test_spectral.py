@@ -48,7 +48,7 @@ def test_starts_can_be_given(rng):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (SpectralPursuitClassifier(scale=0), "The 'scale' parameter of SpectralPursuitClassifier must be"),
+        (SpectralPursuitClassifier(bandwidth_factor=0), "The 'scale' parameter of SpectralPursuitClassifier must be"),
         (SpectralPursuitClassifier(bound=-1), "The 'bound' parameter of SpectralPursuitClassifier must be"),
         (SpectralPursuitClassifier(init=[[1.0, 2.0]]), "init gives directions of shape"),
     ],

@@ -344,7 +344,11 @@ def test_events_are_bounded(monkeypatch, rng):
 
 def test_tests_wait_for_the_rows_and_the_weight_asked_for(rng):
     X = two_gaussians(rng, 1000, distance=12.0)[:, np.newaxis]
-    for changes, least in (({"min_rows": 300}, 300), ({"min_weight": 200}, 200), ({"min_rows": 1, "min_weight": 1}, 1)):
+    for changes, least in (
+        ({"min_samples_split": 300}, 300),
+        ({"min_weight": 200}, 200),
+        ({"min_samples_split": 1, "min_weight": 1}, 1),
+    ):
         tree = HSDCTree(1, replace(HSDCSettings(), **changes))
         tree.learn(X)
         assert tree.splits[0]["row"] + 1 >= least

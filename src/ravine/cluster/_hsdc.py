@@ -35,9 +35,9 @@ class HSDC(StreamingTreeClusterer):
         Level of the dip test, after each row, for a second mode; from 0.001 to 0.2.
     smoothing : float, default=0.9
         How slowly the rate of forgetting follows the angles between a leaf's successive directions (γ of eq. 3).
-    most_forgotten : float, default=0.5
+    max_forgetting : float, default=0.5
         Largest rate of forgetting (Λ of eq. 3), below 1.
-    min_rows : int, default=50
+    min_samples_split : int, default=50
         Rows of a leaf before its first test.
     min_weight : float, default=20.0
         Weight of its rows that are not forgotten, before its first test; at least 10, with less the dip of a few heavy
@@ -49,8 +49,6 @@ class HSDC(StreamingTreeClusterer):
         it is, some of the second once rows lie there as densely as elsewhere between the modes.
     on_event : callable ``(event) -> None``, optional
         Called with every event when it happens. It is not saved with the model.
-    random_state : object, default=None
-        Nothing is random; it is there so that all methods can be called alike.
     n_jobs : int or None, default=-1
         Threads of `predict` and `transform`.
 
@@ -67,7 +65,7 @@ class HSDC(StreamingTreeClusterer):
         The same for all nodes of ``tree_``, by which events name them.
     n_clusters_ : int
         Number of clusters now.
-    n_rows_seen_ : int
+    n_samples_seen_ : int
         Rows learned so far.
     n_split_events_, n_drift_events_ : int
         Numbers of events in all; of each kind the last thousand are kept.
@@ -115,13 +113,12 @@ class HSDC(StreamingTreeClusterer):
         "n_intervals": [Interval(Integral, 4, 10_000, closed="both")],
         "significance": [Interval(Real, 0.001, 0.2, closed="both")],
         "smoothing": [Interval(Real, 0, 1, closed="both")],
-        "most_forgotten": [Interval(Real, 0, 1, closed="left")],
-        "min_rows": [Interval(Integral, 1, None, closed="left")],
+        "max_forgetting": [Interval(Real, 0, 1, closed="left")],
+        "min_samples_split": [Interval(Integral, 1, None, closed="left")],
         "min_weight": [Interval(Real, 10, None, closed="left")],
         "inner_share": [Interval(Real, 0, 1, closed="neither")],
         "run_lengths": ["array-like"],
         "on_event": [callable, None],
-        "random_state": "no_validation",
         "n_jobs": N_JOBS,
     }
 
@@ -132,26 +129,24 @@ class HSDC(StreamingTreeClusterer):
         n_intervals: int = 100,
         significance: float = 0.05,
         smoothing: float = 0.9,
-        most_forgotten: float = 0.5,
-        min_rows: int = 50,
+        max_forgetting: float = 0.5,
+        min_samples_split: int = 50,
         min_weight: float = 20.0,
         inner_share: float = 0.4,
         run_lengths: tuple[float, float] = (1e8, 250.0),
         on_event: Callable[[dict[str, Any]], None] | None = None,
-        random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = -1,
     ) -> None:
         self.inherit = inherit
         self.n_intervals = n_intervals
         self.significance = significance
         self.smoothing = smoothing
-        self.most_forgotten = most_forgotten
-        self.min_rows = min_rows
+        self.max_forgetting = max_forgetting
+        self.min_samples_split = min_samples_split
         self.min_weight = min_weight
         self.inner_share = inner_share
         self.run_lengths = run_lengths
         self.on_event = on_event
-        self.random_state = random_state
         self.n_jobs = n_jobs
 
     def _new_stream(self, n_features: int) -> HSDCTree:
@@ -163,8 +158,8 @@ class HSDC(StreamingTreeClusterer):
             n_intervals=int(self.n_intervals),
             significance=float(self.significance),
             smoothing=float(self.smoothing),
-            most_forgotten=float(self.most_forgotten),
-            min_rows=float(self.min_rows),
+            max_forgetting=float(self.max_forgetting),
+            min_samples_split=float(self.min_samples_split),
             min_weight=float(self.min_weight),
             inner_share=float(self.inner_share),
             run_lengths=(float(lengths[0]), float(lengths[1])),

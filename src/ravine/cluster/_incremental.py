@@ -65,8 +65,8 @@ class IncrementalMDH(TreeClusterer):
     ----------
     n_clusters : int or None, default=None
         Number of clusters; None lets the method decide, by `selection`.
-    algorithm : {"polished", "paper"}, default="polished"
-        "paper" is the published method: the cuts of the stream as they are, pruned by their sums of squares. It keeps
+    algorithm : {"polished", "online"}, default="polished"
+        "online" is the published method: the cuts of the stream as they are, pruned by their sums of squares. It keeps
         no rows.
     selection : {"auto", "evidence", "elbow"}, default="auto"
         How the number of clusters is found. "evidence": a cut is kept if held-out rows confirm it or a cut below it;
@@ -74,7 +74,7 @@ class IncrementalMDH(TreeClusterer):
         "auto": evidence, and where there is none the elbow, with a warning. The paper's algorithm knows the elbow only.
     standardize : bool, default=True
         Scale every column to unit variance. The cuts are given in the coordinates of the data.
-    forget : float or None, default=None
+    memory_length : float or None, default=None
         Number of rows over which the past is remembered in a stream that drifts; None forgets nothing. The scales of
         sparse columns are not forgotten.
     sample_size : int, default=20000
@@ -109,7 +109,7 @@ class IncrementalMDH(TreeClusterer):
         Cluster of each row of `fit`; there are none after `partial_fit`, use `predict`.
     n_clusters_ : int
         Number of clusters found.
-    evidence_ : ndarray of shape (`n_clusters_` - 1,)
+    p_values_ : ndarray of shape (`n_clusters_` - 1,)
         For each of ``tree_.cuts`` the p-value of its valley on held-out rows; 1 where it was not tested.
     selection_ : {"asked", "evidence", "elbow"}
         What decided on the number of clusters.
@@ -144,10 +144,10 @@ class IncrementalMDH(TreeClusterer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
-        "algorithm": [StrOptions({"polished", "paper"})],
+        "algorithm": [StrOptions({"polished", "online"})],
         "selection": [StrOptions({"auto", "evidence", "elbow"})],
         "standardize": ["boolean"],
-        "forget": [Interval(Real, 1, None, closed="left"), None],
+        "memory_length": [Interval(Real, 1, None, closed="left"), None],
         "sample_size": [Interval(Integral, 2, None, closed="left")],
         "n_passes": [Interval(Integral, 1, 10_000, closed="both"), StrOptions({"auto"})],
         "max_depth": [Interval(Integral, 1, 20, closed="both")],
@@ -172,10 +172,10 @@ class IncrementalMDH(TreeClusterer):
         self,
         n_clusters: int | None = None,
         *,
-        algorithm: Literal["polished", "paper"] = "polished",
+        algorithm: Literal["polished", "online"] = "polished",
         selection: Literal["auto", "evidence", "elbow"] = "auto",
         standardize: bool = True,
-        forget: float | None = None,
+        memory_length: float | None = None,
         sample_size: int = 20_000,
         n_passes: int | Literal["auto"] = "auto",
         max_depth: int = 7,
@@ -191,7 +191,7 @@ class IncrementalMDH(TreeClusterer):
         self.algorithm = algorithm
         self.selection = selection
         self.standardize = standardize
-        self.forget = forget
+        self.memory_length = memory_length
         self.sample_size = sample_size
         self.n_passes = n_passes
         self.max_depth = max_depth
@@ -246,7 +246,7 @@ class IncrementalMDH(TreeClusterer):
         """What reads rows into a new stream, and what counts them in the tree that it leaves."""
         self._stream = self._new_stream(X.shape[1], sparse.issparse(X))
         read = partial(self._stream.read_sample, X, weights, self.n_passes, self.n_jobs)
-        if self.algorithm == "paper":
+        if self.algorithm == "online":
             passes = 2 if self.n_passes == "auto" else self.n_passes
             read = partial(self._stream.read_in_order, X, weights, passes, self.n_jobs)
 
@@ -260,8 +260,8 @@ class IncrementalMDH(TreeClusterer):
 
     def _in_parts(self, X: Any, sample_weight: Any) -> tuple[Callable[[], None], Callable[[HyperplaneTree], None]]:
         """The same for rows in parts, which are fetched where the sample can hold all of them."""
-        if self.algorithm == "paper":
-            raise ValueError("algorithm='paper' reads the rows in their order: use partial_fit for rows in parts")
+        if self.algorithm == "online":
+            raise ValueError("algorithm='online' reads the rows in their order: use partial_fit for rows in parts")
         root = self._root_of_parts(X, sample_weight)
         if root.n_rows <= self.sample_size:
             few = root.fetch()
@@ -360,7 +360,7 @@ class IncrementalMDH(TreeClusterer):
         self._tree = tree
 
     @property
-    def evidence_(self) -> Floats:
+    def p_values_(self) -> Floats:
         """For each of ``tree_.cuts`` the p-value of its valley on held-out rows; 1 where it was not tested."""
         return self.tree_.p_value[self.tree_.cuts]
 
@@ -413,8 +413,8 @@ class IncrementalMDH(TreeClusterer):
     def _stream_state(self) -> dict[str, Any]:
         stream, (settings, size) = self._stream, self._stream_options()
         kept = stream.reservoir.size if stream.reservoir is not None else None
-        began_with = (stream.online.depth, stream.online.settings, kept, stream.standardize, stream.forget)
-        if began_with != (self.max_depth, settings, size, self.standardize, self.forget):
+        began_with = (stream.online.depth, stream.online.settings, kept, stream.standardize, stream.memory_length)
+        if began_with != (self.max_depth, settings, size, self.standardize, self.memory_length):
             raise ValueError(
                 "a parameter of the stream was changed after its first rows, and a loaded model could not go on as "
                 "this one would: set it back, or save with resume=False"
@@ -438,7 +438,7 @@ class IncrementalMDH(TreeClusterer):
             self._tree = None
         if stream is not None:
             self._stream = self._restored_stream(stream)
-            if self.algorithm == "paper":
+            if self.algorithm == "online":
                 self._stream.online.cut_tree(*self._stream.center_and_scale())  # refuses what does not give a tree
 
     def _restored_stream(self, state: dict[str, Any]) -> SampledStream:
@@ -455,13 +455,13 @@ class IncrementalMDH(TreeClusterer):
         settings, size = self._stream_options()
         saved_fields(online_state, "normal", "mean", "scalars")
         online = IMDHTree.from_state(self.max_depth, self.n_features_in_, settings, is_sparse, online_state)
-        stream = SampledStream(online, None, self.standardize, self.forget, seed, is_sparse)
+        stream = SampledStream(online, None, self.standardize, self.memory_length, seed, is_sparse)
         stream.n_rows, stream.count = n_rows, count
         stream.restore_columns(state)
         if size is not None:
             stream.reservoir = self._restored_sample(sample, size, stream)
         elif sample is not None:
-            raise ValueError("field 'sample' is not empty, and algorithm='paper' keeps no rows")
+            raise ValueError("field 'sample' is not empty, and algorithm='online' keeps no rows")
         return stream
 
     def _restored_sample(self, state: dict[str, Any], size: int, stream: SampledStream) -> Reservoir:
@@ -488,13 +488,13 @@ class IncrementalMDH(TreeClusterer):
         return not self.standardize or n_features == 1  # scaled, a column of one large cell is as good as constant
 
     def _new_stream(self, n_features: int, is_sparse: bool) -> SampledStream:
-        if self.algorithm == "paper" and self.selection == "evidence":
-            raise ValueError("selection='evidence' needs rows to test with, and algorithm='paper' keeps none")
+        if self.algorithm == "online" and self.selection == "evidence":
+            raise ValueError("selection='evidence' needs rows to test with, and algorithm='online' keeps none")
         self._tree = None
         settings, size = self._stream_options()
         online = IMDHTree(self.max_depth, n_features, settings, is_sparse)
         reservoir = Reservoir(size) if size is not None else None
-        return SampledStream(online, reservoir, self.standardize, self.forget, self._draw_seed(), is_sparse)
+        return SampledStream(online, reservoir, self.standardize, self.memory_length, self._draw_seed(), is_sparse)
 
     def _stream_options(self) -> tuple[Settings, int | None]:
         """How the cuts of a stream are learned, and how many rows it keeps; None for no rows."""
@@ -503,9 +503,9 @@ class IncrementalMDH(TreeClusterer):
             alpha=self.alpha,
             penalty=self.penalty,
             warm_up=WARM_UP if self.algorithm == "polished" else 0,
-            most=math.inf if self.forget is None else self.forget,
+            most=math.inf if self.memory_length is None else self.memory_length,
         )
-        size = self.sample_size if self.forget is None else min(self.sample_size, math.ceil(self.forget))
+        size = self.sample_size if self.memory_length is None else min(self.sample_size, math.ceil(self.memory_length))
         return settings, size if self.algorithm == "polished" else None
 
     # From what the stream has left to a tree
@@ -515,7 +515,7 @@ class IncrementalMDH(TreeClusterer):
         self._selection = "asked" if self.n_clusters is not None else "elbow"
         self._elbow_path = None
         center, scale = self._stream.center_and_scale()
-        if self.algorithm == "paper":
+        if self.algorithm == "online":
             tree = self._stream.online.cut_tree(center, scale)
             if self.n_clusters is None:
                 return self._at_elbow(tree)

@@ -35,8 +35,9 @@ class MDH(PursuitClusterer):
     init : {"pca"}, int, array-like of shape (n_starts, n_features) or callable, default=2
         Directions from which to search: the first principal component of the node, so many of the first ones, given
         directions, or ``callable(rows) -> directions``. The deepest valley wins.
-    bandwidth : float or callable ``(deviation, count) -> h``, default=0.9
-        Factor of the bandwidth h = bandwidth · σ₁ n^(-1/5), σ₁ the standard deviation along the first start.
+    bandwidth_factor : float or callable ``(deviation, count) -> h``, default=0.9
+        Factor of the bandwidth h = bandwidth_factor · σ₁ n^(-1/5), where σ₁ is the standard deviation along the first
+        start. A function returns h itself.
     alphas : sequence of float, default=(0.0, 0.9)
         How far from the mean the cut may lie, in standard deviations, one search after the other. The last cut that is
         a minimum of the density is kept.
@@ -96,7 +97,7 @@ class MDH(PursuitClusterer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **PursuitClusterer._parameter_constraints,
-        "bandwidth": [FACTOR, callable],
+        "bandwidth_factor": [FACTOR, callable],
         "alphas": ["array-like"],
     }
 
@@ -105,7 +106,7 @@ class MDH(PursuitClusterer):
         n_clusters: int | None = None,
         *,
         init: Literal["pca"] | int | ArrayLike | Callable[..., ArrayLike] = 2,
-        bandwidth: float | Callable[[float, float], float] = 0.9,
+        bandwidth_factor: float | Callable[[float, float], float] = 0.9,
         alphas: Sequence[float] = (0.0, 0.9),
         margin: bool = False,
         significance: float = 0.05,
@@ -117,7 +118,7 @@ class MDH(PursuitClusterer):
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
-        self.bandwidth = bandwidth
+        self.bandwidth_factor = bandwidth_factor
         self.alphas = alphas
         self.margin = margin
         self.significance = significance
@@ -136,7 +137,7 @@ class MDH(PursuitClusterer):
         return partial(chunked_density_cut, bandwidth=self._bandwidth(), alphas=self._alphas())
 
     def _bandwidth(self) -> Any:
-        return checked_bandwidth("bandwidth", self.bandwidth)
+        return checked_bandwidth("bandwidth_factor", self.bandwidth_factor)
 
     def _alphas(self) -> list[float]:
         alphas = numbers_of(self.alphas, "alphas")

@@ -35,8 +35,9 @@ class NCutH(PursuitClusterer):
     init : {"pca"}, int, array-like of shape (n_starts, n_features) or callable, default="pca"
         Directions from which to search: the first principal component of the node, so many of the first ones, given
         directions, or ``callable(rows) -> directions``. The smallest NCut wins.
-    scale : float or callable ``(deviation, count) -> σ``, default=100.0
-        Factor of σ = scale · σ₁ n^(-1/5), σ₁ the standard deviation along the first start.
+    bandwidth_factor : float or callable ``(deviation, count) -> σ``, default=100.0
+        Factor of the bandwidth of the similarities, σ = bandwidth_factor · σ₁ n^(-1/5), where σ₁ is the standard
+        deviation along the first start. A function returns σ itself.
     margin : bool, default=False
         Shrink σ until the partition stands still: cuts of large margin (NCutH₀), with a fifth of a node's rows on
         either side at least.
@@ -102,7 +103,7 @@ class NCutH(PursuitClusterer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **PursuitClusterer._parameter_constraints,
-        "scale": [FACTOR, callable],
+        "bandwidth_factor": [FACTOR, callable],
     }
 
     def __init__(
@@ -110,7 +111,7 @@ class NCutH(PursuitClusterer):
         n_clusters: int | None = None,
         *,
         init: Literal["pca"] | int | ArrayLike | Callable[..., ArrayLike] = "pca",
-        scale: float | Callable[[float, float], float] = 100.0,
+        bandwidth_factor: float | Callable[[float, float], float] = 100.0,
         margin: bool = False,
         significance: float = 0.05,
         split_order: Literal["auto"] | Order = "auto",
@@ -121,7 +122,7 @@ class NCutH(PursuitClusterer):
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
-        self.scale = scale
+        self.bandwidth_factor = bandwidth_factor
         self.margin = margin
         self.significance = significance
         self.split_order = split_order
@@ -139,7 +140,7 @@ class NCutH(PursuitClusterer):
         return partial(chunked_ncut_cut, scale=self._scale(), min_cluster_size=min_cluster_size)
 
     def _scale(self) -> Any:
-        return checked_bandwidth("scale", self.scale)
+        return checked_bandwidth("bandwidth_factor", self.bandwidth_factor)
 
     def _finishers(self) -> tuple[FinishCut, FinishChunkedCut]:
         return partial(finished_ncut, n_jobs=self.n_jobs), finished_chunked_ncut

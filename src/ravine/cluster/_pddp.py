@@ -14,14 +14,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine._outofcore import is_out_of_core
-from ravine.cluster._base import FACTOR, N_JOBS, TreeClusterer, checked_order, fitting
+from ravine.cluster._base import FACTOR, N_JOBS, checked_order, fitting
+from ravine.cluster._batch import BatchTreeClusterer
 from ravine.cuts.chunked import chunked_antimode_cut, chunked_mean_cut, cut_with_sampled_evidence
 from ravine.cuts.principal import antimode_cut, mean_cut, principal_direction
 from ravine.tree.chunked import FindChunkedCut
 from ravine.tree.grow import ORDERS, FindCut, Order
 
 
-class PDDP(TreeClusterer):
+class PDDP(BatchTreeClusterer):
     """Divisive clustering along principal directions.
 
     Every node is projected on its first principal component and cut there: at the valley of the projected density
@@ -31,8 +32,8 @@ class PDDP(TreeClusterer):
     Parameters
     ----------
     n_clusters : int or None, default=None
-        Number of clusters. None lets the method decide, which needs ``split="density"``.
-    split : {"density", "mean"}, default="density"
+        Number of clusters. None lets the method decide, which needs ``criterion="density"``.
+    criterion : {"density", "mean"}, default="density"
         Where to cut: at an antimode of the density, or at the mean. A node whose density has one mode is not cut.
     selection : {"evidence", "antimode"}, default="evidence"
         Which cuts to believe when the method decides on the number of clusters. "evidence": those whose valley is
@@ -41,11 +42,11 @@ class PDDP(TreeClusterer):
         nothing to select, and the lowest antimode is cut first, as published.
     significance : float, default=0.05
         Level of the test at each node.
-    bandwidth : float, default=1.06
+    bandwidth_factor : float, default=1.06
         Factor of the bandwidth σ n^(-1/5), σ the standard deviation of the projected rows of the node.
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq"} or callable, default="auto"
         Which leaf is cut next, see `ravine.tree.grow.grow_on`. "auto": "value", the lowest density at the cut, for
-        ``split="density"``, and "sum_sq" for ``split="mean"``.
+        ``criterion="density"``, and "sum_sq" for ``criterion="mean"``.
     min_cluster_size : int or "auto", default="auto"
         A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
         evidence decides: of many rows, a few that a cut above left on the wrong side look like a cluster.
@@ -95,10 +96,10 @@ class PDDP(TreeClusterer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
-        "split": [StrOptions({"density", "mean"})],
+        "criterion": [StrOptions({"density", "mean"})],
         "selection": [StrOptions({"evidence", "antimode"})],
         "significance": [Interval(Real, 0, 1, closed="neither")],
-        "bandwidth": [FACTOR],
+        "bandwidth_factor": [FACTOR],
         "split_order": [StrOptions({"auto", *ORDERS}), callable],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
@@ -110,10 +111,10 @@ class PDDP(TreeClusterer):
         self,
         n_clusters: int | None = None,
         *,
-        split: Literal["density", "mean"] = "density",
+        criterion: Literal["density", "mean"] = "density",
         selection: Literal["evidence", "antimode"] = "evidence",
         significance: float = 0.05,
-        bandwidth: float = 1.06,
+        bandwidth_factor: float = 1.06,
         split_order: Literal["auto"] | Order = "auto",
         min_cluster_size: int | Literal["auto"] = "auto",
         max_depth: int | None = None,
@@ -121,10 +122,10 @@ class PDDP(TreeClusterer):
         n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
-        self.split = split
+        self.criterion = criterion
         self.selection = selection
         self.significance = significance
-        self.bandwidth = bandwidth
+        self.bandwidth_factor = bandwidth_factor
         self.split_order = split_order
         self.min_cluster_size = min_cluster_size
         self.max_depth = max_depth
@@ -150,9 +151,9 @@ class PDDP(TreeClusterer):
         self : object
             The fitted model.
         """
-        if self.split == "mean" and self.n_clusters is None:
-            raise ValueError("split='mean' never stops by itself: set n_clusters, or use split='density'")
-        tested = self.split == "density" and self.n_clusters is None and self.selection == "evidence"
+        if self.criterion == "mean" and self.n_clusters is None:
+            raise ValueError("criterion='mean' never stops by itself: set n_clusters, or use criterion='density'")
+        tested = self.criterion == "density" and self.n_clusters is None and self.selection == "evidence"
         if is_out_of_core(X):
             root = self._root_of_parts(X, sample_weight)
             options = self._options(root.moments.count, tested)
@@ -167,16 +168,16 @@ class PDDP(TreeClusterer):
             options = self._options(float(weights.sum()), tested)
             self._grow(rows, sample_weight=weights, **options)
         if not tested:
-            self._warn_if_short("a smaller bandwidth finds more valleys, split='mean' needs none")
+            self._warn_if_short("a smaller bandwidth_factor finds more valleys, criterion='mean' needs none")
         return self
 
     def _options(self, total: float, tested: bool) -> dict[str, Any]:
         """What the growth takes for rows of this weight."""
         size = self._least_size(total, tested)
         if tested:
-            options = self._tested(partial(principal_direction, n_jobs=self.n_jobs), self.bandwidth, size)
+            options = self._tested(partial(principal_direction, n_jobs=self.n_jobs), self.bandwidth_factor, size)
         else:
-            options = {"find_cut": self._find_cut(size), "min_cluster_size": size}
+            options = {"find_cut": self._find_cut(size, total), "min_cluster_size": size}
         return {**options, "max_depth": self.max_depth, "order": checked_order(self._order())}
 
     def _find_chunked_cut(self, options: dict[str, Any], tested: bool) -> FindChunkedCut:
@@ -184,18 +185,20 @@ class PDDP(TreeClusterer):
         if tested:
             find_cut = options["find_cut"]
             return partial(
-                cut_with_sampled_evidence, find_cut=find_cut, bandwidth=self.bandwidth, min_cluster_size=size
+                cut_with_sampled_evidence, find_cut=find_cut, bandwidth=self.bandwidth_factor, min_cluster_size=size
             )
-        if self.split == "mean":
+        if self.criterion == "mean":
             return chunked_mean_cut
-        return partial(chunked_antimode_cut, bandwidth=self.bandwidth, min_cluster_size=size)
+        return partial(chunked_antimode_cut, bandwidth=self.bandwidth_factor, min_cluster_size=size)
 
-    def _find_cut(self, min_cluster_size: float) -> FindCut:
-        if self.split == "mean":
+    def _find_cut(self, min_cluster_size: float, total: float) -> FindCut:
+        if self.criterion == "mean":
             return partial(mean_cut, n_jobs=self.n_jobs)
-        return partial(antimode_cut, bandwidth=self.bandwidth, min_cluster_size=min_cluster_size, n_jobs=self.n_jobs)
+        return partial(
+            antimode_cut, bandwidth=self.bandwidth_factor, min_cluster_size=min_cluster_size, n_jobs=self.n_jobs
+        )
 
     def _order(self) -> Order:
         if self.split_order != "auto":
             return self.split_order
-        return "sum_sq" if self.split == "mean" else "value"
+        return "sum_sq" if self.criterion == "mean" else "value"

@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _is_fitted, check_is_fitted
+from sklearn.utils.validation import _is_fitted
 
 from ravine._matrix import Floats, Matrix, Moments, moments_of
 from ravine._outofcore import ChunkedNode, is_out_of_core
-from ravine.cluster._base import N_JOBS, TreeClusterer, checked_directions, checked_order, fitting
+from ravine.cluster._base import N_JOBS, checked_directions, checked_order, fitting
+from ravine.cluster._batch import BatchTreeClusterer
 from ravine.cuts import Cut
 from ravine.cuts.chunked import ChunkedStarts, cut_with_sampled_evidence
 from ravine.cuts.chunked import make_starts as make_chunked_starts
@@ -24,7 +25,7 @@ from ravine.tree.evidence import VALLEY_BANDWIDTH, direction_of
 from ravine.tree.grow import ORDERS, PAIR_CELLS, FindCut, FinishCut, Order
 
 
-class PursuitClusterer(TreeClusterer, ABC):
+class PursuitClusterer(BatchTreeClusterer, ABC):
     """Base of the estimators that cut across directions found by `ravine.cuts.pursuit`."""
 
     _pair_cells: ClassVar[float] = PAIR_CELLS
@@ -118,52 +119,6 @@ class PursuitClusterer(TreeClusterer, ABC):
         }
         finishers = self._finishers()
         self._grow_on_chunks(X, root, finish_chunked_cut=None if finishers is None else finishers[1], **options)
-
-    def split(self, node: int, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """This model with the cluster `node` cut in two by its method, fitted; itself it stays as it is.
-
-        Parameters
-        ----------
-        node : int
-            A leaf of ``tree_``.
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
-            Rows to find the cut with, those of `fit` as a rule; those that do not reach the node are left aside.
-            `labels_` of the new model are theirs.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weights of these rows. Default: 1 for each.
-
-        Returns
-        -------
-        model : estimator of the same class
-            With one cluster more.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from ravine import NCutH
-        >>> from sklearn.datasets import load_iris
-        >>> X = load_iris().data
-        >>> model = NCutH(n_clusters=2).fit(X)
-        >>> model.tree_.leaves
-        array([1, 2])
-        >>> np.bincount(model.split(2, X).labels_)
-        array([50, 62, 38])
-        """
-        check_is_fitted(self)
-        rows = self._check_rows(X)
-        weights, _ = self._admit(rows, sample_weight)
-        here = np.flatnonzero((self.tree_.apply(rows, self.n_jobs, check_input=False) == node) & (weights > 0))
-        cut = None
-        if len(here) > 1:
-            X_node, w_node = rows[here], weights[here]
-            moments = moments_of(X_node, w_node, self.n_jobs)
-            cut = self._find_cut(1.0, float(weights.sum()))(X_node, w_node, moments)
-        if cut is None:
-            raise ValueError(f"no cut was found for node {node}: {len(here)} of the rows of X reach it")
-        model = copy(self)
-        model.tree_ = self.tree_.split(node, cut.beside_rows(moments), rows, weights)
-        model.labels_ = model.tree_.predict(rows, self.n_jobs, check_input=False)
-        return model
 
     def directions(self, X: ArrayLike, n_components: int = 2) -> Floats:
         """Orthogonal directions on which the rows show their structure, for pictures.

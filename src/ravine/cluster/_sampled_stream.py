@@ -32,7 +32,7 @@ class SampledStream:
     online : IMDHTree
     reservoir : Reservoir or None
     standardize : bool
-    forget : float or None
+    memory_length : float or None
     seed : int
     is_sparse : bool
     """
@@ -42,14 +42,14 @@ class SampledStream:
         online: IMDHTree,
         reservoir: Reservoir | None,
         standardize: bool,
-        forget: float | None,
+        memory_length: float | None,
         seed: int,
         is_sparse: bool,
     ) -> None:
         self.online = online
         self.reservoir = reservoir
         self.standardize = standardize
-        self.forget = forget
+        self.memory_length = memory_length
         self.seed = seed
         self.is_sparse = is_sparse
         self.n_rows = 0
@@ -89,7 +89,7 @@ class SampledStream:
         scaled = self._standardize(X, weights)
         self.online.learn(scaled if self.standardize else X, weights, n_jobs)
         if self.reservoir is not None:
-            self.reservoir.add(arrival_keys(self.n_rows, X.shape[0], self.seed, self.forget), X, weights)
+            self.reservoir.add(arrival_keys(self.n_rows, X.shape[0], self.seed, self.memory_length), X, weights)
         self.n_rows += X.shape[0]
 
     def _standardize(self, X: Matrix, weights: Floats) -> Matrix:
@@ -101,7 +101,7 @@ class SampledStream:
             self.count = _kernels.imdh.standardize_csr(*matrix, weights, self.count, *state, data)
             return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
         scaled = np.empty_like(X)
-        most = math.inf if self.forget is None else self.forget
+        most = math.inf if self.memory_length is None else self.memory_length
         self.count = _kernels.imdh.standardize(X, weights, self.count, most, self.mean, self.square, scaled)
         return scaled
 

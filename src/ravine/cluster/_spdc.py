@@ -4,7 +4,6 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ravine.cluster._base import FACTOR, N_JOBS
@@ -23,14 +22,12 @@ class SPDC(StreamingTreeClusterer):
     ----------
     n_intervals : int, default=50
         Intervals by which the rows of a node along its direction are remembered.
-    bandwidth : float, default=1.06
+    bandwidth_factor : float, default=1.06
         Factor of the bandwidth σ n^(-1/5) of the density along a direction.
-    min_rows : int, default=50
+    min_samples_split : int, default=50
         Rows of a node before it is cut.
     on_event : callable ``(event) -> None``, optional
         Called with every event when it happens. It is not saved with the model.
-    random_state : object, default=None
-        Nothing is random; it is there so that all methods can be called alike.
     n_jobs : int or None, default=-1
         Threads of `predict` and `transform`.
 
@@ -46,7 +43,7 @@ class SPDC(StreamingTreeClusterer):
         The same for all nodes of ``tree_``, by which events name them.
     n_clusters_ : int
         Number of clusters now.
-    n_rows_seen_ : int
+    n_samples_seen_ : int
         Rows learned so far.
     n_split_events_, n_drift_events_ : int
         Numbers of events in all; of each kind the last thousand are kept.
@@ -80,10 +77,9 @@ class SPDC(StreamingTreeClusterer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_intervals": [Interval(Integral, 4, 10_000, closed="both")],
-        "bandwidth": [FACTOR],
-        "min_rows": [Interval(Integral, 1, None, closed="left")],
+        "bandwidth_factor": [FACTOR],
+        "min_samples_split": [Interval(Integral, 1, None, closed="left")],
         "on_event": [callable, None],
-        "random_state": "no_validation",
         "n_jobs": N_JOBS,
     }
 
@@ -91,19 +87,19 @@ class SPDC(StreamingTreeClusterer):
         self,
         *,
         n_intervals: int = 50,
-        bandwidth: float = 1.06,
-        min_rows: int = 50,
+        bandwidth_factor: float = 1.06,
+        min_samples_split: int = 50,
         on_event: Callable[[dict[str, Any]], None] | None = None,
-        random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = -1,
     ) -> None:
         self.n_intervals = n_intervals
-        self.bandwidth = bandwidth
-        self.min_rows = min_rows
+        self.bandwidth_factor = bandwidth_factor
+        self.min_samples_split = min_samples_split
         self.on_event = on_event
-        self.random_state = random_state
         self.n_jobs = n_jobs
 
     def _new_stream(self, n_features: int) -> HSDCTree:
-        settings = HSDCSettings(n_intervals=int(self.n_intervals), min_rows=float(self.min_rows), most_forgotten=0.0)
-        return SPDCTree(n_features, settings, float(self.bandwidth))
+        settings = HSDCSettings(
+            n_intervals=int(self.n_intervals), min_samples_split=float(self.min_samples_split), max_forgetting=0.0
+        )
+        return SPDCTree(n_features, settings, float(self.bandwidth_factor))

@@ -46,9 +46,9 @@ class SpectralPursuit(PursuitClusterer):
         Number of directions. None is 2 for an orthogonal and 3 for a correlated projection.
     margin : bool, default=False
         Halve the scale of the similarities until the directions stand still: cuts of large margin (LMSC).
-    scale : float, default=1.0
-        Factor of the scale σ = scale · √l σ₁ n^(-1/5) for l directions, σ₁ the standard deviation along the first
-        principal component of the node.
+    bandwidth_factor : float, default=1.0
+        Factor of the bandwidth of the similarities, σ = bandwidth_factor · √l σ₁ n^(-1/5) for l directions, where σ₁ is
+        the standard deviation along the first principal component of the node.
     n_microclusters : int, default=200
         Points that stand for the rows of a node in the search. With at least as many as rows nothing is approximated.
     init : {"pca"}, array-like of shape (n_components, n_features) or callable, default="pca"
@@ -114,7 +114,7 @@ class SpectralPursuit(PursuitClusterer):
         "laplacian": [StrOptions({"standard", "normalized"})],
         "projection": [StrOptions(set(N_COMPONENTS))],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "scale": [FACTOR],
+        "bandwidth_factor": [FACTOR],
         "n_microclusters": [Interval(Integral, 2, None, closed="left")],
         "init": [StrOptions({"pca"}), "array-like", callable],
     }
@@ -127,7 +127,7 @@ class SpectralPursuit(PursuitClusterer):
         projection: Literal["orthogonal", "correlated"] = "orthogonal",
         n_components: int | None = None,
         margin: bool = False,
-        scale: float = 1.0,
+        bandwidth_factor: float = 1.0,
         n_microclusters: int = 200,
         init: Literal["pca"] | ArrayLike | Callable[..., ArrayLike] = "pca",
         significance: float = 0.05,
@@ -142,7 +142,7 @@ class SpectralPursuit(PursuitClusterer):
         self.projection = projection
         self.n_components = n_components
         self.margin = margin
-        self.scale = scale
+        self.bandwidth_factor = bandwidth_factor
         self.n_microclusters = n_microclusters
         self.init = init
         self.significance = significance
@@ -197,7 +197,7 @@ class SpectralPursuit(PursuitClusterer):
             spectral_cut,
             normalized=self.laplacian == "normalized",
             correlated=self.projection == "correlated",
-            scale=self.scale,
+            scale=self.bandwidth_factor,
             margin=self.margin,
             n_microclusters=self.n_microclusters,
             balance=0.0 if self.n_clusters is None else total / (2 * self.n_clusters),

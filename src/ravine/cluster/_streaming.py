@@ -79,7 +79,7 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
         >>> model = HSDC()
         >>> [model.partial_fit(batch).n_clusters_ for batch in (X[:50], X[50:100], X[100:])]
         [1, 2, 3]
-        >>> model.n_rows_seen_
+        >>> model.n_samples_seen_
         2000
         """
         return self._learn(X, is_all=False)
@@ -170,7 +170,7 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
         return self.tree_.predict(self._batch, self.n_jobs, check_input=False)
 
     @property
-    def n_rows_seen_(self) -> int:
+    def n_samples_seen_(self) -> int:
         """Rows learned so far."""
         return self._stream.n_rows
 

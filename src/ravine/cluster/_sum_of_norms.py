@@ -83,18 +83,18 @@ class SumOfNorms(Clusterer):
 
     Parameters
     ----------
+    n_clusters : int or None, default=None
+        So many clusters that matter. None lets the path decide. Where `lam` is given, that decides.
     lam : float or None, default=None
         The force λ. None follows the path over all λ and takes the one at which the clusters that matter stay the same
         for longest, on a logarithmic scale.
-    n_clusters : int or None, default=None
-        So many clusters that matter. None lets the path decide. Where `lam` is given, that decides.
     weights : {"knn", "uniform"}, default="knn"
         "knn": Gaussian weights between nearest neighbors, which finds clusters of any shape. "uniform": all pairs have
         weight 1, the problem of the paper, for which recovery is proved; clusters are round, and the cost is O(n²).
     n_neighbors : int, default=10
         Neighbors of each row, for "knn".
-    scale : float, default=2.0
-        Weights of "knn" are exp(-scale · d² / s²), d the distance of the two rows and s the median of these distances.
+    gamma : float, default=2.0
+        Weights of "knn" are exp(-gamma · d² / s²), d the distance of the two rows and s the median of these distances.
     solver : {"auto", "dual", "stochastic"}, default="auto"
         "stochastic" is the algorithm of the paper, proximal steps of random pairs, for one λ. "dual" is deterministic
         and keeps a dual variable for each pair. "auto" is "dual", but for "uniform" weights whose dual variables would
@@ -189,11 +189,11 @@ class SumOfNorms(Clusterer):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "lam": [Interval(Real, 0, None, closed="both"), None],
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "lam": [Interval(Real, 0, None, closed="both"), None],
         "weights": [StrOptions({"knn", "uniform"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "scale": [Interval(Real, 0, None, closed="left")],
+        "gamma": [Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions({"auto", "dual", "stochastic"})],
         "step": [StrOptions({"power", "adaptive"})],
         "path": ["boolean"],
@@ -219,12 +219,12 @@ class SumOfNorms(Clusterer):
 
     def __init__(
         self,
-        lam: float | None = None,
-        *,
         n_clusters: int | None = None,
+        *,
+        lam: float | None = None,
         weights: Literal["knn", "uniform"] = "knn",
         n_neighbors: int = 10,
-        scale: float = 2.0,
+        gamma: float = 2.0,
         solver: Literal["auto", "dual", "stochastic"] = "auto",
         step: Literal["power", "adaptive"] = "power",
         path: bool = False,
@@ -237,11 +237,11 @@ class SumOfNorms(Clusterer):
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = -1,
     ) -> None:
-        self.lam = lam
         self.n_clusters = n_clusters
+        self.lam = lam
         self.weights = weights
         self.n_neighbors = n_neighbors
-        self.scale = scale
+        self.gamma = gamma
         self.solver = solver
         self.step = step
         self.path = path
@@ -434,7 +434,7 @@ class SumOfNorms(Clusterer):
             self._draw_seed(),
         )
         n_neighbors = self.n_neighbors if self.weights == "knn" else None
-        return ScaledProblem(points, settings, n_neighbors, self.scale, self.n_jobs)
+        return ScaledProblem(points, settings, n_neighbors, self.gamma, self.n_jobs)
 
     def _max_iter(self, solver: str, n_points: int) -> int:
         if self.max_iter is not None or solver == "dual":
@@ -521,7 +521,7 @@ class SumOfNorms(Clusterer):
         n_neighbors = min(self.n_neighbors, len(self._points.mass))
         search = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=count_threads(self.n_jobs))
         length, neighbor = search.fit(self._points.rows).kneighbors(rows)
-        weight = np.sqrt(self._points.mass[neighbor]) * gaussian_weights(length, self._unit, self.scale)
+        weight = np.sqrt(self._points.mass[neighbor]) * gaussian_weights(length, self._unit, self.gamma)
         n_block = max(BLOCK_CELLS // (neighbor.shape[1] * rows.shape[1]), 2)
         for start in range(0, len(rows), n_block):
             b = slice(start, start + n_block)

@@ -121,16 +121,16 @@ class SupportVectorClustering(Clusterer):
         Most vectors; None for as many as come.
     maintenance : {"nearest", "random", "removal"}, default="nearest"
         What happens to the vector with the smallest coefficient where there is one too many: it is projected on the
-        `k` nearest vectors, on `k` random ones, or forgotten.
-    k : int, default=5
+        `n_projection_vectors` nearest vectors, on as many random ones, or forgotten.
+    n_projection_vectors : int, default=5
         Vectors that it is projected on.
     solver : {"budgeted", "exact"}, default="budgeted"
         Stochastic steps; or the optimum by coordinate descent on the dual, for some thousands of rows.
-    assignment : {"hills", "paper"}, default="hills"
-        "paper" is Algorithm 3 of the paper, for the γ and C given or chosen: rows near the boundary w = 1 climb to
+    assignment : {"modes", "segments"}, default="modes"
+        "segments" is Algorithm 3 of the paper, for the γ and C given or chosen: rows near the boundary w = 1 climb to
         equilibria, and straight lines between these decide which of them belong together.
     epsilon : float, default=0.1
-        With "paper": how near to 1 w must be for a row to be near the boundary.
+        With "segments": how near to 1 w must be for a row to be near the boundary.
     contamination : float, default=0.02
         Share of the rows that may be outliers, at most; of many rows it is that of a sample of 2,000.
     outliers : {"assign", "label"}, default="assign"
@@ -145,8 +145,8 @@ class SupportVectorClustering(Clusterer):
         solver where the relative duality gap is below it.
     random_state : int, RandomState instance or None, default=0
         Decides on the sample, the order of the steps and the random vectors.
-    n_jobs : int, optional
-        Threads; -1 for all cores. The result does not depend on it.
+    n_jobs : int or None, default=-1
+        Threads; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -204,9 +204,9 @@ class SupportVectorClustering(Clusterer):
         "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "budget": [Interval(Integral, 1, None, closed="left"), None],
         "maintenance": [StrOptions(set(STRATEGIES))],
-        "k": [Interval(Integral, 1, 1000, closed="both")],
+        "n_projection_vectors": [Interval(Integral, 1, 1000, closed="both")],
         "solver": [StrOptions({"budgeted", "exact"})],
-        "assignment": [StrOptions({"hills", "paper"})],
+        "assignment": [StrOptions({"modes", "segments"})],
         "epsilon": [Interval(Real, 0, None, closed="left")],
         "contamination": [Interval(Real, 0, 1, closed="left")],
         "outliers": [StrOptions({"assign", "label"})],
@@ -233,9 +233,9 @@ class SupportVectorClustering(Clusterer):
         C: float | Literal["auto"] = "auto",
         budget: int | None = 1000,
         maintenance: Literal["nearest", "random", "removal"] = "nearest",
-        k: int = 5,
+        n_projection_vectors: int = 5,
         solver: Literal["budgeted", "exact"] = "budgeted",
-        assignment: Literal["hills", "paper"] = "hills",
+        assignment: Literal["modes", "segments"] = "modes",
         epsilon: float = 0.1,
         contamination: float = 0.02,
         outliers: Literal["assign", "label"] = "assign",
@@ -243,14 +243,14 @@ class SupportVectorClustering(Clusterer):
         max_iter: int | None = None,
         tol: float = 1e-4,
         random_state: int | np.random.RandomState | None = 0,
-        n_jobs: int | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
         self.gamma = gamma
         self.C = C
         self.budget = budget
         self.maintenance = maintenance
-        self.k = k
+        self.n_projection_vectors = n_projection_vectors
         self.solver = solver
         self.assignment = assignment
         self.epsilon = epsilon
@@ -445,8 +445,8 @@ class SupportVectorClustering(Clusterer):
         check_is_fitted(self)
         if self._stream is None:
             raise ValueError("this model was saved without its sample of rows: save it with resume=True")
-        if self.assignment == "paper":
-            raise ValueError("assignment='paper' has one answer: fit with assignment='hills'")
+        if self.assignment == "segments":
+            raise ValueError("assignment='segments' has one answer: fit with assignment='modes'")
         result, sample = self._result, self._stream.sample(self.n_jobs)
         hills = Modes.with_number(result.kernel_sum, sample, self._least_share(self._stream.weight), n_clusters)
         model = copy(self)
@@ -583,7 +583,9 @@ class SupportVectorClustering(Clusterer):
     def _new_learner(self, n_features: int, choice: WidthChoice) -> Learner:
         assert self._stream is not None
         strategy = STRATEGIES[self.maintenance]
-        return Learner(n_features, choice.gamma, choice.C, self.budget, strategy, self.k, self._stream.seed)
+        return Learner(
+            n_features, choice.gamma, choice.C, self.budget, strategy, self.n_projection_vectors, self._stream.seed
+        )
 
     def _max_iter(self, n_rows: int) -> int:
         if self.max_iter is not None:
@@ -639,7 +641,7 @@ class SupportVectorClustering(Clusterer):
         offset = min(1.0, float(levels_below(at_rows, sample.share, np.array([self.contamination]))[0]))
         hills: Nearest
         strength = choice.strength
-        if self.assignment == "paper":
+        if self.assignment == "segments":
             hills = Strip.of(kernel_sum, rows, self.epsilon, self.n_jobs)
         elif self.gamma != "auto" or steady:
             hills, strength = Modes.most_steady(kernel_sum, sample, least, self.n_clusters)
@@ -654,7 +656,7 @@ class SupportVectorClustering(Clusterer):
                     f"only (adjusted Rand index): {remedy}"
                 )
         if self.n_clusters is not None and hills.n_clusters != self.n_clusters:
-            if self.assignment != "paper":
+            if self.assignment != "segments":
                 with suppress(ValueError):  # no level of the surface has as many
                     hills = Modes.with_number(kernel_sum, sample, least, self.n_clusters)
             if hills.n_clusters != self.n_clusters:

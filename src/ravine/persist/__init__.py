@@ -67,12 +67,12 @@ class Saved:
     >>> import tempfile
     >>> from ravine import PDDP, save
     >>> from ravine.persist import read
-    >>> model = PDDP(n_clusters=2, split="mean").fit([[0.0], [1.0], [9.0]])
+    >>> model = PDDP(n_clusters=2, criterion="mean").fit([[0.0], [1.0], [9.0]])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(model, folder + "/model.ravine", notes={"unit": "m"})
     ...     saved = read(folder + "/model.ravine")
     >>> saved.notes, saved.model
-    ({'unit': 'm'}, PDDP(n_clusters=2, split='mean'))
+    ({'unit': 'm'}, PDDP(n_clusters=2, criterion='mean'))
     """
 
     model: Any
@@ -181,7 +181,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     --------
     >>> import tempfile
     >>> from ravine import PDDP, load, save
-    >>> model = PDDP(n_clusters=2, split="mean").fit([[0.0], [1.0], [9.0]])
+    >>> model = PDDP(n_clusters=2, criterion="mean").fit([[0.0], [1.0], [9.0]])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(model, folder + "/model.ravine")
     ...     same = load(folder + "/model.ravine")
@@ -213,7 +213,7 @@ def read(path: str | os.PathLike[str]) -> Saved:
     >>> import tempfile
     >>> from ravine import PDDP, save
     >>> from ravine.persist import read
-    >>> model = PDDP(n_clusters=2, split="mean").fit([[0.0], [1.0], [9.0]])
+    >>> model = PDDP(n_clusters=2, criterion="mean").fit([[0.0], [1.0], [9.0]])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(model, folder + "/model.ravine", notes={"rows": "of May"})
     ...     read(folder + "/model.ravine").notes

@@ -60,7 +60,7 @@ class ReportData:
     >>> from ravine import PDDP
     >>> from ravine.report import ReportAccumulator
     >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-    >>> gatherer = ReportAccumulator(PDDP(n_clusters=3, split="mean").fit(X).tree_)
+    >>> gatherer = ReportAccumulator(PDDP(n_clusters=3, criterion="mean").fit(X).tree_)
     >>> labels = gatherer.add(X, labels=["a", "a", "b", "b", "c", "c"])
     >>> rows = gatherer.rows()
     >>> rows.class_names

@@ -37,8 +37,9 @@ class MDHClassifier(CutClassifier):
         Directions from which to search beside that of a linear support vector machine on the labeled rows: the first
         principal component, so many of the first ones, given directions, or ``callable(rows) -> directions``. The
         least objective wins.
-    bandwidth : float or callable ``(deviation, count) -> h``, default=0.9
-        Factor of the bandwidth h = bandwidth · σ₁ n^(-1/5), σ₁ the standard deviation along the first start.
+    bandwidth_factor : float or callable ``(deviation, count) -> h``, default=0.9
+        Factor of the bandwidth h = bandwidth_factor · σ₁ n^(-1/5), where σ₁ is the standard deviation along the first
+        start. A function returns h itself.
     alphas : sequence of float, default=(0.0, 0.9)
         How far from the mean the cut may lie, in standard deviations, one search after the other.
     gammas : sequence of float, default=(10.0, 100.0)
@@ -93,7 +94,7 @@ class MDHClassifier(CutClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **CutClassifier._parameter_constraints,
         "init": [StrOptions({"pca"}), Interval(Integral, 1, None, closed="left"), "array-like", callable],
-        "bandwidth": [FACTOR, callable],
+        "bandwidth_factor": [FACTOR, callable],
         "alphas": ["array-like"],
         "gammas": ["array-like"],
         "label_margin": [Interval(Real, 0, None, closed="left")],
@@ -103,14 +104,14 @@ class MDHClassifier(CutClassifier):
         self,
         *,
         init: Literal["pca"] | int | ArrayLike | Callable[..., ArrayLike] = 2,
-        bandwidth: float | Callable[[float, float], float] = 0.9,
+        bandwidth_factor: float | Callable[[float, float], float] = 0.9,
         alphas: Sequence[float] = (0.0, 0.9),
         gammas: Sequence[float] = (10.0, 100.0),
         label_margin: float = 1.0,
         n_jobs: int | None = -1,
     ) -> None:
         self.init = init
-        self.bandwidth = bandwidth
+        self.bandwidth_factor = bandwidth_factor
         self.alphas = alphas
         self.gammas = gammas
         self.label_margin = label_margin
@@ -136,7 +137,7 @@ class MDHClassifier(CutClassifier):
             moments_of(X, weights, n_jobs),
             sides,
             starts=starts,
-            bandwidth=checked_bandwidth("bandwidth", self.bandwidth),
+            bandwidth=checked_bandwidth("bandwidth", self.bandwidth_factor),
             alphas=_path("alphas", self.alphas),
             gammas=gammas,
             margin=float(self.label_margin),

@@ -33,9 +33,9 @@ class SpectralPursuitClassifier(CutClassifier):
 
     Parameters
     ----------
-    scale : float, default=0.3
-        Factor of the scale σ = scale · q / √d for d columns, q the 99th centile of the distances of the rows to their
-        nearest neighbors.
+    bandwidth_factor : float, default=0.3
+        Factor of the bandwidth of the similarities, σ = bandwidth_factor · q / √d for d columns, where q is the 99th
+        percentile of the distances of the rows to their nearest neighbors.
     bound : float, default=1.5
         How far from the mean distances count in full, in standard deviations: smaller, and the sides are more alike in
         size.
@@ -89,7 +89,7 @@ class SpectralPursuitClassifier(CutClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **CutClassifier._parameter_constraints,
-        "scale": [FACTOR],
+        "bandwidth_factor": [FACTOR],
         "bound": [Interval(Real, 0, None, closed="neither")],
         "init": [StrOptions({"svm"}), "array-like", callable],
     }
@@ -97,12 +97,12 @@ class SpectralPursuitClassifier(CutClassifier):
     def __init__(
         self,
         *,
-        scale: float = 0.3,
+        bandwidth_factor: float = 0.3,
         bound: float = 1.5,
         init: Literal["svm"] | ArrayLike | Callable[..., ArrayLike] = "svm",
         n_jobs: int | None = -1,
     ) -> None:
-        self.scale = scale
+        self.bandwidth_factor = bandwidth_factor
         self.bound = bound
         self.init = init
         self.n_jobs = n_jobs
@@ -118,4 +118,6 @@ class SpectralPursuitClassifier(CutClassifier):
             starts = normal[np.newaxis] / length if length > 0 else make_starts(1, n_jobs)(X, weights, moments)
         else:
             starts = make_starts(checked_directions(self.init), n_jobs)(X, weights, moments)
-        return labeled_cut(X, weights, moments, sides, starts=starts, scale=self.scale, bound=self.bound, n_jobs=n_jobs)
+        return labeled_cut(
+            X, weights, moments, sides, starts=starts, scale=self.bandwidth_factor, bound=self.bound, n_jobs=n_jobs
+        )

@@ -30,7 +30,7 @@ def tree_of(model: Any) -> HyperplaneTree:
     --------
     >>> from ravine import PDDP
     >>> from ravine.tree import tree_of
-    >>> model = PDDP(n_clusters=2, split="mean").fit([[0.0], [1.0], [9.0]])
+    >>> model = PDDP(n_clusters=2, criterion="mean").fit([[0.0], [1.0], [9.0]])
     >>> tree_of(model)
     <HyperplaneTree: 2 clusters, 1 cut, 1 feature>
     >>> tree_of(tree_of(model)) is model.tree_

@@ -86,7 +86,7 @@ class HyperplaneTree:
     --------
     >>> from sklearn.datasets import load_iris
     >>> from ravine import PDDP
-    >>> print(PDDP(n_clusters=3, split="mean").fit(load_iris().data).tree_)
+    >>> print(PDDP(n_clusters=3, criterion="mean").fit(load_iris().data).tree_)
     HyperplaneTree: 3 clusters, 2 cuts, 4 features
     0: 150 rows, x2 (74%), x3 (13%)
     ├─ 1: 59 rows → cluster 0
@@ -237,7 +237,7 @@ class HyperplaneTree:
         --------
         >>> from ravine import PDDP
         >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
         >>> tree.apply(X)
         array([2, 2, 4, 4, 3, 3])
         """
@@ -271,7 +271,7 @@ class HyperplaneTree:
         --------
         >>> from ravine import PDDP
         >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
         >>> tree.predict(X)
         array([0, 0, 2, 2, 1, 1])
         """
@@ -296,7 +296,7 @@ class HyperplaneTree:
         --------
         >>> from ravine import PDDP
         >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
         >>> tree.decision_path(X[:3]).toarray().astype(int)
         array([[1, 1, 1, 0, 0],
                [1, 1, 1, 0, 0],
@@ -327,7 +327,7 @@ class HyperplaneTree:
         --------
         >>> from ravine import PDDP
         >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
         >>> tree.signed_distance(X[1:3]).round(1)
         array([[-0.7, -3.8],
                [ 6.5,  0. ]])
@@ -381,7 +381,7 @@ class HyperplaneTree:
         --------
         >>> from ravine import PDDP
         >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
         >>> cut = tree.cut(1)
         >>> cut.normal.round(2), round(cut.offset, 2)
         (array([0.06, 1.  ]), 4.76)
@@ -431,7 +431,7 @@ class HyperplaneTree:
         --------
         >>> from ravine import PDDP
         >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
         >>> print(tree.cut_to(2))
         HyperplaneTree: 2 clusters, 1 cut, 2 features
         0: 6 rows, x0 (69%), x1 (31%)
@@ -462,7 +462,7 @@ class HyperplaneTree:
         --------
         >>> from ravine import PDDP
         >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
         >>> tree.prune(1)
         <HyperplaneTree: 2 clusters, 1 cut, 2 features>
         """
@@ -501,7 +501,7 @@ class HyperplaneTree:
         >>> from ravine import PDDP
         >>> from ravine.cuts import Cut
         >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
         >>> across = Cut(np.array([0.0, 1.0]), 0.5)
         >>> print(tree.split(4, across, X))
         HyperplaneTree: 4 clusters, 3 cuts, 2 features
@@ -569,7 +569,7 @@ class HyperplaneTree:
         --------
         >>> from ravine import PDDP
         >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
         >>> tree.nodes_in(tree.cut_to(2))
         array([0, 1, 4])
         """
@@ -600,7 +600,7 @@ class HyperplaneTree:
         --------
         >>> from ravine import PDDP
         >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
         >>> tree.labels_in(tree.cut_to(2))
         array([0, 0, 1])
         """
@@ -628,7 +628,7 @@ class HyperplaneTree:
         --------
         >>> from ravine import PDDP
         >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
         >>> tree.label[1 : tree.end(1)]
         array([-1,  0,  1])
         """
@@ -664,7 +664,7 @@ class HyperplaneTree:
         >>> import numpy as np
         >>> from ravine import PDDP
         >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
         >>> tree.counted([[0, 0], [9, 0], [9, 2]], np.ones(3)).count
         array([3., 1., 2.])
         """
@@ -761,7 +761,7 @@ class HyperplaneTree:
         >>> X = np.array([[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]])
         >>> center, scale = X.mean(axis=0), X.std(axis=0)
         >>> scaled = (X - center) / scale
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(scaled).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(scaled).tree_
         >>> bool((tree.unscaled(center, scale).predict(X) == tree.predict(scaled)).all())
         True
         """
@@ -836,7 +836,7 @@ class HyperplaneTree:
         --------
         >>> from ravine import PDDP
         >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
         >>> for record in tree.describe(["width", "height"], n_features=1):
         ...     print(record["node"], record["kind"], record["feature"], round(record["share"], 2))
         0 cut width 0.69
@@ -866,7 +866,7 @@ class HyperplaneTree:
         --------
         >>> from ravine import PDDP
         >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, split="mean").fit(X).tree_
+        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
         >>> print(tree.to_text(["width", "height"], n_features=1))
         HyperplaneTree: 3 clusters, 2 cuts, 2 features
         0: 6 rows, width (69%)
@@ -913,7 +913,7 @@ class HyperplaneTree:
         --------
         >>> from ravine import PDDP
         >>> from ravine.tree import HyperplaneTree
-        >>> tree = PDDP(n_clusters=2, split="mean").fit([[0.0], [1.0], [9.0]]).tree_
+        >>> tree = PDDP(n_clusters=2, criterion="mean").fit([[0.0], [1.0], [9.0]]).tree_
         >>> HyperplaneTree.from_dict(tree.to_dict()) == tree
         True
         """

@@ -67,9 +67,9 @@ class HSDCSettings:
         Of the dip.
     smoothing : float
         γ of eq. 3.
-    most_forgotten : float
+    max_forgetting : float
         Λ of eq. 3, below 1.
-    min_rows, min_weight : float
+    min_samples_split, min_weight : float
         Rows of a leaf, and weight of its sample, before its first test.
     inner_share : float
         Share β of the way from a cut to the nearest mode that is the inner region.
@@ -81,8 +81,8 @@ class HSDCSettings:
     n_intervals: int = 100
     significance: float = 0.05
     smoothing: float = 0.9
-    most_forgotten: float = 0.5
-    min_rows: float = 50
+    max_forgetting: float = 0.5
+    min_samples_split: float = 50
     min_weight: float = 20
     inner_share: float = 0.4
     run_lengths: tuple[float, float] = (1e8, 250.0)
@@ -141,8 +141,14 @@ class HSDCTree:
     def _numbers(self) -> tuple[float, ...]:
         """The settings, as the compiled loop takes them."""
         s = self.settings
-        forgetting = float(s.smoothing), float(s.most_forgotten)
-        return float(s.inherit), *forgetting, float(s.min_rows), float(s.min_weight), *map(float, s.run_lengths)
+        forgetting = float(s.smoothing), float(s.max_forgetting)
+        return (
+            float(s.inherit),
+            *forgetting,
+            float(s.min_samples_split),
+            float(s.min_weight),
+            *map(float, s.run_lengths),
+        )
 
     def _arrays(self) -> tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats, Floats, Floats, Ints]:
         """What the nodes remember, as the compiled loop takes it."""

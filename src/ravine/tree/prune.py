@@ -37,7 +37,7 @@ def rank_by_sum_sq(tree: HyperplaneTree, start: Literal["leaves", "root"] = "lea
 
     >>> from ravine import PDDP
     >>> from ravine.tree.prune import rank_by_sum_sq
-    >>> leftmost = PDDP(n_clusters=4, split="mean", split_order=lambda cut, rows: cut.offset)
+    >>> leftmost = PDDP(n_clusters=4, criterion="mean", split_order=lambda cut, rows: cut.offset)
     >>> tree = leftmost.fit([[0], [1], [30], [40]]).tree_
     >>> tree.rank
     array([1, 2, 0, 0, 3, 0, 0])
@@ -89,7 +89,7 @@ def sum_sq_path(tree: HyperplaneTree) -> Floats:
     --------
     >>> from ravine import PDDP
     >>> from ravine.tree.prune import sum_sq_path
-    >>> tree = PDDP(n_clusters=4, split="mean").fit([[0], [1], [30], [40]]).tree_
+    >>> tree = PDDP(n_clusters=4, criterion="mean").fit([[0], [1], [30], [40]]).tree_
     >>> sum_sq_path(tree).round(2).tolist()
     [1240.75, 50.5, 0.5, 0.0]
     """
