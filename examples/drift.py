@@ -44,7 +44,7 @@ print(f"{model.n_samples_seen_:,} rows learned, {model.n_clusters_} clusters now
 # which they would without a valley. A cut that later rows never confirm is taken back, too; the kind of that
 # event is ``withdrawal``, and it is no drift. Here there is none.
 
-for event in sorted(model.split_events_ + model.drift_events_, key=lambda event: event["row"]):
+for event in model.events_:
     if event["kind"] == "split":
         print(f"row {event['row']:6,}  split  {event['node']} becomes {event['clusters']}")
     else:

@@ -697,7 +697,7 @@ def test_an_event_handler_that_raises_leaves_the_stream_as_before_the_batch(cls,
                 patch.setattr(model, "on_event", None)
                 model.partial_fit(batch)
         other.partial_fit(batch)
-    assert model.n_split_events_ == other.n_split_events_ > 0
+    assert model.n_events_["split"] == other.n_events_["split"] > 0
     assert model.n_samples_seen_ == other.n_samples_seen_ == 800
     assert model.tree_ == other.tree_
 

@@ -110,7 +110,7 @@ def move(d: int, distance: float, run: int, seed: int) -> dict[str, Any]:
     cut, above = ids[node], {ids[n] for n in path(tree, centers[i]) if n < node}
     p_value = float(tree.p_value[node])
     model.partial_fit(draw(centers, AFTER, rng))
-    events = [event for event in model.drift_events_ if event["row"] >= LEARNED]
+    events = [event for event in model.drift_events_ + model.withdrawal_events_ if event["row"] >= LEARNED]
     at_cut = next((event for event in events if event["node"] == cut), None)
     if at_cut is not None:
         return result | {"p_value": p_value, "outcome": at_cut["kind"], "delay": at_cut["row"] - LEARNED}

@@ -92,7 +92,7 @@ def long_run(n_rows: int) -> dict[str, Any]:
         "after the first million, MiB": round(resident[0], 1),
         "at the end, MiB": round(resident[-1], 1),
         "clusters": model.n_clusters_,
-        "cuts that fell": len(model.drift_events_),
+        "removed cuts": len(model.drift_events_) + len(model.withdrawal_events_),
     }
 
 

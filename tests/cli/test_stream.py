@@ -286,8 +286,7 @@ class Watchful:
     """A model with names for its clusters that last, and with events."""
 
     def __init__(self):
-        self.n_clusters_, self.drift_events_, self.split_events_, self._n_rows = 2, [], [], 0
-        self.n_drift_events_ = self.n_split_events_ = 0
+        self.n_clusters_, self.events_, self._n_rows = 2, [], 0
 
     @classmethod
     def _get_param_names(cls):
@@ -296,11 +295,14 @@ class Watchful:
     def partial_fit(self, X):
         for value in X[:, 0]:
             if value == 7:
-                self.drift_events_.append({"kind": "drift", "row": np.int64(self._n_rows), "node": 3, "p": np.nan})
+                self.events_.append({"kind": "drift", "row": np.int64(self._n_rows), "node": 3, "p": np.nan})
             if value == 8:
-                self.split_events_.append({"kind": "split", "row": self._n_rows, "node": np.int32(4)})
+                self.events_.append({"kind": "split", "row": self._n_rows, "node": np.int32(4)})
             self._n_rows += 1
-        self.n_drift_events_, self.n_split_events_ = len(self.drift_events_), len(self.split_events_)
+
+    @property
+    def n_events_(self):
+        return {kind: sum(event["kind"] == kind for event in self.events_) for kind in ("drift", "split")}
 
     def predict(self, X):
         return (X[:, 0] > 5).astype(int)

@@ -32,10 +32,6 @@ def streamed(model, X, sizes):
     return model
 
 
-def events_of(model):
-    return model.split_events_, model.drift_events_
-
-
 def assert_same_stream(ours, theirs):
     ours, theirs = ours._stream.state(), theirs._stream.state()
     for name, value in ours.items():
@@ -62,7 +58,7 @@ def test_stream_is_the_same_in_any_batches(model, drifting):
     for sizes in ([1], [17, 250, 1], [1000]):
         parts = streamed(model, X, sizes)
         assert_same_stream(parts, whole)
-        assert events_of(parts) == events_of(whole)
+        assert parts.events_ == whole.events_
         assert parts.tree_ == whole.tree_
         assert parts.n_samples_seen_ == 3000
 
@@ -73,14 +69,14 @@ def test_blobs_are_found(model, drifting):
     fitted = clone(model).fit(X[:1500])
     assert adjusted_rand_score(fitted.predict(X[:1500]), y[:1500]) > 0.9
     assert fitted.n_clusters_ >= 5
-    assert not [event for event in fitted.drift_events_ if event["kind"] == "drift"]
+    assert not fitted.drift_events_
 
 
 @each
 def test_blob_moved_onto_the_first_cut_is_seen_at_that_cut(model, drifting):
     X, y = drifting
     fitted = clone(model).fit(X)
-    drifts = [event for event in fitted.drift_events_ if event["kind"] == "drift"]
+    drifts = fitted.drift_events_
     assert drifts
     assert 1500 <= drifts[0]["row"] < 2500
     if model.n_intervals == 100 and not model.inherit:
@@ -107,11 +103,11 @@ def test_clusters_away_from_a_drift_keep_their_ids(rng):
     node = next(n for n in tree.cuts if n and (np.diff(centers[:2] @ tree.normal[n] < tree.offset[n])).any())
     moved[1, 0] = tree.offset[node] / tree.normal[node, 0]  # onto the cut between the first two
     model.partial_fit(rows_about(rng, moved, 1000)[0])
-    fallen = [event for event in model.drift_events_ if event["row"] >= 5000]
-    assert fallen
-    assert fallen[0]["kind"] == "drift"
-    assert set(ids[:2]) <= set(fallen[0]["clusters"])
-    assert fallen[0]["node"] != 0
+    removed = [e for e in model.drift_events_ + model.withdrawal_events_ if e["row"] >= 5000]
+    assert removed
+    assert removed[0]["kind"] == "drift"
+    assert set(ids[:2]) <= set(removed[0]["clusters"])
+    assert removed[0]["node"] != 0
     assert_array_equal(model.cluster_ids_[model.predict(centers)][2:], ids[2:])
     assert not set(ids[:2]) & set(model.cluster_ids_)
 
@@ -120,7 +116,7 @@ def test_clusters_away_from_a_drift_keep_their_ids(rng):
 def test_blobs_that_stay_do_not_drift(seed):
     rng = np.random.default_rng(seed)
     model = HSDC().fit(rows_about(rng, centers_on_a_circle(), 5000)[0])
-    assert "drift" not in [event["kind"] for event in model.drift_events_]
+    assert not model.drift_events_
 
 
 @each
@@ -143,7 +139,7 @@ def test_ids_live_as_long_as_their_clusters_and_never_come_back(model, drifting)
                 gone |= set(event["clusters"])
             ever |= new
         now = set(model.cluster_ids_.tolist())
-        unnamed = now - ids - new  # what a fallen cut leaves has a new number too
+        unnamed = now - ids - new  # what a removed cut leaves has a new number too
         assert len(unnamed) <= sum(event["kind"] != "split" for event in heard[n_heard:])
         assert not unnamed & ever
         assert now == (ids | new | unnamed) - gone
@@ -151,9 +147,11 @@ def test_ids_live_as_long_as_their_clusters_and_never_come_back(model, drifting)
         assert_array_equal(model.predict(X[start : start + 100]), model.labels_)
     assert len(heard) > 5
     assert [event["row"] for event in heard] == sorted(event["row"] for event in heard)
-    assert [event for event in heard if event["kind"] == "split"] == model.split_events_
-    assert [event for event in heard if event["kind"] != "split"] == model.drift_events_
-    assert (model.n_split_events_, model.n_drift_events_) == (len(model.split_events_), len(model.drift_events_))
+    assert heard == model.events_
+    for kind in ("split", "drift", "withdrawal"):
+        of_kind = [event for event in heard if event["kind"] == kind]
+        assert getattr(model, f"{kind}_events_") == of_kind
+        assert model.n_events_[kind] == len(of_kind)
 
 
 @each
@@ -168,7 +166,7 @@ def test_saved_stream_goes_on_as_if_never_interrupted(model, at, drifting, tmp_p
     assert_array_equal(second.cluster_ids_, first.cluster_ids_)
     second.partial_fit(X[at:])
     assert_same_stream(second, whole)
-    assert events_of(second) == events_of(whole)
+    assert second.events_ == whole.events_
     assert second.tree_ == whole.tree_
 
 
@@ -218,8 +216,7 @@ def test_float32_rows_give_nearly_the_same_tree(drifting):
 def test_place_of_the_origin_does_not_matter(drifting):
     X = np.round(drifting[0] * 1024) / 1024
     near, far = HSDC().fit(X), HSDC().fit(X + 2.0**15)
-    assert [event["row"] for event in far.split_events_] == [event["row"] for event in near.split_events_]
-    assert [event["row"] for event in far.drift_events_] == [event["row"] for event in near.drift_events_]
+    assert [event["row"] for event in far.events_] == [event["row"] for event in near.events_]
     assert_array_equal(far.labels_, near.labels_)
     assert_allclose(far.tree_.normal, near.tree_.normal, atol=1e-5)
 
@@ -240,7 +237,7 @@ def test_rows_without_clusters_are_one_cluster_with_finite_numbers(model, X):
     assert fitted.n_clusters_ == 1
     assert_array_equal(fitted.labels_, np.zeros(len(X)))
     assert_array_equal(fitted.cluster_ids_, [0])
-    assert events_of(fitted) == ([], [])
+    assert fitted.events_ == []
     stream = fitted._stream.state()
     for name in ("mean", "direction", "second", "sample"):
         assert np.isfinite(stream[name]).all()

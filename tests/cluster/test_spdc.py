@@ -22,7 +22,7 @@ def test_blobs_are_told_apart(blobs):
     model = SPDC().fit(X)
     assert 4 <= model.n_clusters_ <= 8
     assert adjusted_rand_score(y, model.labels_) > 0.9
-    assert model.n_split_events_ >= 3
+    assert model.n_events_["split"] >= 3
 
 
 @pytest.mark.parametrize("size", [1, 7, 500])
@@ -50,11 +50,11 @@ def test_cut_is_withdrawn_when_its_density_has_one_mode(rng):
     two = np.concatenate([rng.normal(-6, 1, 300), rng.normal(6, 1, 300)])
     model = SPDC().partial_fit(rng.permutation(two)[:, np.newaxis])
     assert model.n_clusters_ > 1
-    n_before, told = model.n_drift_events_, []
+    n_before, told = model.n_events_["withdrawal"], []
     model.set_params(on_event=told.append).partial_fit(rng.normal(0, 5, 20_000)[:, np.newaxis])
-    assert model.n_drift_events_ > n_before
-    assert {event["kind"] for event in model.drift_events_} == {"withdrawal"}
-    assert [event for event in told if event["kind"] == "withdrawal"] == model.drift_events_[n_before:]
+    assert model.n_events_["withdrawal"] > n_before
+    assert not model.drift_events_
+    assert [event for event in told if event["kind"] == "withdrawal"] == model.withdrawal_events_[n_before:]
 
 
 def test_saved_model_goes_on_as_if_never_interrupted(blobs, tmp_path):

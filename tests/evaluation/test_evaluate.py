@@ -36,13 +36,14 @@ class Counter(BaseEstimator):
     def partial_fit(self, X):
         n_before = getattr(self, "n_rows_", 0)
         if n_before == 0:
-            self.calls_, self.drift_events_, self.split_events_ = [], [], []
+            self.calls_, self.events_, self.n_events_ = [], [], {"drift": 0, "split": 0}
         self.n_rows_ = n_before + X.shape[0]
         self.calls_.append(("learn", np.asarray(X)[:, 0].tolist()))
-        for events, every in ((self.drift_events_, 250), (self.split_events_, 100)):
-            kind = "drift" if every == 250 else "split"
-            events += [{"row": row, "kind": kind} for row in range(n_before, self.n_rows_) if row % every == every - 1]
-        self.n_drift_events_, self.n_split_events_ = len(self.drift_events_), len(self.split_events_)
+        for row in range(n_before, self.n_rows_):
+            for kind, every in (("drift", 250), ("split", 100)):
+                if row % every == every - 1:
+                    self.events_.append({"row": row, "kind": kind})
+                    self.n_events_[kind] += 1
         return self
 
     def predict(self, X):
@@ -144,7 +145,7 @@ def events_before(n_rows):
 def test_events_are_counted_up_to_the_segment_and_listed_to_the_end():
     found = evaluate(Counter(), numbered(1050))
     assert [r["row"] for r in found.records] == [200, 400, 600, 800]
-    assert [r["n_falls"] for r in found.records] == [0, 1, 2, 3]
+    assert [r["n_drifts"] for r in found.records] == [0, 1, 2, 3]
     assert [r["n_splits"] for r in found.records] == [2, 4, 6, 8]
     assert [(event["row"], event["kind"]) for event in found.events] == events_before(1050)
 
@@ -204,7 +205,7 @@ def test_records_are_a_tidy_table(overhaul):
     X, y = overhaul
     found = evaluate(clone(MODELS[0]), X, y)
     table = pd.DataFrame(found.records)
-    scores, counts = ["purity", "v_measure", "nmi"], ["n_clusters", "n_falls", "n_splits"]
+    scores, counts = ["purity", "v_measure", "nmi"], ["n_clusters", "n_splits", "n_drifts", "n_withdrawals"]
     assert list(table) == ["row", *scores, *counts, "seconds", "rows_per_second"]
     assert not table.isna().any(axis=None)
     assert table["row"].tolist() == list(range(200, 1801, 200))
@@ -225,14 +226,23 @@ def test_mean_speed_is_all_rows_over_all_seconds(overhaul):
 
 def test_without_classes_there_are_no_scores(overhaul):
     found = evaluate(clone(MODELS[0]), overhaul[0])
-    assert list(found.records[0]) == ["row", "n_clusters", "n_falls", "n_splits", "seconds", "rows_per_second"]
+    counts = ["n_clusters", "n_splits", "n_drifts", "n_withdrawals"]
+    assert list(found.records[0]) == ["row", *counts, "seconds", "rows_per_second"]
+        "row",
+        "n_clusters",
+        "n_splits",
+        "n_drifts",
+        "n_withdrawals",
+        "seconds",
+        "rows_per_second",
+    ]
 
 
 def test_estimators_of_others_are_evaluated_too(overhaul):
     X, y = overhaul
     found = evaluate(MiniBatchKMeans(10, n_init=1, random_state=0), X, y)
     assert found.mean()["purity"] > 0.5
-    assert all(np.isnan(r["n_clusters"]) and r["n_falls"] == 0 for r in found.records)
+    assert all(np.isnan(r["n_clusters"]) and r["n_drifts"] == 0 for r in found.records)
 
 
 def test_empty_batches_are_passed_over():

@@ -127,7 +127,7 @@ def test_inherited_direction_has_a_head_start_and_stays_across_the_parents(rng):
     X[::2, 0] += 14
     tree = HSDCTree(5, HSDCSettings(inherit=True, n_intervals=600))
     seen = 0
-    while not tree.splits:
+    while not tree.events:
         tree.learn(X[seen : seen + 1])
         seen += 1
     assert tree.leaf[0, N_SEEN] == seen
@@ -191,8 +191,8 @@ def test_dips_that_are_skipped_would_have_changed_nothing(inherit):
         eager.leaf[:, BOUND] = np.inf
         eager.learn(X[i : i + 1])
     ours, theirs = lazy.state(), eager.state()
-    assert ours["n_splits"] > 5
-    assert ours["n_falls"] > 0
+    assert ours["n_events"]["split"] > 5
+    assert sum(ours["n_events"].values()) > ours["n_events"]["split"]
     for state in (ours, theirs):
         state["leaf"][:, BOUND] = 0
     for name, array in ours.items():
@@ -266,12 +266,12 @@ def test_cusum_adds_up_rows_near_the_cut(seed):
         assert_allclose(tree.cut[0, [hsdc.CUSUM, hsdc.N_INNER, hsdc.N_OUTER]], [s, inner, outer], atol=1e-12)
 
 
-def test_cut_falls_with_the_row_that_lifts_its_cusum_over_the_limit():
+def test_cut_is_removed_with_the_row_that_lifts_its_cusum_over_the_limit():
     tree = one_cut()
     tree.learn(np.array([[1.0], [20.0], [1.0], [-1.0], [5.0]]))  # 0.8, the same, 1.6, 2.4, 2.2
-    assert not tree.falls
+    assert not tree.events
     tree.learn(np.array([[-1.0], [1.0], [1.0]]))  # 3.0 is not over the limit, 3.8 is
-    (event,) = tree.falls
+    (event,) = tree.events
     assert (event["row"], event["limit"], event["p1"]) == (6, 3.0, 0.3)
     assert event["statistic"] == pytest.approx(3.8)
     assert event["p0"] == pytest.approx(10 / 56)

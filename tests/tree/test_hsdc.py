@@ -200,7 +200,7 @@ def test_restored_tree_goes_on_as_if_never_interrupted(learned, rng):
     two.learn(X[:700])
     two = restored(two)
     two.learn(X[700:])
-    assert one.n_falls > 0
+    assert n_removed(one) > 0
     assert_same_state(one.state(), two.state())
 
 
@@ -262,10 +262,13 @@ def damaged(learned):
         ("n_rows", -1),
         ("n_rows", 2.0),
         ("n_ids", 1 << 62),
-        ("n_splits", True),
-        ("splits", None),
-        ("falls", [1]),
-        ("falls", [{}]),
+        ("n_events", True),
+        ("n_events", {"split": 1}),
+        ("n_events", {"split": True, "drift": 0, "withdrawal": 0}),
+        ("events", None),
+        ("events", [1]),
+        ("events", [{}]),
+        ("events", [{"kind": "other"}]),
         ("largest", None),
         ("largest", -1.0),
         ("largest", 1e200),
@@ -280,10 +283,10 @@ def damaged(learned):
     ]
 
 
-@pytest.mark.parametrize("i", range(49))
+@pytest.mark.parametrize("i", range(52))
 def test_damaged_state_is_refused(learned, i):
     cases = damaged(learned)
-    assert len(cases) == 49
+    assert len(cases) == 52
     name, value = cases[i]
     with pytest.raises(ValueError, match="field '"):
         restored(learned, **{name: value})
@@ -294,7 +297,7 @@ def test_leaf_that_cannot_be_cut_waits(monkeypatch, rng):
     monkeypatch.setattr(hsdc, "find_valley", lambda parts, share: asked.append(tree.leaf[0, TOTAL]))
     tree = HSDCTree(1, HSDCSettings())
     tree.learn(two_gaussians(rng, 2000, distance=8.0)[:, np.newaxis])
-    assert tree.n_splits == 0
+    assert tree.n_events["split"] == 0
     assert len(asked) > 5
     assert (np.diff(asked) >= (hsdc.PATIENCE - 1) * np.array(asked[:-1]) - 1e-6).all()
     assert tree.leaf[0, WAIT] == pytest.approx(hsdc.PATIENCE * asked[-1])
@@ -312,12 +315,16 @@ def learn_in_turns(tree, rng, on_event=None):
 def test_nodes_are_used_again_after_a_fall(rng):
     tree = HSDCTree(2, HSDCSettings(n_intervals=20))
     learn_in_turns(tree, rng)
-    assert tree.n_falls > 3
+    assert n_removed(tree) > 3
     assert len(tree.left) == hsdc.ROOM
     alive = tree._below(0)
     assert sorted([*alive, *tree._free]) == list(range(hsdc.ROOM))
-    assert tree.n_ids == 1 + 2 * tree.n_splits + tree.n_falls
+    assert tree.n_ids == 1 + 2 * tree.n_events["split"] + n_removed(tree)
     assert len(set(tree.identity[alive])) == len(alive)
+
+
+def n_removed(tree):
+    return tree.n_events["drift"] + tree.n_events["withdrawal"]
 
 
 def test_room_grows_with_the_tree(monkeypatch, rng):
@@ -328,7 +335,7 @@ def test_room_grows_with_the_tree(monkeypatch, rng):
     monkeypatch.undo()
     large = HSDCTree(3, HSDCSettings())
     large.learn(X)
-    assert small.n_splits >= 4
+    assert small.n_events["split"] >= 4
     assert_same_state(small.state(), large.state())
 
 
@@ -336,10 +343,11 @@ def test_events_are_bounded(monkeypatch, rng):
     monkeypatch.setattr(hsdc, "MOST_EVENTS", 3)
     events, tree = [], HSDCTree(2, HSDCSettings(n_intervals=20))
     learn_in_turns(tree, rng, events.append)
-    splits, falls = ([e for e in events if (e["kind"] == "split") == is_split] for is_split in (True, False))
-    assert (tree.n_splits, tree.n_falls) == (len(splits), len(falls))
-    assert min(len(splits), len(falls)) > 3
-    assert (list(tree.splits), list(tree.falls)) == (splits[-3:], falls[-3:])
+    by_kind = {kind: [event for event in events if event["kind"] == kind] for kind in hsdc.KINDS}
+    assert tree.n_events == {kind: len(of_kind) for kind, of_kind in by_kind.items()}
+    assert min(len(by_kind["split"]), n_removed(tree)) > 3
+    kept = [event for of_kind in by_kind.values() for event in of_kind[-3:]]
+    assert tree.events == sorted(kept, key=lambda event: event["row"])
 
 
 def test_tests_wait_for_the_rows_and_the_weight_asked_for(rng):
@@ -351,8 +359,8 @@ def test_tests_wait_for_the_rows_and_the_weight_asked_for(rng):
     ):
         tree = HSDCTree(1, replace(HSDCSettings(), **changes))
         tree.learn(X)
-        assert tree.splits[0]["row"] + 1 >= least
-        assert tree.splits[0]["row"] < least + 100
+        assert tree.events[0]["row"] + 1 >= least
+        assert tree.events[0]["row"] < least + 100
 
 
 def test_snapshot_has_the_moments_of_the_rows_since_each_leaf_began(rng):
@@ -361,7 +369,7 @@ def test_snapshot_has_the_moments_of_the_rows_since_each_leaf_began(rng):
     tree.learn(X)
     snapshot, ids = tree.snapshot()
     assert snapshot.n_clusters >= 5
-    began = {c: event["row"] + 1 for event in tree.splits for c in event["clusters"]}
+    began = {c: event["row"] + 1 for event in tree.events for c in event["clusters"]}
     where = snapshot.predict(X)
     for label, node in enumerate(snapshot.leaves):
         start = began[int(ids[node])]
@@ -369,14 +377,14 @@ def test_snapshot_has_the_moments_of_the_rows_since_each_leaf_began(rng):
         assert snapshot.count[node] == len(rows)
         assert_allclose(snapshot.mean[node], rows.mean(axis=0))
         assert_allclose(snapshot.sum_sq[node], ((rows - rows.mean(axis=0)) ** 2).sum())
-    assert tree.leaf[0, N_SEEN] == tree.splits[0]["row"] + 1
+    assert tree.leaf[0, N_SEEN] == tree.events[0]["row"] + 1
 
 
 def test_p_value_is_the_chance_of_so_few_rows_near_the_cut_since_it_was_made(rng):
     X = two_gaussians(rng, 300, distance=6.0)[:, np.newaxis]
     tree = HSDCTree(1, HSDCSettings())
     tree.learn(X)
-    after = X[tree.splits[0]["row"] + 1 :, 0] * tree.direction[0, 0] - tree.cut[0, OFFSET]
+    after = X[tree.events[0]["row"] + 1 :, 0] * tree.direction[0, 0] - tree.cut[0, OFFSET]
     n_inner, n_outer = (
         np.sum((tree.cut[0, low] < after) & (after < tree.cut[0, high]))
         for low, high in ((INNER_LOW, INNER_HIGH), (OUTER_LOW, OUTER_HIGH))

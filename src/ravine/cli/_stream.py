@@ -25,6 +25,7 @@ from ravine.cli._lines import Lines, Sink, Stop, Stopped
 from ravine.cli._places import check_files
 from ravine.cli._rows import Batch, Rows, StreamOptions
 from ravine.cli._screen import Meter, Screen
+from ravine.evaluation._events import count_events, events_since
 from ravine.io import COMPRESSIONS, TextFormat, UsageError
 from ravine.tree._text import counted
 
@@ -34,9 +35,6 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "imdh": ("IncrementalMDH", {}),
 }
 """Names of the estimators, and their parameters."""
-
-EVENTS = ("drift_events_", "split_events_")
-"""Lists of a model in which its last events are."""
 
 STDIN = "standard input"
 
@@ -200,7 +198,7 @@ class _Run:
         self._place = start.place
         self._n_kept = start.n_rows
         self._model = model
-        self._n_told = {name: _total(model, name) for name in EVENTS}
+        self._n_events = count_events(model)
         self._screen = screen
         self._warned: set[str] = set()
 
@@ -254,15 +252,12 @@ class _Run:
         """What has happened in the batch, in the order of the rows."""
         out: list[dict[str, Any]] = [{"kind": "bad row", "row": row, "why": why} for row, why in batch.bad.items()]
         n_learned = self.n_rows - self.n_bad
-        for name in EVENTS:
-            total = _total(self._model, name)
-            n_new = total - self._n_told[name]
-            for event in getattr(self._model, name, ())[-n_new:] if n_new else ():
-                # The model counts the rows that it has learned.
-                place = event["row"] - n_learned
-                row = batch.good[place] if place >= 0 else event["row"] + self.n_bad
-                out.append({**{key: _plain(value) for key, value in event.items()}, "row": int(row)})
-            self._n_told[name] = total
+        for event in events_since(self._model, self._n_events):
+            # The model counts the rows that it has learned.
+            position = event["row"] - n_learned
+            row = batch.good[position] if position >= 0 else event["row"] + self.n_bad
+            out.append({**{key: _plain(value) for key, value in event.items()}, "row": int(row)})
+        self._n_events = count_events(self._model)
         return sorted(out, key=lambda event: event["row"])
 
     def _keep(self) -> None:
@@ -293,11 +288,6 @@ class _Run:
             if kind not in self._warned:
                 self._warned.add(kind)
                 self._screen.warn(text)
-
-
-def _total(model: Any, name: str) -> int:
-    """Events so far; the model keeps the last of them."""
-    return int(getattr(model, f"n_{name}", 0))
 
 
 def _row_lines(batch: Batch, labels: list[int] | None) -> Iterator[dict[str, Any]]:

@@ -67,16 +67,18 @@ class HSDC(StreamingTreeClusterer):
         Number of clusters now.
     n_samples_seen_ : int
         Rows learned so far.
-    n_split_events_, n_drift_events_ : int
-        Numbers of events in all; of each kind the last thousand are kept.
-    split_events_ : list of dict
-        For every new cut: `row`, the number of the row in the stream, from 0; `node`, the id of the cluster that was
-        cut; `clusters`, the ids of the two that came of it; `weight`, of the rows that showed it.
-    drift_events_ : list of dict
-        For every cut that fell: `row`; `node`, the id of what was cut; `clusters`, the ids that are gone; `statistic`
-        and `limit` of its CUSUM; `p0` and `p1`, the rates at which rows fell close to the cut and at which they would
-        without a valley; `region`, the distance of the modes; `kind`, which is "drift" if rows since the cut was made
-        had confirmed its valley, and "withdrawal" if it never had one.
+    events_ : list of dict
+        What happened to the tree, in the order of the rows; the last thousand events of each kind are kept. Every event
+        has `kind`, `row` (the number of the row in the stream, from 0), `node` (the id of the node) and `clusters` (the
+        ids of the two clusters). There are three kinds. "split": `node` was cut, and `clusters` are new; `weight` is
+        the weight of the rows that showed the valley. "drift": the cut of `node` was removed, and `clusters` are gone,
+        although rows had confirmed its valley. "withdrawal": the cut was removed, and rows had never confirmed it. Both
+        kinds of removal have `statistic` and `limit` of the CUSUM; `p0` and `p1`, the rates at which rows fell close to
+        the cut and at which they would without a valley; and `region`, the distance of the modes.
+    split_events_, drift_events_, withdrawal_events_ : list of dict
+        The events of one kind.
+    n_events_ : dict of str to int
+        Number of events so far, by kind.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

@@ -45,11 +45,13 @@ class SPDC(StreamingTreeClusterer):
         Number of clusters now.
     n_samples_seen_ : int
         Rows learned so far.
-    n_split_events_, n_drift_events_ : int
-        Numbers of events in all; of each kind the last thousand are kept.
-    split_events_, drift_events_ : list of dict
-        New cuts, and cuts that were withdrawn as their density had no antimode any more: `row`, `node`, `clusters` and
-        `kind` as in `HSDC`.
+    events_ : list of dict
+        What happened to the tree, in the order of the rows, as in `HSDC`: a "split", or a "withdrawal" of a cut whose
+        density has no antimode any more. The last thousand events of each kind are kept.
+    split_events_, drift_events_, withdrawal_events_ : list of dict
+        The events of one kind; there are no drifts.
+    n_events_ : dict of str to int
+        Number of events so far, by kind.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

@@ -175,24 +175,32 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
         return self._stream.n_rows
 
     @property
+    def events_(self) -> list[dict[str, Any]]:
+        """What happened to the tree, in the order of the rows: the last thousand events of each kind."""
+        return self._stream.events
+
+    @property
     def split_events_(self) -> list[dict[str, Any]]:
-        """New cuts, the last thousand."""
-        return list(self._stream.splits)
+        """The events of the kind "split": new cuts."""
+        return self._events_of("split")
 
     @property
     def drift_events_(self) -> list[dict[str, Any]]:
-        """Cuts that fell, the last thousand."""
-        return list(self._stream.falls)
+        """The events of the kind "drift": removed cuts whose valley rows had confirmed."""
+        return self._events_of("drift")
 
     @property
-    def n_split_events_(self) -> int:
-        """New cuts in all."""
-        return self._stream.n_splits
+    def withdrawal_events_(self) -> list[dict[str, Any]]:
+        """The events of the kind "withdrawal": removed cuts that were never confirmed."""
+        return self._events_of("withdrawal")
+
+    def _events_of(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in self.events_ if event["kind"] == kind]
 
     @property
-    def n_drift_events_(self) -> int:
-        """Cuts that fell in all."""
-        return self._stream.n_falls
+    def n_events_(self) -> dict[str, int]:
+        """Number of events so far, by kind."""
+        return dict(self._stream.n_events)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_stream") or getattr(self, "_tree", None) is not None

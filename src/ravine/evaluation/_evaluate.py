@@ -17,12 +17,10 @@ from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils._param_validation import HasMethods, Interval, validate_params
 from sklearn.utils.validation import _is_fitted, _num_samples
 
+from ravine.evaluation._events import KINDS, count_events, events_since
 from ravine.metrics import contingency_scores
 
 SCORES = ("purity", "v_measure", "nmi", "ari", "homogeneity", "completeness")
-
-EVENTS = ("drift_events_", "split_events_")
-"""Attributes in which a model that knows events lists the last of them."""
 
 Labels = NDArray[Any]
 Batch = tuple[Any, Labels | None]
@@ -39,8 +37,8 @@ class Evaluation:
     records : list of dict
         One for each scored segment, all with the same keys, ready for ``pandas.DataFrame``. ``"row"`` is the number of
         its first row. The scores are those asked for, where the classes are known. ``"n_clusters"`` is NaN where the
-        model does not tell. ``"n_falls"`` and ``"n_splits"`` count the cuts that fell, and the new ones, before the
-        segment.
+        model does not have it. ``"n_splits"``, ``"n_drifts"`` and ``"n_withdrawals"`` count the model's events before
+        the segment.
         ``"seconds"`` is the time spent on learning from this segment to the next, ``"rows_per_second"`` the speed.
     events : list of dict
         The model's events in the order of time: ``"row"``, as the model counts its rows, and ``"kind"``, which is
@@ -77,7 +75,7 @@ class Evaluation:
         """
         if not self.records:
             return {}
-        left_out = ("row", "seconds", "rows_per_second", "n_falls", "n_splits")
+        left_out = ("row", "seconds", "rows_per_second", *KINDS.values())
         names = [name for name in self.records[0] if name not in left_out]
         means = {name: float(np.mean([record[name] for record in self.records])) for name in names}
         speed, seconds = zip(*((r["rows_per_second"], r["seconds"]) for r in self.records), strict=True)
@@ -157,7 +155,7 @@ def evaluate(
     unknown = [name for name in metrics if name not in SCORES]
     if unknown:
         raise ValueError(f"metrics has {unknown[0]!r}: choose from {', '.join(SCORES)}")
-    past = _count_events(model)
+    past = count_events(model)
     records: list[dict[str, Any]] = []
     learner = _Learner(model)
     held: list[Batch] = []
@@ -186,7 +184,7 @@ def evaluate(
         raise ValueError("the stream has no rows: X is empty, or a generator that was read before")
     for record, stretch in zip(records, learner.stretches[1:], strict=True):
         record |= {"seconds": stretch.seconds, "rows_per_second": stretch.n_rows / stretch.seconds}
-    return Evaluation(records, _events(model, past))
+    return Evaluation(records, [{"row": int(e["row"]), "kind": e["kind"]} for e in events_since(model, past)])
 
 
 @dataclass
@@ -314,25 +312,10 @@ def _record(
 ) -> dict[str, Any]:
     known = [classes for _, classes in held if classes is not None]
     scores = contingency_scores(contingency_matrix(labels, np.concatenate(known))) if known else {}
-    so_far = _count_events(model)
+    so_far = count_events(model)
     return {
         "row": row,
         **{name: scores["nmi" if name == "v_measure" else name] for name in metrics if known},
         "n_clusters": getattr(model, "n_clusters_", np.nan),
-        "n_falls": so_far["drift_events_"] - past["drift_events_"],
-        "n_splits": so_far["split_events_"] - past["split_events_"],
+        **{column: so_far[kind] - past[kind] for kind, column in KINDS.items()},
     }
-
-
-def _count_events(model: Any) -> dict[str, int]:
-    """Events so far: cuts that fell, and new ones."""
-    return {name: int(getattr(model, f"n_{name}", 0)) for name in EVENTS}
-
-
-def _events(model: Any, past: dict[str, int]) -> list[dict[str, Any]]:
-    found = []
-    for name in EVENTS:
-        n_new = _count_events(model)[name] - past[name]
-        last = list(getattr(model, name, ()))[-n_new:] if n_new else []
-        found += [{"row": int(event["row"]), "kind": event["kind"]} for event in last]
-    return sorted(found, key=lambda event: event["row"])

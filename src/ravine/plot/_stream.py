@@ -16,8 +16,9 @@ NAMES = {
     "ari": "ARI",
     "n_clusters": "number of clusters",
     "rows_per_second": "rows per second",
-    "n_falls": "cuts fallen so far",
     "n_splits": "splits so far",
+    "n_drifts": "drifts so far",
+    "n_withdrawals": "withdrawals so far",
 }
 """Names of the columns that are not their names in words."""
 

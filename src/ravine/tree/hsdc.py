@@ -24,8 +24,11 @@ from ravine.tree.repeats import DONE, RepeatWatch
 
 OnEvent = Callable[[dict[str, Any]], None]
 
+KINDS = ("split", "drift", "withdrawal")
+"""Kinds of events: a new cut, a removed cut that rows had confirmed, and a removed cut that they never had."""
+
 MOST_EVENTS = 1000
-"""Events of a kind that are remembered, the last ones: a stream may go on for ever."""
+"""Number of events of each kind that are kept, the last ones: a stream may never end."""
 
 ROOM, ROOM_CELLS = 64, 1 << 20
 """Nodes for which there is room at first, and numbers of each kind for all of them; it doubles."""
@@ -39,13 +42,13 @@ DENSITY, DEPTH, PRIOR_INNER, PRIOR_OUTER = range(4)
 CONFIRMED = 1e-3
 """Chance, at most, of so few rows in the inner region if there were no valley, for a cut to count as confirmed."""
 
-TOTALS = ("n_rows", "n_ids", "n_splits", "n_falls")
+TOTALS = ("n_rows", "n_ids")
 LINKS = ("left", "right", "parent")
 COUNTS = ("identity", "order", "n_intervals")
 NUMBERS = ("mean", "direction", "second", "leaf", "cut", "valley", "sample")
 """What is counted; and arrays of the nodes: numbers of other nodes, other whole numbers, and the rest."""
 
-FIELDS = (*TOTALS, "splits", "falls", *LINKS, *COUNTS, *NUMBERS)
+FIELDS = (*TOTALS, "events", "n_events", *LINKS, *COUNTS, *NUMBERS)
 NEW_FIELDS = ("largest", "first_rows", "repeats_due")
 """Of a saved stream, and those that older files do not have."""
 
@@ -118,9 +121,8 @@ class HSDCTree:
         self.n_ids = 0
         self.largest = 0.0  # absolute value of the rows so far
         self.repeats = RepeatWatch(n_features)
-        self.splits: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
-        self.falls: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
-        self.n_splits = self.n_falls = 0
+        self._events: dict[str, deque[dict[str, Any]]] = {kind: deque(maxlen=MOST_EVENTS) for kind in KINDS}
+        self.n_events = dict.fromkeys(KINDS, 0)
         self._free: list[int] = []
         self._make_room(0)
         self._start_leaf(self._take_node(), parent=-1)
@@ -155,16 +157,17 @@ class HSDCTree:
         links, vectors = (self.left, self.right, self.parent), (self.mean, self.direction, self.second)
         return *links, *vectors, self.leaf, self.cut, self.sample, self.n_intervals
 
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What happened to the tree, in the order of the rows: the last events of each kind."""
+        return sorted((event for kind in KINDS for event in self._events[kind]), key=lambda event: event["row"])
+
     def _record(self, event: dict[str, Any] | None, on_event: OnEvent | None) -> None:
         """Remember an event, if it is one, and tell of it."""
         if event is None:
             return
-        if event["kind"] == "split":
-            self.splits.append(event)
-            self.n_splits += 1
-        else:
-            self.falls.append(event)
-            self.n_falls += 1
+        self._events[event["kind"]].append(event)
+        self.n_events[event["kind"]] += 1
         if on_event is not None:
             on_event(event)
 
@@ -320,7 +323,7 @@ class HSDCTree:
         links = {name: place[getattr(self, name)[order]] for name in LINKS}
         arrays = {name: getattr(self, name)[order] for name in (*COUNTS, *NUMBERS)}
         totals = {name: getattr(self, name) for name in TOTALS}
-        events = {"splits": list(self.splits), "falls": list(self.falls)}
+        events = {"events": self.events, "n_events": dict(self.n_events)}
         return {**totals, **events, **links, **arrays, "largest": self.largest, **self.repeats.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -343,19 +346,27 @@ class HSDCTree:
         self._free = list(range(len(self.left) - 1, n_nodes - 1, -1))
         self._take_back(state, n_nodes)
 
+    def _take_back_events(self, state: dict[str, Any]) -> None:
+        events, n_events = state.get("events"), state.get("n_events")
+        if not isinstance(events, list) or not all(isinstance(e, dict) and e.get("kind") in KINDS for e in events):
+            raise ValueError("field 'events' is not a list of events")
+        for event in events:
+            self._events[event["kind"]].append(event)
+        for kind in KINDS:
+            number = n_events.get(kind) if isinstance(n_events, dict) else None
+            if type(number) is not int or not len(self._events[kind]) <= number < 1 << 62:
+                raise ValueError("field 'n_events' does not count the events of each kind")
+            self.n_events[kind] = number
+
     def _take_back(self, state: dict[str, Any], n_nodes: int) -> None:
         """Check what would harm the compiled loop, or give a model that cannot be: links, samples, numbers."""
         here = slice(n_nodes)
         _check.check_links(self.left[here], self.right[here], self.parent[here])
         for name in TOTALS:
             if type(state.get(name)) is not int or not 0 <= state[name] < 1 << 62:
-                raise ValueError(f"field {name!r} is not a number of rows, clusters or events")
+                raise ValueError(f"field {name!r} is not a number of rows or clusters")
             setattr(self, name, state[name])
-        for name in ("splits", "falls"):
-            events = state.get(name)
-            if not isinstance(events, list) or not all(isinstance(event, dict) and "kind" in event for event in events):
-                raise ValueError(f"field {name!r} is not a list of events")
-            getattr(self, name).extend(events)
+        self._take_back_events(state)
         for name in NUMBERS:
             array = getattr(self, name)[here]
             if not (np.abs(array) <= MOST.get(name, math.inf)).all():
