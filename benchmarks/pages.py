@@ -79,7 +79,7 @@ PAGES = [
     Page("support_vectors_peers", "peers.support_vectors", "hdbscan"),
     Page("stream_speed", "peers.stream_speed", "streams"),
     Page("drift", "peers.drift", "streams"),
-    Page("parts", "peers.parts", "dask"),
+    Page("out_of_core", "peers.out_of_core", "dask"),
     Page("mutations", "mutations", "files"),
 ]
 

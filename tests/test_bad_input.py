@@ -43,6 +43,7 @@ from ravine import (
 )
 from ravine._checks import checked_sparse
 from ravine._outofcore import LocalChunks
+from ravine.tree._derived import with_counts_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -306,7 +307,7 @@ def test_malformed_sparse_rows_are_refused_by_trees_and_reports(X):
     model = PDDP(n_clusters=2).fit(GOOD)
     tree, leaf = model.tree_, int(model.tree_.leaves[0])
     takers = [tree.apply, tree.predict, tree.decision_path, tree.signed_distance, report.ReportAccumulator(tree).add]
-    takers += [lambda X: tree.counted(X, np.ones(40)), lambda X: tree.split(leaf, tree.cut(0), X)]
+    takers += [lambda X: with_counts_of(tree, X, np.ones(40)), lambda X: tree.split(leaf, tree.cut(0), X)]
     takers += [lambda X: NCutH(n_clusters=2).fit(GOOD).split(leaf, X)]
     for take in takers:
         with pytest.raises(ValueError, match="malformed sparse matrix"):

@@ -13,7 +13,7 @@ from tests.callbacks import TaskCallback
 
 from ravine import MDH, IncrementalMDH, NCutH
 from ravine.cluster import _base
-from ravine.cuts import chunked, mdh, ncut, pursuit
+from ravine.cuts import _chunked, _mdh, _ncut, _pursuit
 from ravine.datasets import make_blobs
 
 dask = pytest.importorskip("dask")
@@ -46,7 +46,7 @@ def large(monkeypatch):
 def make_large(monkeypatch):
     """Let nodes of a few hundred rows count as large."""
     monkeypatch.setattr(_base, "FETCHED_CELLS", 0)
-    for module in (pursuit, chunked, mdh, ncut):
+    for module in (_pursuit, _chunked, _mdh, _ncut):
         for name, number in (("COARSE_ABOVE", 500), ("COARSE_ROWS", 300)):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, number)

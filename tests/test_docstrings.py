@@ -12,7 +12,7 @@ import ravine
 
 DOCS = Path(__file__).parents[1] / "docs"
 
-PACKAGES = ["cluster", "cuts", "datasets", "metrics", "plot", "report", "river", "semi_supervised", "stream", "tree"]
+PACKAGES = ["cluster", "cuts", "datasets", "evaluation", "metrics", "plot", "report", "river", "semi_supervised", "tree"]
 """Those whose `__all__` is for users; of the others the reference lists a few names."""
 
 REFERENCE = re.findall(r"^ +(ravine\.[\w.]+)$", (DOCS / "api" / "index.md").read_text(encoding="utf-8"), re.MULTILINE)

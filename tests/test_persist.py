@@ -475,7 +475,7 @@ def contents(blobs, tmp_path_factory):
         IncrementalMDH(**{**small, "algorithm": "online"}).partial_fit(X),
         IncrementalMDH(**{**small, "algorithm": "online"}).partial_fit(sparse.csr_array(X)),
         SumOfNorms(n_lambdas=20, n_jobs=None).fit(X, sample_weight=np.arange(60) % 5),
-        SumOfNorms(0.02, weights="uniform", n_jobs=None).fit(X),
+        SumOfNorms(lam=0.02, weights="uniform", n_jobs=None).fit(X),
         SupportVectorClustering(budget=20, gamma=0.5).fit(X),
         SupportVectorClustering(budget=30, gamma=0.5).partial_fit(X),
         SpectralPursuit(n_clusters=4, n_microclusters=12, n_jobs=None).fit(X),

@@ -211,7 +211,7 @@ def test_where_a_cut_bends_rows_are_drawn_on_the_side_they_go_to(rng):
     X = rng.normal(size=(300, 2))
     X *= (np.where(rng.uniform(size=300) < 0.5, 1.0, 6.0) / np.linalg.norm(X, axis=1))[:, np.newaxis]  # two rings
     model = SpectralPursuit(2, bandwidth_factor=0.3).fit(X)
-    assert model.tree_.kernel_sum[0] is not None
+    assert model.tree_.surface[0] is not None
     counts = np.bincount(model.labels_).tolist()
     assert [len(c.get_offsets()) for c in plot.node(model, X).collections] == counts
     bars = plot.density(model, X).patches
@@ -471,7 +471,7 @@ def test_fifty_six_clusters_differ_in_color_or_marker():
 
 
 def test_legend_of_many_clusters_says_how_many_it_leaves_out(convex):
-    model = SumOfNorms(0.0, path=True).fit(convex[0])
+    model = SumOfNorms(lam=0.0, path=True).fit(convex[0])
     words = [text.get_text() for text in plot.clusterpath(model).get_legend().get_texts()]
     assert len(words) == 13
     assert words[-1] == "and 88 smaller"
@@ -532,7 +532,7 @@ def test_way_of_one_column_passes_through_the_solutions_between_fusions(rng):
     lines = np.array(lines_of(plot.clusterpath(model)).get_segments())
     longest = lines[np.argmax(lines[:, -1, 0] - lines[:, 0, 0])]
     for lam, place in longest[4:-1:4]:
-        solution = SumOfNorms(lam, weights="uniform", tol=1e-7).fit(X).centroids_[:, 0]
+        solution = SumOfNorms(lam=lam, weights="uniform", tol=1e-7).fit(X).centroids_[:, 0]
         assert np.abs(solution - place).min() < 0.02 * np.ptp(X)
     plt.close("all")
 
@@ -580,7 +580,7 @@ def test_shaded_stretch_is_where_the_clusters_stay_the_same(convex):
 
 @pytest.mark.parametrize("lam", [0.0, np.inf])
 def test_lambda_off_the_path_is_not_marked(convex, lam):
-    model = SumOfNorms(lam, path=True).fit(convex[0])
+    model = SumOfNorms(lam=lam, path=True).fit(convex[0])
     ax = plot.fusions(model)
     assert len(ax.lines) == 2
     assert not ax.patches

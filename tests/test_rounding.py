@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from scipy import linalg
 
 from ravine import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SpectralPursuit, _matrix
-from ravine.cuts.mdh import PenalisedDensity
+from ravine.cuts._mdh import PenalisedDensity
 
 NOISE, N_DRAWS = 1e-14, 100
 

@@ -1,7 +1,7 @@
 """Rows on a Dask cluster and in files: the same clusters as in memory, what they cost, and what a lost worker changes.
 
-    python -m benchmarks.peers.parts --data FOLDER --out results
-    python -m benchmarks.peers.parts --out results --only files --scratch BIG_FOLDER
+    python -m benchmarks.peers.out_of_core --data FOLDER --out results
+    python -m benchmarks.peers.out_of_core --out results --only files --scratch BIG_FOLDER
 
 The cluster has two worker processes with one thread each. All bytes are those that cross the loopback device, between
 workers as well as to and from the client and the scheduler; the client's are what it sends for an evaluation and what
@@ -42,7 +42,7 @@ from ravine import MDH, IncrementalMDH, NCutH, _outofcore
 from ravine._outofcore._dask import DaskChunks
 from ravine.cluster import _base
 
-NAME = "parts"
+NAME = "out_of_core"
 ROWS, COLUMNS, CLUSTERS, PIECES = 1_000_000, 50, 10, 80
 METHODS: dict[str, Any] = {"ncuth": NCutH, "mdh": MDH}
 SETS = ("pendigits", "satimage", "shuttle")

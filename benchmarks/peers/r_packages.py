@@ -24,7 +24,7 @@ METHODS = {"NCutH": methods.ncuth, "MDH": methods.mdh}
 BESIDE = {"NCutH": "ncutdc_std", "MDH": "mddc_std"}
 SPECTRAL = {
     "SCPP, standard Laplacian": {"SCP2_o": "scpp_standard", "SCP2_c": "scpp_standard"},
-    "SCPP, normalized Laplacian": {"SCnP2_o": "scpp_normalized", "SCnP2_c": "scpp_normalized"},
+    "SCPP, normalized Laplacian": {"SCnP2_o": "scpp_normalised", "SCnP2_c": "scpp_normalised"},
 }
 
 

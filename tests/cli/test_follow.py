@@ -7,6 +7,7 @@ from itertools import count
 import numpy as np
 import pytest
 
+from ravine._io import DataError, TextFormat
 from ravine.cli import _stream
 from ravine.cli._follow import FollowedLines, is_rotated
 from ravine.cli._lines import START, Stop, Stopped
@@ -14,7 +15,6 @@ from ravine.cli._rows import Rows, StreamOptions
 from ravine.cli._screen import Screen
 from ravine.cli._stream import Plan, stream
 from ravine.datasets import make_blobs
-from ravine.io import DataError, TextFormat
 
 HEADER = "a,b\n"
 

@@ -4,12 +4,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ravine import MDH, IncrementalMDH, NCutH
+from ravine._io import DataError, TextFormat
 from ravine.cli import _cluster, _data
 from ravine.cli._cluster import fit_scaled, learn
 from ravine.cli._data import TableOptions, open_data
 from ravine.cli._screen import Screen
 from ravine.datasets import make_blobs
-from ravine.io import DataError, TextFormat
 
 CHOICE = TableOptions((), (), None, False, "error", TextFormat())
 

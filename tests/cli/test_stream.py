@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ravine
+from ravine._io import DataError, TextFormat
 from ravine.cli import _lines, _stream
 from ravine.cli._checkpoint import alone_with
 from ravine.cli._errors import explain
@@ -28,7 +29,6 @@ from ravine.cli._rows import Rows, StreamOptions
 from ravine.cli._screen import Screen
 from ravine.cli._stream import Plan, stream
 from ravine.datasets import make_blobs
-from ravine.io import DataError, TextFormat
 from ravine.persist import read
 
 RAVINE = Path(sysconfig.get_path("scripts")) / "ravine"

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ravine._io import TextFormat
 from ravine.cli._lines import Sink
 from ravine.cli._rows import StreamOptions
 from ravine.cli._screen import Screen
 from ravine.cli._stream import Plan, stream
 from ravine.datasets import make_blobs
-from ravine.io import TextFormat
 
 N_KILLS = 50
 

@@ -14,7 +14,7 @@ from tests.callbacks import TaskCallback
 from ravine import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, persist
 from ravine._outofcore import ChunkedNode, LocalChunks, is_out_of_core
 from ravine.cluster import _base
-from ravine.cuts import chunked, mdh, ncut, pursuit
+from ravine.cuts import _chunked, _mdh, _ncut, _pursuit
 from ravine.datasets import make_blobs
 
 dask = pytest.importorskip("dask")
@@ -69,19 +69,19 @@ def large(monkeypatch):
 
 def make_large(monkeypatch):
     monkeypatch.setattr(_base, "FETCHED_CELLS", 0)
-    for module in (pursuit, chunked, mdh, ncut):
+    for module in (_pursuit, _chunked, _mdh, _ncut):
         for name, number in (("COARSE_ABOVE", 300), ("COARSE_ROWS", 200)):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, number)
-    monkeypatch.setattr(chunked, "TESTED_ROWS", 500)
+    monkeypatch.setattr(_chunked, "TESTED_ROWS", 500)
     nodes = []
-    find_directions = chunked.chunked_directions
+    find_directions = _chunked.chunked_directions
 
     def recorded(node, n_directions):
         nodes.append(node)
         return find_directions(node, n_directions)
 
-    monkeypatch.setattr(chunked, "chunked_directions", recorded)
+    monkeypatch.setattr(_chunked, "chunked_directions", recorded)
     return nodes
 
 

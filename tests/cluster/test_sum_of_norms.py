@@ -61,7 +61,7 @@ def test_new_rows_go_to_the_cluster_around_them(fitted):
 
 
 def test_new_rows_are_drawn_to_the_centers_where_all_pairs_are_edges(gaussians):
-    model = SumOfNorms(0.008, **UNIFORM).fit(gaussians[0])
+    model = SumOfNorms(lam=0.008, **UNIFORM).fit(gaussians[0])
     X, y = make_two_gaussians(200, variance=0.01, separation=np.sqrt(2), random_state=1)
     assert model.n_clusters_ == 2
     assert same_partition(model.predict(X), y)
@@ -70,7 +70,7 @@ def test_new_rows_are_drawn_to_the_centers_where_all_pairs_are_edges(gaussians):
 @pytest.mark.parametrize("options", [{}, {"weights": "uniform"}, {"weights": "uniform", "solver": "stochastic"}])
 def test_lam_0_leaves_every_row_alone_and_lam_infinity_none(options, gaussians):
     X = gaussians[0]
-    alone, all_in_one = (SumOfNorms(lam, **options).fit(X) for lam in (0, np.inf))
+    alone, all_in_one = (SumOfNorms(lam=lam, **options).fit(X) for lam in (0, np.inf))
     assert alone.n_clusters_ == len(X)
     assert_allclose(alone.centroids_, X)
     assert_array_equal(alone.predict(X), alone.labels_)
@@ -87,7 +87,7 @@ def objective(X, U, lam):
 @pytest.mark.parametrize("solver", ["dual", "stochastic"])
 def test_objective_is_that_of_the_paper_in_the_units_of_the_rows(solver, gaussians):
     X = 100 * gaussians[0] + 7
-    model = SumOfNorms(0.5, solver=solver, **UNIFORM).fit(X)
+    model = SumOfNorms(lam=0.5, solver=solver, **UNIFORM).fit(X)
     assert_allclose(model.objective_, objective(X, model.centroids_, 0.5), rtol=1e-4)
     nearby = model.centroids_ + np.random.default_rng(0).normal(scale=0.1, size=X.shape)
     assert objective(X, nearby, 0.5) >= model.objective_ * (1 - model.gap_)
@@ -95,7 +95,7 @@ def test_objective_is_that_of_the_paper_in_the_units_of_the_rows(solver, gaussia
 
 def test_solvers_agree_within_their_gaps(gaussians):
     dual, power, adaptive = (
-        SumOfNorms(0.006, **UNIFORM, **options).fit(gaussians[0])
+        SumOfNorms(lam=0.006, **UNIFORM, **options).fit(gaussians[0])
         for options in ({}, {"solver": "stochastic"}, {"solver": "stochastic", "step": "adaptive"})
     )
     for stochastic in (power, adaptive):
@@ -113,14 +113,14 @@ def test_stochastic_solver_works_on_a_graph_too(gaussians):
 
 def test_seed_decides_all_that_is_random(gaussians):
     options = {"solver": "stochastic", "max_iter": 8, "tol": 1e-2, **UNIFORM}
-    one, same, other = (SumOfNorms(0.006, random_state=seed, **options).fit(gaussians[0]) for seed in (1, 1, 2))
+    one, same, other = (SumOfNorms(lam=0.006, random_state=seed, **options).fit(gaussians[0]) for seed in (1, 1, 2))
     assert_array_equal(one.centroids_, same.centroids_)
     assert (one.centroids_ != other.centroids_).any()
 
 
 def test_a_gap_that_is_not_reached_is_told(gaussians):
     with pytest.warns(ConvergenceWarning, match="duality gap is .* and not tol=0.0001: raise max_iter or tol") as seen:
-        model = SumOfNorms(0.01, solver="stochastic", max_iter=1, **UNIFORM).fit(gaussians[0])
+        model = SumOfNorms(lam=0.01, solver="stochastic", max_iter=1, **UNIFORM).fit(gaussians[0])
     assert model.gap_ > 1e-4
     assert seen[0].filename == __file__
 
@@ -129,11 +129,11 @@ def test_certificate_tells_where_recovery_is_proved(gaussians):
     X, y = make_two_gaussians(40, variance=1e-4, separation=np.sqrt(2), random_state=0)
     lower, upper = SumOfNorms(**UNIFORM).fit(X).certificate_.interval
     for lam in (lower * 1.01, upper * 0.99):
-        model = SumOfNorms(lam, **UNIFORM).fit(X)
+        model = SumOfNorms(lam=lam, **UNIFORM).fit(X)
         assert model.certificate_.holds
         assert same_partition(model.labels_, y)
         assert "proved for" in str(model.certificate_)
-    beyond = SumOfNorms(upper * 1.2, **UNIFORM).fit(X).certificate_
+    beyond = SumOfNorms(lam=upper * 1.2, **UNIFORM).fit(X).certificate_
     assert not beyond.holds
     assert_allclose(beyond.failing["lam <= upper"], 1.2)
     assert "lam <= upper fails by a factor of 1.2" in str(beyond)
@@ -198,7 +198,7 @@ def test_model_for_one_lam_says_how_to_get_a_path(moons):
 
 
 def test_path_beside_lam_has_the_same_solution(moons):
-    alone, with_path = (SumOfNorms(50.0, path=path).fit(moons[0]) for path in (False, True))
+    alone, with_path = (SumOfNorms(lam=50.0, path=path).fit(moons[0]) for path in (False, True))
     assert_allclose(alone.objective_, with_path.objective_, rtol=2e-4)
     assert with_path.path_.is_complete
     assert np.isnan(alone.strength_)
@@ -221,12 +221,12 @@ def test_small_groups_go_where_they_fuse_later():
 
 def test_threshold_cuts_the_centroids_as_the_paper_does(gaussians):
     X, y = gaussians
-    model = SumOfNorms(0.006, threshold=0.5, **UNIFORM).fit(X)
+    model = SumOfNorms(lam=0.006, threshold=0.5, **UNIFORM).fit(X)
     assert same_partition(model.labels_, y)
     for k in range(model.n_clusters_):
         centroids = model.centroids_[model.labels_ == k]
         assert np.linalg.norm(centroids[:, None] - centroids, axis=2).max() <= 0.5
-    assert SumOfNorms(0.006, threshold=1e-9, **UNIFORM).fit(X).n_clusters_ > 2
+    assert SumOfNorms(lam=0.006, threshold=1e-9, **UNIFORM).fit(X).n_clusters_ > 2
 
 
 def test_ten_rows_of_many_columns_cost_as_much_as_ten_columns():
@@ -260,8 +260,8 @@ def test_a_little_noise_in_further_columns_leaves_clusters_along_a_line():
 
 def test_all_pairs_of_many_rows_are_left_to_the_stochastic_solver(monkeypatch, gaussians):
     monkeypatch.setattr("ravine.cluster._sum_of_norms.DUAL_BYTES", 1000)
-    model = SumOfNorms(0.006, **UNIFORM).fit(gaussians[0])
-    stochastic = SumOfNorms(0.006, solver="stochastic", **UNIFORM).fit(gaussians[0])
+    model = SumOfNorms(lam=0.006, **UNIFORM).fit(gaussians[0])
+    stochastic = SumOfNorms(lam=0.006, solver="stochastic", **UNIFORM).fit(gaussians[0])
     assert_array_equal(model.centroids_, stochastic.centroids_)
     with pytest.raises(
         ValueError, match=r"a path with all pairs of 80 distinct rows takes .* GB of memory: use weights"
@@ -307,7 +307,7 @@ def test_weights_of_any_size_and_of_many_powers_of_ten_end(options, rng):
 def test_force_that_vanishes_in_large_units_fuses_nothing(rng):
     X = 1e140 * rng.normal(size=(10, 2))
     options = {"solver": "stochastic", **UNIFORM}
-    model = SumOfNorms(0.05, **options).fit(X, sample_weight=np.full(10, 1e-100))
+    model = SumOfNorms(lam=0.05, **options).fit(X, sample_weight=np.full(10, 1e-100))
     assert model.n_clusters_ == 10
 
 

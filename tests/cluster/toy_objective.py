@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ravine.cluster._pursuit import PursuitClusterer
-from ravine.cuts.pursuit import pursued_cut
+from ravine.cuts._pursuit import pursued_cut
 
 
 @dataclass(frozen=True)

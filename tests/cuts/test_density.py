@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 from tests import naive
 
-from ravine.cuts.density import MAX_BINS, normal_bandwidth, projected_density
+from ravine.cuts._density import MAX_BINS, normal_bandwidth, projected_density
 
 
 @pytest.mark.parametrize("n", [5, 100, 5000])

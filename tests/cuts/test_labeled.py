@@ -10,8 +10,8 @@ from tests import naive
 from tests.strategies import seeds
 
 from ravine._matrix import moments_of
-from ravine.cuts import labeled
-from ravine.cuts.labeled import LabeledConnectivity, labeled_cut, merged, typical_gap
+from ravine.cuts import _labeled
+from ravine.cuts._labeled import LabeledConnectivity, labeled_cut, merged, typical_gap
 
 
 def line(seed, n=40, n_labels=6):
@@ -47,9 +47,9 @@ def test_derivatives_agree_with_finite_differences(seed, scale, bound, on_grid):
 
 def test_a_finer_grid_tends_to_the_rows_themselves(monkeypatch):
     values, weights, sides = line(3, n=150)
-    monkeypatch.setattr(labeled, "POINTS", 200)
+    monkeypatch.setattr(_labeled, "POINTS", 200)
     exact = LabeledConnectivity(sides, 0.3, 1.5, 1.0, 0.01)(values, weights)[0]
-    monkeypatch.setattr(labeled, "POINTS", 100)
+    monkeypatch.setattr(_labeled, "POINTS", 100)
     objectives = [LabeledConnectivity(sides, 0.3, 1.5, 1.0, step) for step in (0.2, 0.1, 0.05, 0.025)]
     errors = [abs(objective(values, weights)[0] - exact) for objective in objectives]
     assert errors[-1] < 0.01

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests.strategies import seeds
 
-from ravine.cuts.microclusters import microclusters, stretched
+from ravine.cuts._microclusters import microclusters, stretched
 
 
 def rows(seed, n=120, d=3):

@@ -5,8 +5,8 @@ from scipy import sparse
 from tests import naive
 
 from ravine._matrix import moments_of
-from ravine.cuts import principal
-from ravine.cuts.principal import antimode_cut, flattest_direction, mean_cut, principal_direction, spread_across
+from ravine.cuts import _principal
+from ravine.cuts._principal import antimode_cut, flattest_direction, mean_cut, principal_direction, spread_across
 
 
 def direction(X, weights=None):
@@ -56,10 +56,10 @@ def test_lanczos_reaches_a_direction_with_a_small_gap(rng):
 def test_lanczos_is_bounded_in_passes(monkeypatch, rng):
     passes = []
     monkeypatch.setattr(
-        principal, "scatter_times", lambda *args, f=principal.scatter_times: passes.append(1) or f(*args)
+        _principal, "scatter_times", lambda *args, f=_principal.scatter_times: passes.append(1) or f(*args)
     )
     direction(rng.normal(size=(2000, 700)))
-    assert len(passes) <= principal.LANCZOS_STEPS * principal.LANCZOS_RESTARTS
+    assert len(passes) <= _principal.LANCZOS_STEPS * _principal.LANCZOS_RESTARTS
 
 
 @pytest.mark.parametrize("shape", [(60, 2), (200, 5), (30, 90), (50, 300)])

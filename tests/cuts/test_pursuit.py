@@ -9,10 +9,10 @@ from scipy import sparse
 from tests import naive
 
 from ravine._matrix import moments_of, weighted_sum
-from ravine.cuts import mdh, pursuit
-from ravine.cuts.mdh import NO_LABELS, Labels, PenalisedDensity, labeled_density_cut, minimum_density_cut
-from ravine.cuts.ncut import NormalizedCut, ncut_cut
-from ravine.cuts.pursuit import make_starts, pursue, search
+from ravine.cuts import _mdh, _pursuit
+from ravine.cuts._mdh import NO_LABELS, Labels, PenalisedDensity, labeled_density_cut, minimum_density_cut
+from ravine.cuts._ncut import NormalizedCut, ncut_cut
+from ravine.cuts._pursuit import make_starts, pursue, search
 
 
 def some_labels(scale):
@@ -162,8 +162,8 @@ def test_compiled_search_agrees_with_the_general_one(alpha, n, labels, rng):
 
 
 def test_large_nodes_end_at_a_stationary_point_of_all_rows(rng, monkeypatch):
-    monkeypatch.setattr(pursuit, "COARSE_ABOVE", 1000)
-    monkeypatch.setattr(pursuit, "COARSE_ROWS", 300)
+    monkeypatch.setattr(_pursuit, "COARSE_ABOVE", 1000)
+    monkeypatch.setattr(_pursuit, "COARSE_ROWS", 300)
     X, _, _ = cloud(rng, n=4000)
     moments = moments_of(X, np.ones(4000))
     objective = NormalizedCut(5.0, 0.01)
@@ -271,9 +271,9 @@ def test_many_rows_are_searched_on_a_sample_that_keeps_the_labels(rng, monkeypat
     sides = np.zeros(3000, dtype=np.int64)
     sides[[3, 7]], sides[[2000, 2500]] = -1, 1
     whole = labeled_cut(X, sides)
-    monkeypatch.setattr(mdh, "COARSE_ABOVE", 1000)
-    monkeypatch.setattr(pursuit, "COARSE_ROWS", 300)
-    monkeypatch.setattr(mdh, "COARSE_ROWS", 300)
+    monkeypatch.setattr(_mdh, "COARSE_ABOVE", 1000)
+    monkeypatch.setattr(_pursuit, "COARSE_ROWS", 300)
+    monkeypatch.setattr(_mdh, "COARSE_ROWS", 300)
     coarse = labeled_cut(X, sides)
     assert coarse.normal @ whole.normal > 0.99
     sides[:1500], sides[1500:] = -1, 1

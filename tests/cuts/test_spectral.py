@@ -12,9 +12,9 @@ from tests import naive
 
 from ravine import _kernels
 from ravine._matrix import moments_of
-from ravine.cuts import spectral
-from ravine.cuts.pursuit import descend, make_starts, search
-from ravine.cuts.spectral import Connectivity, LineConnectivity, contraction_at, drawn_in, spectral_cut
+from ravine.cuts import _spectral
+from ravine.cuts._pursuit import descend, make_starts, search
+from ravine.cuts._spectral import Connectivity, LineConnectivity, contraction_at, drawn_in, spectral_cut
 
 both_laplacians = pytest.mark.parametrize("normalized", [False, True], ids=["standard", "normalized"])
 
@@ -122,7 +122,7 @@ def square():
 
 @both_laplacians
 def test_repeated_eigenvalue_is_chunked_by_a_step_along_a_coordinate(normalized, monkeypatch):
-    monkeypatch.setattr(spectral, "NOISE", 0.0)
+    monkeypatch.setattr(_spectral, "NOISE", 0.0)
     objective = Connectivity(square(), np.full(4, 3.0), 0.5, 3.0, normalized)
     start = np.eye(2).ravel()
     value, view, gradient = objective(start)
@@ -143,7 +143,7 @@ def test_search_that_ends_at_a_repeated_eigenvalue_goes_on(normalized, monkeypat
         starts.append(start)
         return (start, *evaluate(start)[:2]) if len(starts) == 1 else descend(evaluate, start, tolerance)
 
-    monkeypatch.setattr(spectral, "descend", stuck_at_first)
+    monkeypatch.setattr(_spectral, "descend", stuck_at_first)
     objective = Connectivity(square(), np.full(4, 3.0), 0.5, 3.0, normalized)
     end = objective.minimize(np.eye(2))
     assert np.count_nonzero(starts[1] - starts[0]) == 1
@@ -351,7 +351,7 @@ def test_bound_shrinks_until_the_sides_are_balanced(normalized, rng, monkeypatch
     X[:3, 0] += 12
     sides = np.bincount(cut_of(X, normalized=normalized).goes_left(X))
     assert sides.min() >= 20
-    monkeypatch.setattr(spectral, "BOUNDS", (3.0,))
+    monkeypatch.setattr(_spectral, "BOUNDS", (3.0,))
     assert np.bincount(cut_of(X, normalized=normalized).goes_left(X)).min() < 20
 
 
@@ -361,9 +361,9 @@ def test_bound_shrinks_until_the_sides_are_balanced(normalized, rng, monkeypatch
 def test_eigenvalue_of_the_rows_lies_within_the_bound(normalized, n_directions, n_microclusters, rng, monkeypatch):
     X = two_groups(rng, n=100)
     ends, bounds = [], []
-    measure = spectral._Search.approximation_bound
+    measure = _spectral._Search.approximation_bound
     monkeypatch.setattr(
-        spectral._Search, "approximation_bound", lambda self, found: ends.append(found) or measure(self, found)
+        _spectral._Search, "approximation_bound", lambda self, found: ends.append(found) or measure(self, found)
     )
     options = {"normalized": normalized, "n_directions": n_directions, "n_microclusters": n_microclusters}
     cut_of(X, on_bound=bounds.append, **options)

@@ -228,14 +228,6 @@ def test_without_classes_there_are_no_scores(overhaul):
     found = evaluate(clone(MODELS[0]), overhaul[0])
     counts = ["n_clusters", "n_splits", "n_drifts", "n_withdrawals"]
     assert list(found.records[0]) == ["row", *counts, "seconds", "rows_per_second"]
-        "row",
-        "n_clusters",
-        "n_splits",
-        "n_drifts",
-        "n_withdrawals",
-        "seconds",
-        "rows_per_second",
-    ]
 
 
 def test_estimators_of_others_are_evaluated_too(overhaul):

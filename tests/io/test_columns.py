@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from ravine.io import (
+from ravine._io import (
     Columns,
     DataError,
     LabelWriter,

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.commands import ravine_in_this_process
 
-from ravine.io import DataError
-from ravine.io._json import DEEPEST, LONGEST_LINE, ShallowLines
+from ravine._io import DataError
+from ravine._io._json import DEEPEST, LONGEST_LINE, ShallowLines
 
 
 def read(content, sizes=(1 << 20,)):
@@ -71,7 +71,7 @@ NESTED = b'{"a":1,"b":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
 
 def test_nested_lines_end_in_a_message_and_not_in_a_crash(tmp_path):
     (tmp_path / "t.jsonl").write_bytes(NESTED)
-    code = "import sys; from ravine.io import open_tables\nwith open_tables(sys.argv[1:]) as tables: tables[0].schema"
+    code = "import sys; from ravine._io import open_tables\nwith open_tables(sys.argv[1:]) as tables: tables[0].schema"
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "t.jsonl"], capture_output=True, text=True)
     assert done.returncode == 1
     assert "DataError" in done.stderr

@@ -12,8 +12,8 @@ import pyarrow.parquet
 import pytest
 
 from ravine import PDDP, save
-from ravine.io import DataError, TextFormat, UsageError, choose_columns, open_tables, read_blocks
-from ravine.io._kinds import BY_SUFFIX, LONGEST_HEADER
+from ravine._io import DataError, TextFormat, UsageError, choose_columns, open_tables, read_blocks
+from ravine._io._kinds import BY_SUFFIX, LONGEST_HEADER
 
 CSV = b"a,b\n1,2\n3,4\n"
 

@@ -6,7 +6,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from ravine.io import DataError, TextFormat, UsageError, find_files, open_tables
+from ravine._io import DataError, TextFormat, UsageError, find_files, open_tables
 
 TABLE = pa.table({"a": [1.0, 2.5, 3.0], "word": ["x", "y", "x"], "yes": [True, False, True]})
 CSV = b"a,word,yes\n1,x,true\n2.5,y,false\n3,x,true\n"

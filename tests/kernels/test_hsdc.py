@@ -15,7 +15,7 @@ from ravine import _kernels
 from ravine._kernels import hsdc
 from ravine._kernels.hsdc import BOUND, FADE, FORGET, HEAD_START, LENGTH, N_SEEN, SUM_SQ, TOTAL, UNIT
 from ravine._kernels.intervals import HIGH, LOW, WEIGHT
-from ravine.tree.hsdc import HSDCSettings, HSDCTree, threshold_table
+from ravine.tree._hsdc import HSDCSettings, HSDCTree, threshold_table
 
 NEVER = 1e9
 """Rows before the first test, where nothing is to split."""

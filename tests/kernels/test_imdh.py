@@ -10,7 +10,7 @@ from tests import naive
 from tests.strategies import seeds
 
 from ravine import _kernels
-from ravine.tree.imdh import IMDHTree, Settings
+from ravine.tree._imdh import IMDHTree, Settings
 
 
 def cloud(rng, n=300, d=4):

@@ -18,10 +18,11 @@ from ravine._outofcore import (
     is_out_of_core,
     tables_of,
 )
-from ravine.cuts import Cut, chunked
-from ravine.cuts.density import MAX_BINS, Line
-from ravine.cuts.mdh import PenalisedDensity
-from ravine.cuts.ncut import NormalizedCut
+from ravine.cuts import Cut, _chunked
+from ravine.cuts._density import MAX_BINS, Line
+from ravine.cuts._mdh import PenalisedDensity
+from ravine.cuts._ncut import NormalizedCut
+from ravine.tree._derived import with_counts_of, with_leaves
 
 KINDS = ["normal", "integers", "copies", "outliers", "single"]
 WITHOUT_COPIES = ["normal", "outliers", "single"]
@@ -68,7 +69,7 @@ def all_of(node, v):
     """What the searches ask of a node."""
     yield from (node.n_rows, node.moments.count, node.moments.mean, node.moments.sum_sq, node.squares)
     yield from (node.deviation(v), node.scatter, node.scatter_times(v), node.deviation(v))
-    on = chunked.along(node, v)
+    on = _chunked.along(node, v)
     yield from (*astuple(on), on.dense(), node.sample(v, 40, on), *astuple(node.fetch()))
     for looked in (node.look(v, 10 * on.step, MAX_BINS, on.step), node.look(v, on.step / 100, 50)):
         for lattice in looked.lattices:
@@ -289,9 +290,9 @@ def test_gradient_is_the_slope_of_the_value(objective, rng, monkeypatch):
         evaluations.append(evaluate)
         return start, *evaluate(start)[:2]
 
-    monkeypatch.setattr(chunked, "descend", only_evaluate)
+    monkeypatch.setattr(_chunked, "descend", only_evaluate)
     start = unit(rng, 3)
-    found = chunked.chunked_search(ChunkedNode.root(shuffled(X, weights, rng)), objective, start)
+    found = _chunked.chunked_search(ChunkedNode.root(shuffled(X, weights, rng)), objective, start)
     evaluate = evaluations[0]
     value, place, gradient = evaluate(start)
     assert (found.value, found.place) == (value, place)
@@ -307,7 +308,7 @@ def test_sample_is_spread_evenly_over_the_weight(weighted, rng):
     X, v = make_rows("normal", rng, n_rows=5000), unit(rng, 3)
     weights = rng.uniform(0.1, 2, size=len(X)) if weighted else np.ones(len(X))
     node = ChunkedNode.root(shuffled(X, weights, rng))
-    sample = node.sample(v, 200, chunked.along(node, v))
+    sample = node.sample(v, 200, _chunked.along(node, v))
     values = X @ v
     below = np.array([weights[values < value].sum() for value in sample @ v]) / weights.sum()
     assert_allclose(below, (np.arange(200) + 0.5) / 200, atol=1 / 200)
@@ -320,7 +321,7 @@ def test_sample_is_that_of_rows_in_memory(kind, weighted, rng):
     X, v = make_rows(kind, rng), unit(rng, 3)
     weights = rng.uniform(0.1, 2, size=len(X)) if weighted else np.ones(len(X))
     node = ChunkedNode.root(shuffled(X, weights, rng))
-    on = chunked.along(node, v)
+    on = _chunked.along(node, v)
     values = _matrix.project(X, v) - node.moments.mean @ v
     assert_array_equal(node.sample(v, 50, on), X[even_rows(X, values, weights, on.step, 50)])
 
@@ -328,7 +329,7 @@ def test_sample_is_that_of_rows_in_memory(kind, weighted, rng):
 def test_sample_of_few_values_has_rows_of_all(rng):
     X = rng.integers(0, 3, size=(90, 1)).astype(float)
     node = ChunkedNode.root(held(X, places=[30, 60]))
-    on = chunked.along(node, np.ones(1))
+    on = _chunked.along(node, np.ones(1))
     assert_array_equal(np.unique(node.sample(np.ones(1), 30, on)), [0, 1, 2])
 
 
@@ -385,7 +386,7 @@ def test_moments_of_leaves_are_those_of_rows_in_memory(kind, weighted, rng):
     is_empty = count == 0
     assert_array_equal(mean[is_empty], centers[is_empty])
     assert_array_equal(sum_sq[is_empty], 0)
-    found, expected = tree.with_leaves(count, mean, sum_sq), tree.counted(X, weights)
+    found, expected = with_leaves(tree, count, mean, sum_sq), with_counts_of(tree, X, weights)
     assert found.n_clusters == expected.n_clusters > 1
     unit = np.abs(X).max()
     assert_allclose(found.count, expected.count, rtol=1e-13)

@@ -8,7 +8,7 @@ from scipy import sparse
 from tests import naive
 
 from ravine._matrix import moments_of
-from ravine.cuts.valley import strongest_valley
+from ravine.cuts._valley import strongest_valley
 from ravine.tree.evidence import (
     ValleyTest,
     confirmed_cut,

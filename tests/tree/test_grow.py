@@ -4,8 +4,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests import naive
 
-from ravine.cuts import Cut, pursuit
-from ravine.cuts.principal import mean_cut
+from ravine.cuts import Cut, _pursuit
+from ravine.cuts._principal import mean_cut
 from ravine.tree.grow import ORDERS, grow
 
 _rng = np.random.default_rng(0)
@@ -141,7 +141,7 @@ def test_last_leaves_are_not_searched_in_vain():
 
 
 def test_many_rows_are_given_without_copying_the_root(monkeypatch):
-    monkeypatch.setattr(pursuit, "COARSE_ABOVE", len(X) - 1)
+    monkeypatch.setattr(_pursuit, "COARSE_ABOVE", len(X) - 1)
     seen = []
     grow(X, lambda rows, *args: seen.append(rows is X) or mean_cut(rows, *args), n_clusters=3)
     assert seen == [True, False, False]

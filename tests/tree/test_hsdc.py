@@ -25,10 +25,10 @@ from ravine._kernels.hsdc import (
     WAIT,
 )
 from ravine._kernels.intervals import HIGH, LOW, WEIGHT
-from ravine.cuts import intervals
-from ravine.cuts.intervals import density_of, find_valley, mass_below
-from ravine.tree import hsdc
-from ravine.tree.hsdc import HSDCSettings, HSDCTree
+from ravine.cuts import _intervals
+from ravine.cuts._intervals import density_of, find_valley, mass_below
+from ravine.tree import _hsdc
+from ravine.tree._hsdc import HSDCSettings, HSDCTree
 
 
 def sample_of(values, limit=100):
@@ -92,7 +92,7 @@ def test_bandwidth_is_the_smallest_with_two_components(seed, limit, distance):
     sample = sample_of(two_gaussians(np.random.default_rng(seed), 400, distance=distance), limit)
     bandwidths = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intervals, "density_of", lambda *args: bandwidths.append(args[3]) or density_of(*args))
+        patch.setattr(_intervals, "density_of", lambda *args: bandwidths.append(args[3]) or density_of(*args))
         assert find_valley(sample, 0.3) is not None
     low, high, weight = sample[LOW], sample[HIGH], sample[WEIGHT] / sample[WEIGHT].sum()
     grid = np.unique(np.concatenate([low, high, (low + high) / 2, (high[:-1] + low[1:]) / 2]))
@@ -104,7 +104,7 @@ def test_bandwidth_is_the_smallest_with_two_components(seed, limit, distance):
         is_above = density_of(low, high, weight, bandwidth, grid) >= level
         return np.sum(np.diff(is_above, prepend=False) & is_above)
 
-    last_step = np.log(4 / intervals.NARROWEST) / 2**intervals.BISECTIONS
+    last_step = np.log(4 / _intervals.NARROWEST) / 2**_intervals.BISECTIONS
     chosen = bandwidths[-1]
     assert n_components(chosen) == 2
     assert n_components(chosen * np.exp(-1.01 * last_step)) > 2 or chosen < 1.001 * min(bandwidths)
@@ -206,7 +206,7 @@ def test_restored_tree_goes_on_as_if_never_interrupted(learned, rng):
 
 def test_state_of_an_older_version_goes_on_as_it_was_learned(learned, rng):
     state = learned.state()
-    for name in hsdc.NEW_FIELDS:
+    for name in _hsdc.NEW_FIELDS:
         del state[name]
     state["leaf"] = state["leaf"][:, : _kernels.hsdc.UNIT]
     old = HSDCTree(3, learned.settings)
@@ -294,13 +294,13 @@ def test_damaged_state_is_refused(learned, i):
 
 def test_leaf_that_cannot_be_cut_waits(monkeypatch, rng):
     asked = []
-    monkeypatch.setattr(hsdc, "find_valley", lambda parts, share: asked.append(tree.leaf[0, TOTAL]))
+    monkeypatch.setattr(_hsdc, "find_valley", lambda parts, share: asked.append(tree.leaf[0, TOTAL]))
     tree = HSDCTree(1, HSDCSettings())
     tree.learn(two_gaussians(rng, 2000, distance=8.0)[:, np.newaxis])
     assert tree.n_events["split"] == 0
     assert len(asked) > 5
-    assert (np.diff(asked) >= (hsdc.PATIENCE - 1) * np.array(asked[:-1]) - 1e-6).all()
-    assert tree.leaf[0, WAIT] == pytest.approx(hsdc.PATIENCE * asked[-1])
+    assert (np.diff(asked) >= (_hsdc.PATIENCE - 1) * np.array(asked[:-1]) - 1e-6).all()
+    assert tree.leaf[0, WAIT] == pytest.approx(_hsdc.PATIENCE * asked[-1])
 
 
 def learn_in_turns(tree, rng, on_event=None):
@@ -316,9 +316,9 @@ def test_nodes_are_used_again_after_a_fall(rng):
     tree = HSDCTree(2, HSDCSettings(n_intervals=20))
     learn_in_turns(tree, rng)
     assert n_removed(tree) > 3
-    assert len(tree.left) == hsdc.ROOM
+    assert len(tree.left) == _hsdc.ROOM
     alive = tree._below(0)
-    assert sorted([*alive, *tree._free]) == list(range(hsdc.ROOM))
+    assert sorted([*alive, *tree._free]) == list(range(_hsdc.ROOM))
     assert tree.n_ids == 1 + 2 * tree.n_events["split"] + n_removed(tree)
     assert len(set(tree.identity[alive])) == len(alive)
 
@@ -328,7 +328,7 @@ def n_removed(tree):
 
 
 def test_room_grows_with_the_tree(monkeypatch, rng):
-    monkeypatch.setattr(hsdc, "ROOM", 4)
+    monkeypatch.setattr(_hsdc, "ROOM", 4)
     X, _ = five_blobs(rng, 2000)
     small = HSDCTree(3, HSDCSettings())
     small.learn(X)
@@ -340,10 +340,10 @@ def test_room_grows_with_the_tree(monkeypatch, rng):
 
 
 def test_events_are_bounded(monkeypatch, rng):
-    monkeypatch.setattr(hsdc, "MOST_EVENTS", 3)
+    monkeypatch.setattr(_hsdc, "MOST_EVENTS", 3)
     events, tree = [], HSDCTree(2, HSDCSettings(n_intervals=20))
     learn_in_turns(tree, rng, events.append)
-    by_kind = {kind: [event for event in events if event["kind"] == kind] for kind in hsdc.KINDS}
+    by_kind = {kind: [event for event in events if event["kind"] == kind] for kind in _hsdc.KINDS}
     assert tree.n_events == {kind: len(of_kind) for kind, of_kind in by_kind.items()}
     assert min(len(by_kind["split"]), n_removed(tree)) > 3
     kept = [event for of_kind in by_kind.values() for event in of_kind[-3:]]

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from ravine.tree.imdh import IMDHTree, Settings
+from ravine.tree._imdh import IMDHTree, Settings
 
 
 def two_clouds(rng, n=400):

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests import naive
 from tests.strategies import trees
 
-from ravine.cuts.principal import mean_cut
+from ravine.cuts._principal import mean_cut
 from ravine.datasets import make_blobs
 from ravine.tree import HyperplaneTree
 from ravine.tree.grow import grow

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 import ravine
 from ravine import HSDC, SPDC
-from ravine.tree.repeats import COLLECTING, DONE, WINDOW, RepeatWatch
+from ravine.tree._repeats import COLLECTING, DONE, WINDOW, RepeatWatch
 
 
 def four_blobs(n_rows, n_columns, seed=0):

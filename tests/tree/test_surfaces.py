@@ -11,6 +11,7 @@ from tests.strategies import random_tree, seeds
 from ravine import _blocks
 from ravine.cuts import Cut, Surface
 from ravine.tree import HyperplaneTree, _tree
+from ravine.tree._derived import labels_in, nodes_in, with_counts_of
 
 
 def random_surface(rng, n_features, n_directions=None):
@@ -91,8 +92,8 @@ def test_coarser_trees_join_clusters_and_keep_the_surfaces_above(tree, data):
     X = rows_for(tree, 0, n=80)
     node = data.draw(st.sampled_from(tree.cuts.tolist()))
     for coarser in (tree.cut_to(data.draw(st.integers(1, tree.n_clusters))), tree.prune(node)):
-        assert_array_equal(coarser.predict(X), tree.labels_in(coarser)[tree.predict(X)])
-        was = tree.nodes_in(coarser)
+        assert_array_equal(coarser.predict(X), labels_in(tree, coarser)[tree.predict(X)])
+        was = nodes_in(tree, coarser)
         for mine, theirs in enumerate(was):
             assert coarser.surface[mine] == (None if coarser.is_leaf[mine] else tree.surface[theirs])
 
@@ -122,7 +123,7 @@ def test_unscaled_tree_parts_the_rows_before_scaling(tree, seed):
 @given(bent_trees, seeds)
 def test_counted_tree_has_the_moments_of_other_rows_and_the_same_partition(tree, seed):
     X, weights = rows_for(tree, seed, n=100), np.random.default_rng(seed).integers(1, 4, size=100).astype(float)
-    counted = tree.counted(X, weights)
+    counted = with_counts_of(tree, X, weights)
     labels = counted.predict(X)
     assert counted.n_clusters == len(np.unique(tree.predict(X)))
     assert len(np.unique(np.stack([labels, tree.predict(X)]), axis=1).T) == counted.n_clusters
@@ -156,7 +157,7 @@ def test_trees_differ_where_one_surface_does(tree):
     for other in others:
         changed = tree.surface.copy()
         changed[bent] = other
-        columns = {**_tree.asdict_shallow(tree), "surface": changed}
+        columns = {**_tree.fields_of(tree), "surface": changed}
         assert HyperplaneTree(**columns) != tree
     assert surface.turned().turned() == surface
     assert surface != "surface"
@@ -179,9 +180,9 @@ def test_surfaces_cannot_be_written_to_and_leaves_have_none():
     at_leaf = tree.surface.copy()
     at_leaf[tree.leaves[0]] = tree.surface[bent]
     with pytest.raises(ValueError, match="field 'surface' is not None at a leaf"):
-        HyperplaneTree(**{**_tree.asdict_shallow(tree), "surface": at_leaf})
+        HyperplaneTree(**{**_tree.fields_of(tree), "surface": at_leaf})
     with pytest.raises(ValueError, match="field 'surface' has 1 entries for 7 nodes"):
-        HyperplaneTree(**{**_tree.asdict_shallow(tree), "surface": tree.surface[:1]})
+        HyperplaneTree(**{**_tree.fields_of(tree), "surface": tree.surface[:1]})
 
 
 def changes(record):

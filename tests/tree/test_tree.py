@@ -15,6 +15,7 @@ from tests.strategies import random_tree, seeds, trees
 from ravine import _blocks
 from ravine.cuts import Cut
 from ravine.tree import HyperplaneTree
+from ravine.tree._derived import with_counts_of
 from ravine.tree._text import shares_of_cut
 
 
@@ -398,7 +399,7 @@ def test_a_deep_tree_needs_no_recursion():
 @given(trees, seeds, st.booleans())
 def test_counted_tree_has_the_moments_of_the_rows_at_each_node(tree, seed, as_csr):
     X, weights = rows_for(tree, seed), np.random.default_rng(seed).uniform(0.1, 1, size=30)
-    counted = tree.counted(sparse.csr_array(X) if as_csr else X, weights)
+    counted = with_counts_of(tree, sparse.csr_array(X) if as_csr else X, weights)
     path = counted.decision_path(X).toarray().astype(bool)
     for node in range(counted.n_nodes):
         count, mean, sum_sq = naive.moments(X[path[:, node]], weights[path[:, node]])
@@ -410,7 +411,7 @@ def test_counted_tree_has_the_moments_of_the_rows_at_each_node(tree, seed, as_cs
 @given(trees, seeds)
 def test_counting_leaves_out_the_cuts_with_nothing_on_one_side_and_no_others(tree, seed):
     X = rows_for(tree, seed, n=8)
-    counted = tree.counted(X, np.ones(8))
+    counted = with_counts_of(tree, X, np.ones(8))
     assert (counted.count > 0).all()
     before, after = tree.predict(X), counted.predict(X)
     assert len(np.unique(before)) == counted.n_clusters

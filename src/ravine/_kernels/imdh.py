@@ -127,7 +127,7 @@ def learn(X, w, rows, chunk, first, stop_level, normal, mean, scalars, settings,
     mean : ndarray of shape (n_nodes, n_features)
     scalars : ndarray of shape (n_nodes, N_SCALARS)
     settings : tuple of float
-        See `ravine.tree.imdh.Settings`.
+        See `ravine.tree._imdh.Settings`.
     goes_left : ndarray of bool of shape (n_rows,)
 
     Returns

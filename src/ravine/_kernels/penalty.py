@@ -240,7 +240,7 @@ def search(
     X, w, mean, start, unit, tolerance,
     bandwidth, alpha, steepness, power, grid_step, reach, max_bins, exact, labeled, pulls, margin,
 ):  # fmt: skip
-    """The search of `ravine.cuts.pursuit.search` for the least penalized density, in one call.
+    """The search of `ravine.cuts._pursuit.search` for the least penalized density, in one call.
 
     Gives the direction, the value and the place. Distances are measured in `unit`; the other numbers are as in `least`.
     """

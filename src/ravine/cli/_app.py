@@ -403,7 +403,7 @@ def _split(names: list[str] | None) -> tuple[str, ...]:
 
 
 def _text(delimiter: str | None, decimal: str, header: bool | None, encoding: str) -> Any:
-    from ravine.io import TextFormat, UsageError
+    from ravine._io import TextFormat, UsageError
 
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     for name, value in (("delimiter", delimiter), ("decimal", decimal)):

@@ -17,9 +17,9 @@ from zlib import crc32
 import numpy as np
 
 from ravine._files import Place, locked, written_whole
+from ravine._io import Columns, DataError, UsageError
 from ravine.cli._layout import Layout
 from ravine.cli._lines import START, Mark, naming
-from ravine.io import Columns, DataError, UsageError
 from ravine.persist import load, save
 
 FORMAT, VERSION = "ravine stream", 1

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ravine._io._table import listed
 from ravine._matrix import Floats, column_moments
 from ravine._outofcore import LocalChunks, chunked_root
 from ravine.cli._data import Data, TableOptions, TooLargeError, open_data, stacked
@@ -15,7 +16,6 @@ from ravine.cli._places import check_files
 from ravine.cli._results import kind_of_labels, label_rows, show_clusters
 from ravine.cli._screen import Meter, Screen
 from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH
-from ravine.io._table import listed
 from ravine.persist import save
 from ravine.report import write
 

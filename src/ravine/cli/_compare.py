@@ -10,12 +10,12 @@ from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.metrics import silhouette_score
 from sklearn.metrics.cluster import contingency_matrix
 
+from ravine._io import UsageError
 from ravine._matrix import Floats, Ints
 from ravine.cli._cluster import METHODS, fit, make_model, scale_in_place
 from ravine.cli._data import TableOptions, open_data
 from ravine.cli._places import check_files
 from ravine.cli._screen import Screen
-from ravine.io import UsageError
 from ravine.metrics import contingency_scores
 from ravine.report import Compared, write_comparison
 

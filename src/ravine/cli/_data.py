@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ravine._matrix import Floats
-from ravine.cli._screen import Screen
-from ravine.io import (
+from ravine._io import (
     Block,
     Columns,
     DataError,
@@ -23,6 +21,8 @@ from ravine.io import (
     open_tables,
     read_blocks,
 )
+from ravine._matrix import Floats
+from ravine.cli._screen import Screen
 
 pa.enable_signal_handlers(False)  # an interruption is the command's to handle
 

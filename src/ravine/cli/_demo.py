@@ -6,11 +6,11 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from ravine._files import written_whole
+from ravine._io import TextFormat
 from ravine.cli._cluster import cluster
 from ravine.cli._data import TableOptions
 from ravine.cli._places import check_files
 from ravine.cli._screen import Screen
-from ravine.io import TextFormat
 
 
 def demo(folder: Path, screen: Screen) -> None:

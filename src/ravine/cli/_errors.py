@@ -21,7 +21,7 @@ def explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, MemoryError):
         return "error: out of memory: --method imdh reads the rows in batches", BAD_DATA
     if isinstance(error, ValueError):
-        from ravine.io import UsageError
+        from ravine._io import UsageError
 
         return f"error: {' '.join(str(error).split())}", BAD_USAGE if isinstance(error, UsageError) else BAD_DATA
     raise error

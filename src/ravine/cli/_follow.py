@@ -21,8 +21,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from ravine._io import DataError
 from ravine.cli._lines import Lines, Mark, Stop
-from ravine.io import DataError
 from ravine.tree._text import counted
 
 ROTATED = r"[.-]\d[\dT:_.-]*"

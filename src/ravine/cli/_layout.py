@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ravine._io import DataError, TextFormat, check_first_line, split_first_line
+from ravine._io._table import DELIMITERS, LARGEST_WHOLE, MISSING, listed
 from ravine._matrix import LARGEST
-from ravine.io import DataError, TextFormat, check_first_line, split_first_line
-from ravine.io._table import DELIMITERS, LARGEST_WHOLE, MISSING, listed
 from ravine.tree._text import counted, shortened
 
 LETTERS = 40

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, TypeVar
 from zlib import crc32
 
 from ravine._files import LockedError, Place, lock_file
-from ravine.io import DataError
+from ravine._io import DataError
 
 TAIL = 1024
 """Bytes before a place by which it is recognized."""

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ravine._io import Columns, DataError, MissingRule, TextFormat, UsageError, choose_columns, open_tables
 from ravine.cli._data import Data
 from ravine.cli._places import check_files
 from ravine.cli._results import kind_of_labels, label_rows
 from ravine.cli._screen import Screen
-from ravine.io import Columns, DataError, MissingRule, TextFormat, UsageError, choose_columns, open_tables
 from ravine.persist import Saved, read, save
 from ravine.report import write
 from ravine.tree import HyperplaneTree, tree_of

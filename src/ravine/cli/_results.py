@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ravine._files import Place, written_whole
+from ravine._io import LabelWriter, label_kind
+from ravine._io._labels import KINDS
 from ravine.cli._data import Data
 from ravine.cli._screen import Screen
-from ravine.io import LabelWriter, label_kind
-from ravine.io._labels import KINDS
 from ravine.metrics import contingency_scores
 from ravine.report import ReportAccumulator, ReportData, describe_clusters
 from ravine.tree._text import counted

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ravine._io import DataError, TextFormat, UsageError, check_is_table
+from ravine._io._table import listed
 from ravine._matrix import Floats
 from ravine.cli._layout import BadRow, Layout, find_layout, is_header, mostly_numbers
 from ravine.cli._lines import Lines, Mark, Stopped
-from ravine.io import DataError, TextFormat, UsageError, check_is_table
-from ravine.io._table import listed
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import numpy as np
 
 import ravine
 from ravine._files import Place
+from ravine._io import COMPRESSIONS, TextFormat, UsageError
 from ravine.cli._checkpoint import Generation, alone_with, clear, is_own, read_generation, write_generation
 from ravine.cli._follow import FollowedLines, is_rotated
 from ravine.cli._lines import Lines, Sink, Stop, Stopped
@@ -26,7 +27,6 @@ from ravine.cli._places import check_files
 from ravine.cli._rows import Batch, Rows, StreamOptions
 from ravine.cli._screen import Meter, Screen
 from ravine.evaluation._events import count_events, events_since
-from ravine.io import COMPRESSIONS, TextFormat, UsageError
 from ravine.tree._text import counted
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -1,5 +1,6 @@
 """Estimators in the manner of scikit-learn, one module a method."""
 
+from ravine._convex import Certificate, FusionTree
 from ravine.cluster._hsdc import HSDC
 from ravine.cluster._incremental import IncrementalMDH
 from ravine.cluster._mdh import MDH
@@ -15,6 +16,8 @@ __all__ = [
     "MDH",
     "PDDP",
     "SPDC",
+    "Certificate",
+    "FusionTree",
     "IncrementalMDH",
     "NCutH",
     "SpectralPursuit",

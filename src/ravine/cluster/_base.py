@@ -39,7 +39,8 @@ from ravine.cluster._outliers import find_outliers, is_outlier
 from ravine.cluster._saved import saved_fields, saved_ints
 from ravine.cuts import Cut
 from ravine.tree import HyperplaneTree
-from ravine.tree.chunked import ChunkedRows, FindChunkedCut, FinishChunkedCut
+from ravine.tree._chunked import ChunkedRows, FindChunkedCut, FinishChunkedCut
+from ravine.tree._derived import labels_in
 from ravine.tree.evidence import Direction, cut_with_evidence
 from ravine.tree.grow import FindCut, Order, grow, grow_on
 
@@ -450,7 +451,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         model = copy(self)
         model.tree_ = tree
         if hasattr(self, "labels_"):
-            model.labels_ = self.tree_.labels_in(tree)[self.labels_]
+            model.labels_ = labels_in(self.tree_, tree)[self.labels_]
         return model
 
     def _state(self, resume: bool) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from ravine._checks import numbers_of
 from ravine.cluster._base import N_JOBS
 from ravine.cluster._streaming import StreamingTreeClusterer
-from ravine.tree.hsdc import HSDCSettings, HSDCTree
+from ravine.tree._hsdc import HSDCSettings, HSDCTree
 
 
 class HSDC(StreamingTreeClusterer):

@@ -25,12 +25,13 @@ from ravine.cluster._base import N_JOBS, TreeClusterer, all_or_nothing, fitting,
 from ravine.cluster._sampled_stream import SampledStream, scaled_rows
 from ravine.cluster._saved import saved_fields
 from ravine.cuts import Cut
-from ravine.cuts.mdh import minimum_density_cut
-from ravine.cuts.principal import flattest_direction, principal_directions
-from ravine.cuts.pursuit import Starts, make_starts
+from ravine.cuts._mdh import minimum_density_cut
+from ravine.cuts._principal import flattest_direction, principal_directions
+from ravine.cuts._pursuit import Starts, make_starts
 from ravine.tree import HyperplaneTree
+from ravine.tree._derived import with_counts_of, with_leaves
+from ravine.tree._imdh import IMDHTree, Settings, saved_array
 from ravine.tree.evidence import VALLEY_BANDWIDTH, ValleyTest, confirmed_cut, direction_of, lattice_steps
-from ravine.tree.imdh import IMDHTree, Settings, saved_array
 from ravine.tree.prune import rank_by_sum_sq, sum_sq_path, vote_elbow
 
 POLISH_ROWS, ALPHAS, N_COMPONENTS = 2000, (0.0, 0.9), 2
@@ -252,7 +253,7 @@ class IncrementalMDH(TreeClusterer):
 
         def count(tree: HyperplaneTree) -> None:
             leaf = tree.apply(X, self.n_jobs, check_input=False)
-            self.tree_ = tree.counted(X, weights, leaf, self.n_jobs)
+            self.tree_ = with_counts_of(tree, X, weights, leaf, self.n_jobs)
             left_out = self.tree_.n_clusters < tree.n_clusters
             self.labels_ = self.tree_.predict(X, self.n_jobs, check_input=False) if left_out else tree.label[leaf]
 
@@ -272,7 +273,7 @@ class IncrementalMDH(TreeClusterer):
 
             def count_rows(tree: HyperplaneTree) -> None:
                 cuts = tree.normal, tree.offset, tree.left, tree.right
-                self.tree_ = tree.with_leaves(*root.leaf_moments(cuts, tree.leaves, tree.mean[tree.leaves]))
+                self.tree_ = with_leaves(tree, *root.leaf_moments(cuts, tree.leaves, tree.mean[tree.leaves]))
 
         def count(tree: HyperplaneTree) -> None:
             count_rows(tree)
@@ -350,7 +351,7 @@ class IncrementalMDH(TreeClusterer):
             tree = self._settle(None)
             if self.algorithm == "polished":
                 rows, weights = self._stream.sample()
-                tree = tree.counted(rows, weights * (self._stream.count / weights.sum()), n_jobs=self.n_jobs)
+                tree = with_counts_of(tree, rows, weights * (self._stream.count / weights.sum()), n_jobs=self.n_jobs)
             self._tree = tree
             self._warn_if_short("rows that are equal cannot be told apart")
         return self._tree

@@ -15,9 +15,9 @@ from ravine._checks import numbers_of
 from ravine.cluster._base import FACTOR, checked_bandwidth
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cuts import Cut
-from ravine.cuts.chunked import chunked_density_cut, finished_chunked_density_cut
-from ravine.cuts.mdh import finished_density_cut, minimum_density_cut
-from ravine.tree.chunked import FinishChunkedCut
+from ravine.cuts._chunked import chunked_density_cut, finished_chunked_density_cut
+from ravine.cuts._mdh import finished_density_cut, minimum_density_cut
+from ravine.tree._chunked import FinishChunkedCut
 from ravine.tree.grow import FinishCut, Order
 
 

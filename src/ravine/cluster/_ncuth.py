@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from ravine.cluster._base import FACTOR, checked_bandwidth
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cuts import Cut
-from ravine.cuts.chunked import chunked_ncut_cut, finished_chunked_ncut
-from ravine.cuts.ncut import finished_ncut, ncut_cut
-from ravine.tree.chunked import FinishChunkedCut
+from ravine.cuts._chunked import chunked_ncut_cut, finished_chunked_ncut
+from ravine.cuts._ncut import finished_ncut, ncut_cut
+from ravine.tree._chunked import FinishChunkedCut
 from ravine.tree.grow import FinishCut, Order
 
 

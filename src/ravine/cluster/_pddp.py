@@ -16,9 +16,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ravine._outofcore import is_out_of_core
 from ravine.cluster._base import FACTOR, N_JOBS, checked_order, fitting
 from ravine.cluster._batch import BatchTreeClusterer
-from ravine.cuts.chunked import chunked_antimode_cut, chunked_mean_cut, cut_with_sampled_evidence
-from ravine.cuts.principal import antimode_cut, mean_cut, principal_direction
-from ravine.tree.chunked import FindChunkedCut
+from ravine.cuts._chunked import chunked_antimode_cut, chunked_mean_cut, cut_with_sampled_evidence
+from ravine.cuts._principal import antimode_cut, mean_cut, principal_direction
+from ravine.tree._chunked import FindChunkedCut
 from ravine.tree.grow import ORDERS, FindCut, Order
 
 

@@ -17,16 +17,16 @@ from ravine._outofcore import ChunkedNode, is_out_of_core
 from ravine.cluster._base import N_JOBS, checked_directions, checked_order, fitting
 from ravine.cluster._batch import BatchTreeClusterer
 from ravine.cuts import Cut
-from ravine.cuts.chunked import ChunkedStarts, cut_with_sampled_evidence
-from ravine.cuts.chunked import make_starts as make_chunked_starts
-from ravine.cuts.pursuit import make_starts
-from ravine.tree.chunked import FinishChunkedCut
+from ravine.cuts._chunked import ChunkedStarts, cut_with_sampled_evidence
+from ravine.cuts._chunked import make_starts as make_chunked_starts
+from ravine.cuts._pursuit import make_starts
+from ravine.tree._chunked import FinishChunkedCut
 from ravine.tree.evidence import VALLEY_BANDWIDTH, direction_of
 from ravine.tree.grow import ORDERS, PAIR_CELLS, FindCut, FinishCut, Order
 
 
 class PursuitClusterer(BatchTreeClusterer, ABC):
-    """Base of the estimators that cut across directions found by `ravine.cuts.pursuit`."""
+    """Base of the estimators that cut across directions found by `ravine.cuts._pursuit`."""
 
     _pair_cells: ClassVar[float] = PAIR_CELLS
 

@@ -11,7 +11,7 @@ from ravine._blocks import BLOCK_CELLS
 from ravine._matrix import LARGEST, SMALLEST, Floats, Matrix, column_moments
 from ravine._outofcore import ChunkedNode
 from ravine._reservoir import Reservoir, arrival_keys, content_sample, keys_in_any_unit, keys_of, merge_copies
-from ravine.tree.imdh import IMDHTree, saved_array
+from ravine.tree._imdh import IMDHTree, saved_array
 
 MAX_PASSES, FEW_UPDATES = 20, 50_000
 """Passes over few rows, up to so many updates."""

@@ -8,8 +8,8 @@ from sklearn.utils._param_validation import Interval
 
 from ravine.cluster._base import FACTOR, N_JOBS
 from ravine.cluster._streaming import StreamingTreeClusterer
-from ravine.tree.hsdc import HSDCSettings, HSDCTree
-from ravine.tree.spdc import SPDCTree
+from ravine.tree._hsdc import HSDCSettings, HSDCTree
+from ravine.tree._spdc import SPDCTree
 
 
 class SPDC(StreamingTreeClusterer):

@@ -18,7 +18,7 @@ from ravine.cluster._base import FACTOR, checked_directions
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cluster._saved import saved_fields
 from ravine.cuts import Cut
-from ravine.cuts.spectral import spectral_cut
+from ravine.cuts._spectral import spectral_cut
 from ravine.tree.grow import Order
 
 N_COMPONENTS = {"orthogonal": 2, "correlated": 3}

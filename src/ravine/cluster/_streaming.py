@@ -11,7 +11,8 @@ from ravine._matrix import LARGEST, Floats, Ints, Matrix
 from ravine.cluster._base import TreeClusterer, fitting, refuse_magnitude, uninterrupted, warn_user
 from ravine.cluster._saved import saved_fields
 from ravine.tree import HyperplaneTree
-from ravine.tree.hsdc import FIELDS, NEW_FIELDS, HSDCTree, OnEvent
+from ravine.tree._derived import nodes_in
+from ravine.tree._hsdc import FIELDS, NEW_FIELDS, HSDCTree, OnEvent
 
 MOST_NAMED = 5
 """Columns that a warning names; of more it gives the number."""
@@ -227,5 +228,5 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
 
     def _with_coarser_tree(self, tree: HyperplaneTree) -> Self:
         model = deepcopy(self)  # they may go on learning, each for itself
-        model._tree, model._ids = tree, self._ids[self.tree_.nodes_in(tree)]
+        model._tree, model._ids = tree, self._ids[nodes_in(self.tree_, tree)]
         return model

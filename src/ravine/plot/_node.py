@@ -8,10 +8,11 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from ravine._matrix import Matrix, column_deviations, project
-from ravine.cuts.density import normal_bandwidth, projected_density
-from ravine.cuts.principal import spread_across
+from ravine.cuts._density import normal_bandwidth, projected_density
+from ravine.cuts._principal import spread_across
 from ravine.plot._common import LEFT, LINE, LONGEST, MOST_POINTS, RIGHT, new_axes, rows_of_cut, tree_and_names, written
 from ravine.tree import HyperplaneTree, _map
+from ravine.tree._derived import subtree_end
 from ravine.tree._text import shares_of_cut, shares_of_spread
 
 DASHES = (0, (3, 2))
@@ -162,6 +163,6 @@ def draw_density(ax: Axes, tree: HyperplaneTree, node: int, rows: Matrix, names:
 
 
 def _clusters_below(tree: HyperplaneTree, node: int) -> str:
-    below = tree.label[node : tree.end(node)]
+    below = tree.label[node : subtree_end(tree, node)]
     first, last = below[below >= 0][[0, -1]]
     return f"cluster {first}" if first == last else f"clusters {first}–{last}"

@@ -28,7 +28,7 @@ from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, column_deviatio
 from ravine.cluster._base import N_JOBS, RowEstimator, fitting, thread_pools
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 from ravine.cuts import Cut
-from ravine.cuts.density import normal_bandwidth, projected_density
+from ravine.cuts._density import normal_bandwidth, projected_density
 from ravine.semi_supervised._near import MOST_PAIRED, NearClasses
 
 UNLABELLED = -1

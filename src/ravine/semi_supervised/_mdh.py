@@ -16,8 +16,8 @@ from ravine._checks import numbers_of
 from ravine._matrix import Floats, Ints, Matrix, Moments, moments_of
 from ravine.cluster._base import FACTOR, checked_bandwidth, checked_directions
 from ravine.cuts import Cut
-from ravine.cuts.mdh import labeled_density_cut
-from ravine.cuts.pursuit import make_starts
+from ravine.cuts._mdh import labeled_density_cut
+from ravine.cuts._pursuit import make_starts
 from ravine.semi_supervised._base import CutClassifier, linear_svm
 
 

@@ -15,8 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ravine._matrix import Floats, Ints, Matrix, moments_of
 from ravine.cluster._base import FACTOR, checked_directions
 from ravine.cuts import Cut
-from ravine.cuts.labeled import labeled_cut, merged
-from ravine.cuts.pursuit import make_starts
+from ravine.cuts._labeled import labeled_cut, merged
+from ravine.cuts._pursuit import make_starts
 from ravine.semi_supervised._base import CutClassifier, linear_svm
 
 

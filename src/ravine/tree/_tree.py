@@ -15,7 +15,7 @@ from scipy import sparse
 
 from ravine._blocks import BLOCK_CELLS
 from ravine._checks import all_finite, as_floats, checked_sparse, checked_weights
-from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, group_moments, moments_of, walk
+from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, moments_of, walk
 from ravine.cuts import Cut
 from ravine.tree import _check, _html, _surfaces, _text
 
@@ -111,7 +111,7 @@ class HyperplaneTree:
     surface: NDArray[Any] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        arrays = asdict_shallow(self)
+        arrays = fields_of(self)
         surface = arrays.pop("surface")
         arrays = _check.checked(arrays)
         arrays["surface"] = _check.checked_surfaces(surface, arrays["left"] >= 0)
@@ -524,7 +524,7 @@ class HyperplaneTree:
             raise ValueError("the cut needs a finite, non-zero normal and a finite offset")
         children = [self.n_nodes, self.n_nodes + 1]
         # A leaf's cut is all zeros, so its two copies are leaves already.
-        nodes = {name: np.concatenate([array, array[[node, node]]]) for name, array in self._columns().items()}
+        nodes = {name: np.concatenate([array, array[[node, node]]]) for name, array in columns_of(self).items()}
         nodes["count"][children] = nodes["sum_sq"][children] = 0.0
         nodes["p_value"][children] = 1.0
         nodes["left"][node], nodes["right"][node], nodes["rank"][node] = *children, self.n_clusters
@@ -551,195 +551,6 @@ class HyperplaneTree:
         goes_left = cut.goes_left(X[here])
         sides = here[goes_left], here[~goes_left]
         return [moments_of(X[rows], weights[rows]) if weights[rows].sum() > 0 else None for rows in sides]
-
-    def nodes_in(self, coarser: "HyperplaneTree") -> Ints:
-        """The node of this tree that each node of `coarser`, made from it by `cut_to` or `prune`, was.
-
-        Parameters
-        ----------
-        coarser : HyperplaneTree
-            Made from this one.
-
-        Returns
-        -------
-        node : ndarray of shape (coarser.n_nodes,)
-            Numbers of nodes of this tree.
-
-        Examples
-        --------
-        >>> from ravine import PDDP
-        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
-        >>> tree.nodes_in(tree.cut_to(2))
-        array([0, 1, 4])
-        """
-        out = np.empty(coarser.n_nodes, dtype=np.int64)
-        pairs = [(0, 0)]
-        while pairs:
-            mine, theirs = pairs.pop()
-            out[theirs] = mine
-            if not coarser.is_leaf[theirs]:
-                pairs.append((int(self.left[mine]), int(coarser.left[theirs])))
-                pairs.append((int(self.right[mine]), int(coarser.right[theirs])))
-        return out
-
-    def labels_in(self, coarser: "HyperplaneTree") -> Ints:
-        """The label in `coarser`, a tree made from this one by `cut_to` or `prune`, of each label of this one.
-
-        Parameters
-        ----------
-        coarser : HyperplaneTree
-            Made from this one.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_clusters,)
-            Indexed by a label of this tree, so that ``labels_in(coarser)[predict(X)]`` is ``coarser.predict(X)``.
-
-        Examples
-        --------
-        >>> from ravine import PDDP
-        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
-        >>> tree.labels_in(tree.cut_to(2))
-        array([0, 0, 1])
-        """
-        out = np.empty(self.n_clusters, dtype=np.int64)
-        mine = self.nodes_in(coarser)
-        for leaf in coarser.leaves:
-            below = self.label[mine[leaf] : self.end(int(mine[leaf]))]
-            out[below[below >= 0]] = coarser.label[leaf]
-        return out
-
-    def end(self, node: int) -> int:
-        """One more than the largest number below a node: in preorder a subtree is a range.
-
-        Parameters
-        ----------
-        node : int
-            Number of a node.
-
-        Returns
-        -------
-        end : int
-            The subtree has the nodes from `node` to ``end - 1``.
-
-        Examples
-        --------
-        >>> from ravine import PDDP
-        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
-        >>> tree.label[1 : tree.end(1)]
-        array([-1,  0,  1])
-        """
-        while not self.is_leaf[node]:
-            node = int(self.right[node])
-        return node + 1
-
-    def counted(
-        self, X: Matrix, weights: Floats, leaf: Ints | None = None, n_jobs: int | None = -1
-    ) -> "HyperplaneTree":
-        """The same cuts with the counts, means and sums of squares of these rows.
-
-        A cut with no weight on one side is left out.
-
-        Parameters
-        ----------
-        X : ndarray or CSR matrix of shape (n_rows, n_features)
-            Rows with the columns of the tree.
-        weights : ndarray of shape (n_rows,)
-            Weights of the rows.
-        leaf : ndarray of shape (n_rows,), optional
-            What `apply` gave for these rows, which are then not checked again.
-        n_jobs : int, default=-1
-            Threads; -1 uses all cores. The result does not depend on it.
-
-        Returns
-        -------
-        tree : HyperplaneTree
-            With other counts, and fewer leaves where some have no rows.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from ravine import PDDP
-        >>> X = [[0, 0], [0, 1], [9, 0], [9, 1], [0, 9], [1, 9]]
-        >>> tree = PDDP(n_clusters=3, criterion="mean").fit(X).tree_
-        >>> tree.counted([[0, 0], [9, 0], [9, 2]], np.ones(3)).count
-        array([3., 1., 2.])
-        """
-        if leaf is None:
-            X = self._rows(X)
-            leaf = self.apply(X, n_jobs, check_input=False)
-        weights = checked_weights(weights, X.shape[0], allow_all_zero=True)
-        return self.with_leaves(*group_moments(X, weights, self.label[leaf], self.mean[self.leaves], n_jobs))
-
-    def with_leaves(self, count: Floats, mean: Floats, sum_sq: Floats) -> "HyperplaneTree":
-        """The same cuts with these counts, means and sums of squares of the leaves, without empty ones.
-
-        Parameters
-        ----------
-        count : ndarray of shape (n_clusters,)
-            Weight of the rows of each leaf.
-        mean : ndarray of shape (n_clusters, n_features)
-            Their means.
-        sum_sq : ndarray of shape (n_clusters,)
-            Sums of their squared distances to these.
-
-        Returns
-        -------
-        tree : HyperplaneTree
-            With fewer leaves where some are empty.
-        """
-        columns = {**asdict_shallow(self), "count": np.zeros(self.n_nodes), "mean": self.mean.copy()}
-        columns["sum_sq"] = np.zeros(self.n_nodes)
-        for name, values in (("count", count), ("mean", mean), ("sum_sq", sum_sq)):
-            columns[name][self.leaves] = values
-        return HyperplaneTree(**columns).summed().without_empty_leaves()
-
-    def summed(self) -> "HyperplaneTree":
-        """The same tree with the counts, means and sums of squares of its cuts made from those of its leaves.
-
-        Returns
-        -------
-        tree : HyperplaneTree
-            With the same leaves.
-        """
-        count, mean, sum_sq = self.count.copy(), self.mean.copy(), self.sum_sq.copy()
-        for node in self.cuts[::-1]:  # children come after their parents
-            a, b = self.left[node], self.right[node]
-            count[node] = count[a] + count[b]
-            if count[node] > 0:
-                apart = mean[b] - mean[a]
-                share = count[b] / count[node]
-                mean[node] = mean[a] + share * apart
-                sum_sq[node] = sum_sq[a] + sum_sq[b] + count[a] * share * (apart @ apart)
-        return HyperplaneTree(**{**asdict_shallow(self), "count": count, "mean": mean, "sum_sq": sum_sq})
-
-    def without_empty_leaves(self) -> "HyperplaneTree":
-        """The tree without the cuts that have nothing on one side; what lies below them on the other moves up.
-
-        Returns
-        -------
-        tree : HyperplaneTree
-            With fewer leaves where some are empty.
-        """
-        if (self.count > 0).all() or not self.count[0] > 0:
-            return self
-        left, right = self.left.copy(), self.right.copy()
-        stands_for = np.arange(self.n_nodes)
-        for node in self.cuts[::-1]:
-            a, b = stands_for[left[node]], stands_for[right[node]]
-            left[node], right[node] = a, b
-            if not (self.count[a] > 0 and self.count[b] > 0):
-                stands_for[node] = a if self.count[a] > 0 else b
-        root = stands_for[0]
-        order = np.r_[root, np.delete(np.arange(self.n_nodes), root)]  # the root comes first
-        place = np.full(self.n_nodes + 1, -1)
-        place[order] = np.arange(self.n_nodes)
-        columns = {name: array[order] for name, array in self._columns().items()}
-        columns["left"], columns["right"] = place[left[order]], place[right[order]]
-        return HyperplaneTree.from_nodes(**columns)
 
     def unscaled(self, center: Floats, scale: Floats) -> "HyperplaneTree":
         """The tree of the rows before ``(rows - center) / scale`` was taken; sums of squares stay as they are.
@@ -772,41 +583,18 @@ class HyperplaneTree:
         offset = np.where(self.is_leaf, 0.0, self.offset / length + normal @ center)
         surface = np.array([s if s is None else s.unscaled(center, scale) for s in self.surface], dtype=object)
         moved = {"normal": normal, "offset": offset, "mean": self.mean * scale + center, "surface": surface}
-        return HyperplaneTree(**{**asdict_shallow(self), **moved})
-
-    def ranked(self, rank: ArrayLike) -> "HyperplaneTree":
-        """The same tree with another sequence of cuts for `cut_to`.
-
-        Parameters
-        ----------
-        rank : array-like of shape (n_nodes,)
-            From 1 for the first cut up, 0 for leaves; a cut's rank must exceed its parent's.
-
-        Returns
-        -------
-        tree : HyperplaneTree
-            With this `rank`.
-
-        See Also
-        --------
-        ravine.tree.prune.rank_by_sum_sq : Finds a sequence by the sum of squares.
-        """
-        return HyperplaneTree(**{**asdict_shallow(self), "rank": np.asarray(rank)})
+        return HyperplaneTree(**{**fields_of(self), **moved})
 
     def _without(self, ends: Ints) -> "HyperplaneTree":
         left = self.left.copy()
         left[ends] = -1
-        kept = self._columns()
+        kept = columns_of(self)
         for name in ("normal", "offset", "value", "relative_depth"):
             kept[name] = kept[name].copy()
             kept[name][ends] = 0.0
         kept["surface"] = kept["surface"].copy()
         kept["surface"][ends] = None
         return HyperplaneTree.from_nodes(**{**kept, "left": left, "right": np.where(left < 0, -1, self.right)})
-
-    def _columns(self) -> dict[str, Any]:
-        """The arrays that `from_nodes` takes."""
-        return {name: array for name, array in asdict_shallow(self).items() if name not in ("parent", "depth")}
 
     def _check_node(self, node: int) -> None:
         if not _is_whole(node) or not 0 <= node < self.n_nodes:
@@ -917,7 +705,7 @@ class HyperplaneTree:
         >>> HyperplaneTree.from_dict(tree.to_dict()) == tree
         True
         """
-        arrays = asdict_shallow(self)
+        arrays = fields_of(self)
         surfaces = _surfaces.packed(arrays.pop("surface"))
         record = {"format_version": FORMAT_VERSION, **{name: a.copy() for name, a in arrays.items()}}
         return record if surfaces is None else {**record, "surfaces": surfaces}
@@ -952,9 +740,14 @@ class HyperplaneTree:
         return tree
 
 
-def asdict_shallow(tree: HyperplaneTree) -> dict[str, Any]:
+def fields_of(tree: HyperplaneTree) -> dict[str, Any]:
     """Fields of the tree by name, not copied."""
     return {f.name: getattr(tree, f.name) for f in fields(tree)}
+
+
+def columns_of(tree: HyperplaneTree) -> dict[str, Any]:
+    """The fields that `HyperplaneTree.from_nodes` takes."""
+    return {name: array for name, array in fields_of(tree).items() if name not in ("parent", "depth")}
 
 
 def _is_whole(number: Any) -> bool:

@@ -18,7 +18,7 @@ from sklearn.utils.extmath import row_norms
 from ravine._matrix import Floats, Ints, Matrix, Moments, moments_of, order_along, project
 from ravine._ties import first_least, is_less
 from ravine.cuts import Cut
-from ravine.cuts.valley import Valley, strongest_valley
+from ravine.cuts._valley import Valley, strongest_valley
 
 Direction = Callable[[Matrix, Floats, Moments], Floats | None]
 """Finds a direction for some rows, given their weights (zero if held out) and moments; None where there is none."""

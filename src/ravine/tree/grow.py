@@ -20,7 +20,7 @@ from ravine._blocks import BLOCK_CELLS, map_items
 from ravine._matrix import Bools, Floats, Matrix, Moments, fingerprint, moments_of
 from ravine._ties import pop_first
 from ravine.cuts import Cut
-from ravine.cuts.pursuit import is_small
+from ravine.cuts._pursuit import is_small
 from ravine.tree._tree import HyperplaneTree
 
 PAIR_CELLS = 1 << 18

@@ -10,6 +10,7 @@ import numpy as np
 
 from ravine._matrix import Floats
 from ravine._ties import first_least, pop_first
+from ravine.tree._derived import with_ranks
 from ravine.tree._tree import HyperplaneTree
 
 
@@ -69,7 +70,7 @@ def rank_by_sum_sq(tree: HyperplaneTree, start: Literal["leaves", "root"] = "lea
                     heapq.heappush(heap, (-gain[child], child))
     else:
         raise ValueError(f"start={start!r} is neither 'leaves' nor 'root'")
-    return tree.ranked(rank)
+    return with_ranks(tree, rank)
 
 
 def sum_sq_path(tree: HyperplaneTree) -> Floats:

@@ -25,7 +25,7 @@ function drawClusters() {
     return el("th", { scope: "col", role: "columnheader", class: column.number ? "number" : null, "aria-sort": sorted }, title);
   });
   byId("clusters").replaceChildren(el("div", { class: "clusters" },
-    el("table", { role: "table", "aria-labeledby": "clusters-title" },
+    el("table", { role: "table", "aria-labelledby": "clusters-title" },
       el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, heads)),
       el("tbody", { role: "rowgroup" }, rows.map((row) => clusterRow(row, largest))))));
 }

@@ -202,7 +202,7 @@ function nearestFigure(node) {
   return el("div", { class: "full nearest" },
     el("h4", { id: "nearest-title" }, "Rows nearest to the cut"),
     el("p", { class: "note" }, "The cases that could most easily have gone the other way. Rows are numbered from 0."),
-    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-labeledby": "nearest-title" },
+    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": "nearest-title" },
       el("table", {},
         el("thead", {}, el("tr", {},
           el("th", { class: "number", scope: "col" }, "row"), el("th", { class: "number", scope: "col" }, "distance"), el("th", { scope: "col" }, "side"),

@@ -17,11 +17,11 @@ from ravine._matrix import Floats, Matrix, Moments, moments_of
 from ravine._outofcore import ChunkedNode, Lattice
 from ravine._ties import first_least
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import MAX_BINS, Line, depth_at, normal_reference
-from ravine.cuts.mdh import TOLERANCE, DensityPath
-from ravine.cuts.ncut import BINS_PER_DEVIATION, NormalizedCut
-from ravine.cuts.principal import chunked_directions, lowest_antimode
-from ravine.cuts.pursuit import (
+from ravine.cuts._density import MAX_BINS, Line, depth_at, normal_reference
+from ravine.cuts._mdh import TOLERANCE, DensityPath
+from ravine.cuts._ncut import BINS_PER_DEVIATION, NormalizedCut
+from ravine.cuts._principal import chunked_directions, lowest_antimode
+from ravine.cuts._pursuit import (
     COARSE_ABOVE,
     COARSE_ROWS,
     POINTS_PER_DEVIATION,
@@ -32,7 +32,7 @@ from ravine.cuts.pursuit import (
     search,
     unit_directions,
 )
-from ravine.cuts.valley import strongest_valley
+from ravine.cuts._valley import strongest_valley
 
 TESTED_ROWS = 20_000
 """Rows of a large node on which its valley is tested."""
@@ -65,7 +65,7 @@ def _fine_step(node: ChunkedNode, direction: Floats) -> float:
 
 
 def chunked_search(node: ChunkedNode, objective: LineObjective, start: Floats) -> Found:
-    """The search of `ravine.cuts.pursuit.search` for rows in parts."""
+    """The search of `ravine.cuts._pursuit.search` for rows in parts."""
 
     def evaluate(v: Floats) -> tuple[float, float, Callable[[], Floats]]:
         length = np.linalg.norm(v)
@@ -108,7 +108,7 @@ def chunked_ncut_cut(
     scale: float | Callable[[float, float], float],
     min_cluster_size: float = 1,
 ) -> Cut | None:
-    """`ravine.cuts.ncut.ncut_cut` for rows in parts, rough."""
+    """`ravine.cuts._ncut.ncut_cut` for rows in parts, rough."""
     directions = starts(node)
     deviation = node.deviation(directions[0]) if len(directions) else 0.0
     if not deviation > 0:
@@ -133,7 +133,7 @@ def chunked_ncut_cut(
 
 
 def finished_chunked_ncut(node: ChunkedNode, cut: Cut) -> Cut:
-    """`ravine.cuts.ncut.finished_ncut` for rows in parts."""
+    """`ravine.cuts._ncut.finished_ncut` for rows in parts."""
     return _cut_at(node, chunked_search(node, cut.rough, cut.normal))
 
 
@@ -151,7 +151,7 @@ def chunked_density_cut(
     alphas: Sequence[float],
     tolerance: float = TOLERANCE,
 ) -> Cut | None:
-    """`ravine.cuts.mdh.minimum_density_cut` for rows in parts, rough."""
+    """`ravine.cuts._mdh.minimum_density_cut` for rows in parts, rough."""
     directions = starts(node)
     deviation = node.deviation(directions[0]) if len(directions) else 0.0
     path = DensityPath.of(deviation, node.moments, bandwidth, alphas, tolerance)
@@ -173,7 +173,7 @@ def chunked_density_cut(
 
 
 def finished_chunked_density_cut(node: ChunkedNode, cut: Cut) -> Cut:
-    """`ravine.cuts.mdh.finished_density_cut` for rows in parts."""
+    """`ravine.cuts._mdh.finished_density_cut` for rows in parts."""
     return _follow(node, cut.rough, cut.normal)
 
 
@@ -202,13 +202,13 @@ def _stay(node: ChunkedNode, path: DensityPath, direction: Floats) -> Cut:
 
 
 def chunked_mean_cut(node: ChunkedNode) -> Cut | None:
-    """`ravine.cuts.principal.mean_cut` for rows in parts."""
+    """`ravine.cuts._principal.mean_cut` for rows in parts."""
     directions = chunked_directions(node, 1)
     return Cut(directions[0], float(node.moments.mean @ directions[0])) if len(directions) else None
 
 
 def chunked_antimode_cut(node: ChunkedNode, *, bandwidth: float, min_cluster_size: float = 1) -> Cut | None:
-    """`ravine.cuts.principal.antimode_cut` for rows in parts."""
+    """`ravine.cuts._principal.antimode_cut` for rows in parts."""
     directions = chunked_directions(node, 1)
     if not len(directions):
         return None

@@ -28,9 +28,9 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 
-from ravine.io._errors import DataError, UsageError
-from ravine.io._json import ShallowLines
-from ravine.io._kinds import (
+from ravine._io._errors import DataError, UsageError
+from ravine._io._json import ShallowLines
+from ravine._io._kinds import (
     COMPRESSIONS,
     LONGEST_HEADER,
     SUFFIXES,

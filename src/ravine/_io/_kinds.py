@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from ravine.io._errors import DataError
+from ravine._io._errors import DataError
 
 SUFFIXES = {
     ".csv": "csv",

@@ -6,7 +6,7 @@ from typing import Any
 from ravine._matrix import Moments, moments_of
 from ravine._outofcore import ChunkedNode
 from ravine.cuts import Cut
-from ravine.cuts.pursuit import is_small
+from ravine.cuts._pursuit import is_small
 from ravine.tree.grow import FindCut, NodeRows
 
 FindChunkedCut = Callable[[ChunkedNode], Cut | None]

@@ -17,10 +17,11 @@ from scipy.special import betainc
 
 from ravine import _kernels
 from ravine._matrix import LARGEST, Floats, Ints, Matrix
-from ravine.cuts.intervals import find_valley
+from ravine.cuts._intervals import find_valley
 from ravine.tree import _check
+from ravine.tree._derived import with_summed_cuts
+from ravine.tree._repeats import DONE, RepeatWatch
 from ravine.tree._tree import HyperplaneTree
-from ravine.tree.repeats import DONE, RepeatWatch
 
 OnEvent = Callable[[dict[str, Any]], None]
 
@@ -424,7 +425,7 @@ class HSDCTree:
             relative_depth=np.where(is_cut, self.valley[order, DEPTH], 0.0),
             p_value=[self.evidence(node) if self.left[node] >= 0 else 1.0 for node in order],
         )
-        return tree.summed(), self.identity[order]
+        return with_summed_cuts(tree), self.identity[order]
 
 
 @cache

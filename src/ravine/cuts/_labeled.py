@@ -17,9 +17,9 @@ from sklearn.neighbors import NearestNeighbors
 from ravine import _kernels
 from ravine._matrix import Floats, Ints, Matrix, Moments, fingerprint, project
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import Line, depth_at
-from ravine.cuts.pursuit import COARSE_ROWS, search, spread_sample
-from ravine.cuts.spectral import contraction_at, drawn_in, first_vectors
+from ravine.cuts._density import Line, depth_at
+from ravine.cuts._pursuit import COARSE_ROWS, search, spread_sample
+from ravine.cuts._spectral import contraction_at, drawn_in, first_vectors
 
 FIRST_SCALE, FIRST_BOUND = 3.0, 0.5
 """A search begins with a scale so many times as large, and the cut near the mean: without it, it stays at its start."""
@@ -48,7 +48,7 @@ FEW_ROWS = 256
 
 @dataclass(frozen=True)
 class LabeledConnectivity:
-    """log λ₂ of rows on a line, some of them labeled, as an objective of `ravine.cuts.pursuit`.
+    """log λ₂ of rows on a line, some of them labeled, as an objective of `ravine.cuts._pursuit`.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ from ravine._matrix import Floats, Ints, Matrix, Moments, order_along, project, 
 from ravine._outofcore import even_rows
 from ravine._ties import first_least
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import Line, depth_at
-from ravine.cuts.principal import principal_directions
+from ravine.cuts._density import Line, depth_at
+from ravine.cuts._principal import principal_directions
 
 Extra = TypeVar("Extra")
 Evaluate = Callable[[Floats], tuple[float, Extra, Callable[[], Floats]]]

@@ -14,8 +14,8 @@ from ravine import _kernels
 from ravine._matrix import Bools, Floats, Matrix, Moments, project
 from ravine._ties import is_less
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import Line, normal_reference
-from ravine.cuts.pursuit import COARSE_ABOVE, Found, OnLine, Starts, cut_at, even_sample, pursue, search
+from ravine.cuts._density import Line, normal_reference
+from ravine.cuts._pursuit import COARSE_ABOVE, Found, OnLine, Starts, cut_at, even_sample, pursue, search
 
 EXACT_ROWS = 1000
 """Up to here the sums run over the rows themselves."""
@@ -38,7 +38,7 @@ LOG_TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class NormalizedCut:
-    """NCut of projected rows as an objective of `ravine.cuts.pursuit`.
+    """NCut of projected rows as an objective of `ravine.cuts._pursuit`.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class NormalizedCut:
         return value, place, lambda: line.slopes(potential, values, weights)
 
     def on_line(self, line: Line, mass: Floats, deviation: float) -> OnLine:
-        """Least NCut of weights on a grid, as `ravine.cuts.pursuit.LineObjective` asks for it."""
+        """Least NCut of weights on a grid, as `ravine.cuts._pursuit.LineObjective` asks for it."""
         value, place, potential = self._on_grid(line, mass)
         return OnLine(value, place, np.diff(potential) / line.step)
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from ravine._io._errors import UsageError
 from ravine._matrix import Ints
-from ravine.io._errors import UsageError
 
 SCHEMA = pa.schema([("row", pa.int64()), ("cluster", pa.int32())])
 KINDS = (".csv", ".parquet")

@@ -14,6 +14,7 @@ import numpy as np
 from ravine import _kernels
 from ravine._blocks import count_threads, map_items
 from ravine._matrix import LARGEST, Floats, Ints, Matrix, project
+from ravine.tree._derived import without_empty_leaves
 from ravine.tree._tree import HyperplaneTree
 
 
@@ -187,7 +188,7 @@ class IMDHTree:
             relative_depth=unknown,
             p_value=unknown + 1.0,
         )
-        return tree.without_empty_leaves().unscaled(center, scale)
+        return without_empty_leaves(tree).unscaled(center, scale)
 
 
 def saved_array(state: dict[str, Any], name: str, shape: tuple[int, ...]) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from ravine import _kernels
 from ravine._matrix import Floats
 from ravine._ties import is_less
-from ravine.cuts.density import normal_bandwidth, projected_density
+from ravine.cuts._density import normal_bandwidth, projected_density
 
 BANDWIDTHS = (1.0, 0.5, 0.25)
 """Multiples of the normal-reference bandwidth searched for valleys: it oversmooths where there are many clusters."""

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ravine._io._errors import DataError, UsageError
+from ravine._io._table import OnBytes, Table, listed
 from ravine._matrix import Floats
-from ravine.io._errors import DataError, UsageError
-from ravine.io._table import OnBytes, Table, listed
 
 MissingRule = Literal["error", "drop", "mean"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ravine.io._errors import DataError
+from ravine._io._errors import DataError
 
 DEEPEST = 100
 """Brackets around a value, at most."""

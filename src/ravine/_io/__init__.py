@@ -1,10 +1,10 @@
 """Tables on disk: files of many formats, read in batches by pyarrow and turned into matrices of numbers."""
 
-from ravine.io._columns import Block, Columns, MissingRule, choose_columns, measure_columns, read_blocks
-from ravine.io._errors import DataError, UsageError
-from ravine.io._kinds import COMPRESSIONS, check_first_line, check_is_table, split_first_line
-from ravine.io._labels import LabelWriter, label_kind
-from ravine.io._table import Table, TextFormat, find_files, open_tables
+from ravine._io._columns import Block, Columns, MissingRule, choose_columns, measure_columns, read_blocks
+from ravine._io._errors import DataError, UsageError
+from ravine._io._kinds import COMPRESSIONS, check_first_line, check_is_table, split_first_line
+from ravine._io._labels import LabelWriter, label_kind
+from ravine._io._table import Table, TextFormat, find_files, open_tables
 
 __all__ = [
     "COMPRESSIONS",

@@ -6,8 +6,8 @@ import numpy as np
 
 from ravine import _kernels
 from ravine._matrix import Floats, Ints, Matrix
-from ravine.cuts.intervals import FINE, density_of, pieces_of, spread_of
-from ravine.tree.hsdc import PATIENCE, HSDCSettings, HSDCTree, OnEvent
+from ravine.cuts._intervals import FINE, density_of, pieces_of, spread_of
+from ravine.tree._hsdc import PATIENCE, HSDCSettings, HSDCTree, OnEvent
 
 
 class SPDCTree(HSDCTree):

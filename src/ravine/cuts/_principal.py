@@ -13,7 +13,7 @@ from ravine._matrix import Floats, Matrix, Moments, moments_of, project, scatter
 from ravine._outofcore import ChunkedNode
 from ravine._ties import ROUNDING, TIE, first_least, pointing_up, settled_basis
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import normal_bandwidth, projected_density
+from ravine.cuts._density import normal_bandwidth, projected_density
 
 MAX_SCATTER_COLUMNS = 128
 """Up to here the scatter matrix costs no more than Lanczos iterations do at worst; at 512 it costs five times them."""

@@ -18,10 +18,10 @@ from ravine import _kernels
 from ravine._matrix import LARGEST, Bools, Floats, Matrix, Moments, order_along, project
 from ravine._ties import first_least, is_less, pointing_up, rounded_order
 from ravine.cuts._cut import Cut
+from ravine.cuts._density import Line, depth_at, normal_reference
+from ravine.cuts._microclusters import Microclusters, microclusters, stretched
+from ravine.cuts._pursuit import Starts, descend, search
 from ravine.cuts._surface import Surface
-from ravine.cuts.density import Line, depth_at, normal_reference
-from ravine.cuts.microclusters import Microclusters, microclusters, stretched
-from ravine.cuts.pursuit import Starts, descend, search
 
 SHAPE = 0.1
 """α of the similarity (d / (σ α) + 1)^α exp(-d / σ), eq. 3.30."""
@@ -240,7 +240,7 @@ def across(by_direction: Floats, view: View) -> Floats:
 
 @dataclass(frozen=True)
 class LineConnectivity:
-    """log λ₂ of the rows' masses on a grid along a direction, as an objective of `ravine.cuts.pursuit`.
+    """log λ₂ of the rows' masses on a grid along a direction, as an objective of `ravine.cuts._pursuit`.
 
     Parameters
     ----------

@@ -18,9 +18,9 @@ from ravine._blocks import BLOCK_CELLS
 from ravine._matrix import Floats, Ints, Matrix, Moments, project
 from ravine._ties import first_least, is_less
 from ravine.cuts._cut import Cut
-from ravine.cuts.density import MAX_BINS, REACH, Line, normal_reference, projected_density
-from ravine.cuts.pursuit import COARSE_ABOVE, COARSE_ROWS, Found, OnLine, Starts, even_sample, search, spread_sample
-from ravine.cuts.valley import strongest_valley
+from ravine.cuts._density import MAX_BINS, REACH, Line, normal_reference, projected_density
+from ravine.cuts._pursuit import COARSE_ABOVE, COARSE_ROWS, Found, OnLine, Starts, even_sample, search, spread_sample
+from ravine.cuts._valley import strongest_valley
 
 EXACT_ROWS = 200
 """Up to here the density near the cut is summed over the rows themselves."""
@@ -67,7 +67,7 @@ NO_LABELS = Labels(np.empty(0, dtype=np.int64), np.empty(0), 0.0, 0.0)
 
 @dataclass(frozen=True)
 class PenalisedDensity:
-    """Least penalized density of projected rows as an objective of `ravine.cuts.pursuit`.
+    """Least penalized density of projected rows as an objective of `ravine.cuts._pursuit`.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class PenalisedDensity:
         return self.bandwidth / STEPS_PER_BANDWIDTH
 
     def on_line(self, line: Line, mass: Floats, deviation: float) -> OnLine:
-        """Least penalized density of weights on a grid, as `ravine.cuts.pursuit.LineObjective` asks for it."""
+        """Least penalized density of weights on a grid, as `ravine.cuts._pursuit.LineObjective` asks for it."""
         h, alpha, steepness, power, _, reach, *_ = self._settings(self.exact_rows + 1)
         step, count, none = line.step / self.unit, float(mass.sum()), np.empty(0)
         settings = (none, none, h, alpha, steepness, power, reach, none, none, 0.0)
@@ -123,7 +123,7 @@ class PenalisedDensity:
         return OnLine(value, b * self.unit, np.diff(potential) / line.step, pull / self.unit**2)
 
     def search(self, X: Matrix, weights: Floats, mean: Floats, start: Floats, n_jobs: int | None = None) -> Found:
-        """The search of `ravine.cuts.pursuit.search`; a dense matrix of one block is searched in one compiled call."""
+        """The search of `ravine.cuts._pursuit.search`; a dense matrix of one block is searched in one compiled call."""
         if sparse.issparse(X) or X.size > BLOCK_CELLS:
             return search(X, weights, mean, self, start, n_jobs)
         settings = self._settings(X.shape[0])
