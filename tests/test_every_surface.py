@@ -28,7 +28,7 @@ import ravine
 from ravine import plot, report
 from ravine._names import shown
 from ravine.evaluation import evaluate
-from ravine.persist import ESTIMATORS
+from ravine.persist._models import ESTIMATORS
 from ravine.plot import _map, _panels
 
 NAMES = sorted(member.__name__ for member in CLASSES)

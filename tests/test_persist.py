@@ -30,7 +30,8 @@ from ravine import (
     __version__,
 )
 from ravine.datasets import make_blobs
-from ravine.persist import MAX_MEMBERS, load, read, save
+from ravine.persist import load, read, save
+from ravine.persist._archive import MAX_MEMBERS
 from ravine.semi_supervised import MDHClassifier, SpectralPursuitClassifier
 
 STREAMS = [

@@ -24,7 +24,7 @@ from ravine._svc import Nearest
 from ravine.cuts import Cut
 from ravine.datasets import make_blobs
 from ravine.plot import _clusterpath, _node, _sequence, _support
-from ravine.tree.prune import sum_sq_path
+from ravine.tree._prune import sum_sq_path
 
 
 @pytest.fixture

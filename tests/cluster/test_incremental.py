@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from ravine import IncrementalMDH
 from ravine.datasets import make_blobs
-from ravine.tree.prune import vote_elbow
+from ravine.tree._prune import vote_elbow
 
 ALGORITHMS = [IncrementalMDH(), IncrementalMDH(algorithm="online", max_depth=4), IncrementalMDH(standardize=False)]
 each = pytest.mark.parametrize("model", ALGORITHMS, ids=repr)

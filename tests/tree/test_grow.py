@@ -6,7 +6,7 @@ from tests import naive
 
 from ravine.cuts import Cut, _pursuit
 from ravine.cuts._principal import mean_cut
-from ravine.tree.grow import ORDERS, grow
+from ravine.tree._grow import ORDERS, grow
 
 _rng = np.random.default_rng(0)
 X = _rng.normal(size=(200, 3)) * [3, 2, 1]

@@ -10,8 +10,8 @@ from tests.strategies import trees
 from ravine.cuts._principal import mean_cut
 from ravine.datasets import make_blobs
 from ravine.tree import HyperplaneTree
-from ravine.tree.grow import grow
-from ravine.tree.prune import elbow, rank_by_sum_sq, sum_sq_path, vote_elbow
+from ravine.tree._grow import grow
+from ravine.tree._prune import elbow, rank_by_sum_sq, sum_sq_path, vote_elbow
 
 
 @given(trees)

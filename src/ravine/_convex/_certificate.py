@@ -51,7 +51,7 @@ class Certificate:
     Examples
     --------
     >>> from ravine import SumOfNorms
-    >>> model = SumOfNorms(0.1, weights="uniform").fit([[0.0], [0.1], [5.0], [5.1]])
+    >>> model = SumOfNorms(lam=0.1, weights="uniform").fit([[0.0], [0.1], [5.0], [5.1]])
     >>> model.n_clusters_, model.certificate_.holds
     (2, True)
     >>> print(model.certificate_)

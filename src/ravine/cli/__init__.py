@@ -7,6 +7,8 @@ from types import FrameType
 
 from ravine._names import shown
 
+__all__ = ["main"]
+
 ENDINGS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
 """Signals that end the command, as far as the system has them, and what is said then."""
 

@@ -41,8 +41,8 @@ from ravine.cuts import Cut
 from ravine.tree import HyperplaneTree
 from ravine.tree._chunked import ChunkedRows, FindChunkedCut, FinishChunkedCut
 from ravine.tree._derived import labels_in
-from ravine.tree.evidence import Direction, cut_with_evidence
-from ravine.tree.grow import FindCut, Order, grow, grow_on
+from ravine.tree._evidence import Direction, cut_with_evidence
+from ravine.tree._grow import FindCut, Order, grow, grow_on
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ravine._matrix import moments_of
 from ravine.cluster._base import TreeClusterer
-from ravine.tree.grow import FindCut
+from ravine.tree._grow import FindCut
 
 
 class BatchTreeClusterer(TreeClusterer, ABC):

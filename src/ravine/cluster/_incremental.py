@@ -30,9 +30,9 @@ from ravine.cuts._principal import flattest_direction, principal_directions
 from ravine.cuts._pursuit import Starts, make_starts
 from ravine.tree import HyperplaneTree
 from ravine.tree._derived import with_counts_of, with_leaves
+from ravine.tree._evidence import VALLEY_BANDWIDTH, ValleyTest, confirmed_cut, direction_of, lattice_steps
 from ravine.tree._imdh import IMDHTree, Settings, saved_array
-from ravine.tree.evidence import VALLEY_BANDWIDTH, ValleyTest, confirmed_cut, direction_of, lattice_steps
-from ravine.tree.prune import rank_by_sum_sq, sum_sq_path, vote_elbow
+from ravine.tree._prune import rank_by_sum_sq, sum_sq_path, vote_elbow
 
 POLISH_ROWS, ALPHAS, N_COMPONENTS = 2000, (0.0, 0.9), 2
 """Rows of a node on which its cut is polished, bounds of the cut and principal components to start from."""

@@ -18,7 +18,7 @@ from ravine.cuts import Cut
 from ravine.cuts._chunked import chunked_density_cut, finished_chunked_density_cut
 from ravine.cuts._mdh import finished_density_cut, minimum_density_cut
 from ravine.tree._chunked import FinishChunkedCut
-from ravine.tree.grow import FinishCut, Order
+from ravine.tree._grow import FinishCut, Order
 
 
 class MDH(PursuitClusterer):
@@ -46,7 +46,7 @@ class MDH(PursuitClusterer):
     significance : float, default=0.05
         Level of the test at each node where the method decides on the number.
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable, default="auto"
-        Which leaf is cut next, see `ravine.tree.grow.grow_on`. "auto": "sum_sq_depth", much scatter and a deep valley.
+        Which leaf is cut next, see `ravine.tree.grow_on`. "auto": "sum_sq_depth", much scatter and a deep valley.
     min_cluster_size : int or "auto", default="auto"
         A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
         the method decides on the number.

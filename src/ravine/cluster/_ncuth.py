@@ -17,7 +17,7 @@ from ravine.cuts import Cut
 from ravine.cuts._chunked import chunked_ncut_cut, finished_chunked_ncut
 from ravine.cuts._ncut import finished_ncut, ncut_cut
 from ravine.tree._chunked import FinishChunkedCut
-from ravine.tree.grow import FinishCut, Order
+from ravine.tree._grow import FinishCut, Order
 
 
 class NCutH(PursuitClusterer):
@@ -44,7 +44,7 @@ class NCutH(PursuitClusterer):
     significance : float, default=0.05
         Level of the test at each node where the method decides on the number.
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable, default="auto"
-        Which leaf is cut next, see `ravine.tree.grow.grow_on`. "auto": "value", the smallest NCut, and "size" with
+        Which leaf is cut next, see `ravine.tree.grow_on`. "auto": "value", the smallest NCut, and "size" with
         `margin`.
     min_cluster_size : int or "auto", default="auto"
         A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where

@@ -19,7 +19,7 @@ from ravine.cluster._batch import BatchTreeClusterer
 from ravine.cuts._chunked import chunked_antimode_cut, chunked_mean_cut, cut_with_sampled_evidence
 from ravine.cuts._principal import antimode_cut, mean_cut, principal_direction
 from ravine.tree._chunked import FindChunkedCut
-from ravine.tree.grow import ORDERS, FindCut, Order
+from ravine.tree._grow import ORDERS, FindCut, Order
 
 
 class PDDP(BatchTreeClusterer):
@@ -45,7 +45,7 @@ class PDDP(BatchTreeClusterer):
     bandwidth_factor : float, default=1.06
         Factor of the bandwidth σ n^(-1/5), σ the standard deviation of the projected rows of the node.
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq"} or callable, default="auto"
-        Which leaf is cut next, see `ravine.tree.grow.grow_on`. "auto": "value", the lowest density at the cut, for
+        Which leaf is cut next, see `ravine.tree.grow_on`. "auto": "value", the lowest density at the cut, for
         ``criterion="density"``, and "sum_sq" for ``criterion="mean"``.
     min_cluster_size : int or "auto", default="auto"
         A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where

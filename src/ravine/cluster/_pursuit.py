@@ -21,8 +21,8 @@ from ravine.cuts._chunked import ChunkedStarts, cut_with_sampled_evidence
 from ravine.cuts._chunked import make_starts as make_chunked_starts
 from ravine.cuts._pursuit import make_starts
 from ravine.tree._chunked import FinishChunkedCut
-from ravine.tree.evidence import VALLEY_BANDWIDTH, direction_of
-from ravine.tree.grow import ORDERS, PAIR_CELLS, FindCut, FinishCut, Order
+from ravine.tree._evidence import VALLEY_BANDWIDTH, direction_of
+from ravine.tree._grow import ORDERS, PAIR_CELLS, FindCut, FinishCut, Order
 
 
 class PursuitClusterer(BatchTreeClusterer, ABC):

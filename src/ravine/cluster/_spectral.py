@@ -19,7 +19,7 @@ from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cluster._saved import saved_fields
 from ravine.cuts import Cut
 from ravine.cuts._spectral import spectral_cut
-from ravine.tree.grow import Order
+from ravine.tree._grow import Order
 
 N_COMPONENTS = {"orthogonal": 2, "correlated": 3}
 
@@ -57,7 +57,7 @@ class SpectralPursuit(PursuitClusterer):
     significance : float, default=0.05
         Level of the test at each node where the method decides on the number.
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable, default="auto"
-        Which leaf is cut next, see `ravine.tree.grow.grow_on`. "auto": "size", the largest.
+        Which leaf is cut next, see `ravine.tree.grow_on`. "auto": "size", the largest.
     min_cluster_size : int or "auto", default="auto"
         A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
         the method decides on the number.

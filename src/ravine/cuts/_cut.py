@@ -38,7 +38,7 @@ class Cut:
     See Also
     --------
     ravine.tree.HyperplaneTree.split : Cuts a leaf of a tree.
-    ravine.tree.grow.grow : Grows a tree by any rule that finds a cut.
+    ravine.tree.grow : Grows a tree by any rule that finds a cut.
 
     Examples
     --------

@@ -45,7 +45,7 @@ def strongest_valley(
     bandwidth : float
         Factor of σ n^(-1/5); multiples of it, `BANDWIDTHS`, are searched.
     resolution : float, default=0
-        Structure finer than this is not believed, see `ravine.tree.evidence.resolution_along`.
+        Structure finer than this is not believed, see `ravine.tree._evidence.resolution_along`.
     least_side : float, default=0
         Least share of the weight on either side of the valley.
     """

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ravine._matrix import Floats, Ints
 from ravine.plot._common import FAINT, LEFT, LINE, PALE, RIGHT, new_axes, points, tree_and_names
 from ravine.tree import HyperplaneTree
-from ravine.tree.prune import sum_sq_path
+from ravine.tree._prune import sum_sq_path
 
 BLOCK, FONT = 0.86, 7
 """Width of a block, and points of its label."""

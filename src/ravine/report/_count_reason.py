@@ -15,8 +15,8 @@ from ravine.cluster._base import TreeClusterer
 from ravine.cluster._streaming import StreamingTreeClusterer
 from ravine.report._text import all_rounded, p_text, rounded
 from ravine.tree import HyperplaneTree
+from ravine.tree._prune import sum_sq_path
 from ravine.tree._text import counted
-from ravine.tree.prune import sum_sq_path
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,20 @@
 """Trees of cuts: the product of every hyperplane method, and all that prediction, pruning and plots need to know."""
 
+from ravine.tree._evidence import cut_with_evidence, direction_of
+from ravine.tree._grow import grow, grow_on
 from ravine.tree._model import tree_of
+from ravine.tree._prune import elbow, rank_by_sum_sq, sum_sq_path, vote_elbow
 from ravine.tree._tree import HyperplaneTree
 
-__all__ = ["HyperplaneTree", "tree_of"]
+__all__ = [
+    "HyperplaneTree",
+    "cut_with_evidence",
+    "direction_of",
+    "elbow",
+    "grow",
+    "grow_on",
+    "rank_by_sum_sq",
+    "sum_sq_path",
+    "tree_of",
+    "vote_elbow",
+]

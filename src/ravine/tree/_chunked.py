@@ -7,7 +7,7 @@ from ravine._matrix import Moments, moments_of
 from ravine._outofcore import ChunkedNode
 from ravine.cuts import Cut
 from ravine.cuts._pursuit import is_small
-from ravine.tree.grow import FindCut, NodeRows
+from ravine.tree._grow import FindCut, NodeRows
 
 FindChunkedCut = Callable[[ChunkedNode], Cut | None]
 """Finds the cut of a node whose rows lie in parts."""

@@ -80,7 +80,7 @@ class HyperplaneTree:
     --------
     tree_of : The tree of a fitted model.
     ravine.plot.tree : Draws a tree.
-    ravine.tree.grow.grow : Grows one by any rule that finds a cut.
+    ravine.tree.grow : Grows one by any rule that finds a cut.
 
     Examples
     --------

@@ -37,7 +37,7 @@ def rank_by_sum_sq(tree: HyperplaneTree, start: Literal["leaves", "root"] = "lea
     A tree that was cut from left to right, and what its cuts gain.
 
     >>> from ravine import PDDP
-    >>> from ravine.tree.prune import rank_by_sum_sq
+    >>> from ravine.tree._prune import rank_by_sum_sq
     >>> leftmost = PDDP(n_clusters=4, criterion="mean", split_order=lambda cut, rows: cut.offset)
     >>> tree = leftmost.fit([[0], [1], [30], [40]]).tree_
     >>> tree.rank
@@ -89,7 +89,7 @@ def sum_sq_path(tree: HyperplaneTree) -> Floats:
     Examples
     --------
     >>> from ravine import PDDP
-    >>> from ravine.tree.prune import sum_sq_path
+    >>> from ravine.tree._prune import sum_sq_path
     >>> tree = PDDP(n_clusters=4, criterion="mean").fit([[0], [1], [30], [40]]).tree_
     >>> sum_sq_path(tree).round(2).tolist()
     [1240.75, 50.5, 0.5, 0.0]
@@ -128,7 +128,7 @@ def elbow(path: Floats, k_max: int) -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> from ravine.tree.prune import elbow
+    >>> from ravine.tree._prune import elbow
     >>> elbow(np.array([100.0, 40.0, 10.0, 8.0, 7.0]), k_max=5)
     3
     """
@@ -161,7 +161,7 @@ def vote_elbow(path: Floats, k_max: range | None = None) -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> from ravine.tree.prune import elbow, vote_elbow
+    >>> from ravine.tree._prune import elbow, vote_elbow
     >>> path = np.array([100.0, 40.0, 10.0, 8.0, 7.0])
     >>> [elbow(path, k) for k in (3, 4, 5)], vote_elbow(path)
     ([2, 3, 3], 3)

@@ -226,7 +226,7 @@ def grow(
     See Also
     --------
     grow_on : The same for rows that are not in memory.
-    ravine.tree.evidence.cut_with_evidence : Tests the valley at a cut.
+    ravine.tree.cut_with_evidence : Tests the valley at a cut.
 
     Examples
     --------
@@ -234,7 +234,7 @@ def grow(
 
     >>> import numpy as np
     >>> from ravine.cuts import Cut
-    >>> from ravine.tree.grow import grow
+    >>> from ravine.tree._grow import grow
     >>> def find_cut(rows, weights, moments):
     ...     widest = rows.var(axis=0).argmax()
     ...     return Cut(np.eye(rows.shape[1])[widest], moments.mean[widest])
@@ -303,7 +303,7 @@ def grow_on(
     --------
     >>> import numpy as np
     >>> from ravine.cuts import Cut
-    >>> from ravine.tree.grow import HeldRows, grow_on
+    >>> from ravine.tree._grow import HeldRows, grow_on
     >>> X = np.array([[0.0], [1.0], [5.0], [6.0], [30.0]])
     >>> def at_mean(rows, weights, moments):
     ...     return Cut(np.ones(1), moments.mean[0])
