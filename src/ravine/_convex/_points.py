@@ -26,7 +26,7 @@ class Points:
         The distinct rows.
     mass : ndarray of shape (n_points,)
         Total weight of the copies of each.
-    member : ndarray of shape (n_rows,)
+    member : ndarray of shape (n_samples,)
         Point of each row of the matrix.
     coordinates : ndarray of shape (n_points, n_coordinates)
         The rows about their mean, in units of their deviation from it; where they span fewer dimensions than there are

@@ -105,7 +105,7 @@ class Block:
     Attributes
     ----------
     X : ndarray of shape (n_kept, n_columns)
-    kept : ndarray of bool of shape (n_rows,)
+    kept : ndarray of bool of shape (n_samples,)
         Which rows of the table are in `X`.
     label : list, optional
         Of the rows in `X`, where the table has a column of labels.

@@ -128,7 +128,7 @@ def learn(X, w, rows, chunk, first, stop_level, normal, mean, scalars, settings,
     scalars : ndarray of shape (n_nodes, N_SCALARS)
     settings : tuple of float
         See `ravine.tree._imdh.Settings`.
-    goes_left : ndarray of bool of shape (n_rows,)
+    goes_left : ndarray of bool of shape (n_samples,)
 
     Returns
     -------

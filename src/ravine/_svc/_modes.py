@@ -27,8 +27,8 @@ class Nearest:
 
     Attributes
     ----------
-    rows : ndarray of shape (n_rows, n_features)
-    labels : ndarray of shape (n_rows,)
+    rows : ndarray of shape (n_samples, n_features)
+    labels : ndarray of shape (n_samples,)
     level : float
         Height above which the surface has these clusters.
     """

@@ -48,7 +48,7 @@ class WidthChoice:
     ----------
     gamma, C : float
         Of the kernel, and of the problem.
-    labels : ndarray of shape (n_rows,) or None
+    labels : ndarray of shape (n_samples,) or None
         Clusters; None where there is one only.
     strength : float
         Sum of the depths over the cells of the region, 0 where there is one cluster only.
@@ -75,8 +75,8 @@ class Sample:
 
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, n_features)
-    mass : ndarray of shape (n_rows,)
+    rows : ndarray of shape (n_samples, n_features)
+    mass : ndarray of shape (n_samples,)
     n_jobs : int or None
     """
 

@@ -337,12 +337,12 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows with the columns of `fit`. A Dask collection or a pyarrow dataset is read block by block.
 
         Returns
         -------
-        labels : ndarray of shape (n_rows,)
+        labels : ndarray of shape (n_samples,)
             For the rows of `fit` these are `labels_`. Lazy for a Dask collection.
 
         Examples
@@ -366,12 +366,12 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows with the columns of `fit`. A Dask collection or a pyarrow dataset is read block by block.
 
         Returns
         -------
-        distance : ndarray of shape (n_rows, `n_clusters_` - 1)
+        distance : ndarray of shape (n_samples, `n_clusters_` - 1)
             One column for each cut, in the order of ``tree_.cuts``; negative on the left of a cut, 0 for the cuts that
             are not on the row's path. A model of one cluster has no cut, and gives one column of zeros, so that a
             pipeline can go on. Lazy for a Dask collection.

@@ -27,10 +27,10 @@ class BatchTreeClusterer(TreeClusterer, ABC):
         ----------
         node : int
             A leaf of ``tree_``.
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to find the cut with, those of `fit` as a rule; those that do not reach the node are left aside.
             `labels_` of the new model are theirs.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), optional
             Weights of these rows. Default: 1 for each.
 
         Returns

@@ -57,7 +57,7 @@ class HSDC(StreamingTreeClusterer):
     tree_ : HyperplaneTree
         The cuts now. Counts, means and sums of squares are of the rows that each leaf has seen since it began;
         `p_value` is the chance of so few rows around a cut since it was made, if there were no valley.
-    labels_ : ndarray of shape (n_rows,)
+    labels_ : ndarray of shape (n_samples,)
         Clusters of the rows of `fit`, or of the last batch, in the present tree.
     cluster_ids_ : ndarray of shape (`n_clusters_`,)
         A number for each label that stays with its cluster as long as the cluster lives.

@@ -106,7 +106,7 @@ class IncrementalMDH(TreeClusterer):
     tree_ : HyperplaneTree
         The cuts. After `partial_fit` it is grown when it is first asked for, and counts, means and sums of squares are
         estimates from the sample.
-    labels_ : ndarray of shape (n_rows,)
+    labels_ : ndarray of shape (n_samples,)
         Cluster of each row of `fit`; there are none after `partial_fit`, use `predict`.
     n_clusters_ : int
         Number of clusters found.
@@ -210,12 +210,12 @@ class IncrementalMDH(TreeClusterer):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_samples, n_features)
             A CSR matrix is not made dense. Of a Dask collection or of files the sample is gathered, in four passes, see
             the guide on large data; `labels_` are then lazy, or not kept.
         y : Ignored
             Not used; it is there for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
 
         Returns
@@ -287,12 +287,12 @@ class IncrementalMDH(TreeClusterer):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_samples, n_features)
             The parts of a Dask collection or of files are read one after the other; where one is refused, those before
             it have been learned.
         y : Ignored
             Not used; it is there for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
 
         Returns

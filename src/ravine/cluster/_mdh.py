@@ -61,7 +61,7 @@ class MDH(PursuitClusterer):
     ----------
     tree_ : HyperplaneTree
         The cuts; `value` is the density on them, `relative_depth` the depth of their valleys.
-    labels_ : ndarray of shape (n_rows,)
+    labels_ : ndarray of shape (n_samples,)
         Cluster of each row, 0 to ``n_clusters_ - 1``.
     n_clusters_ : int
         Number of clusters found.

@@ -60,7 +60,7 @@ class NCutH(PursuitClusterer):
     ----------
     tree_ : HyperplaneTree
         The cuts; `value` is their NCut.
-    labels_ : ndarray of shape (n_rows,)
+    labels_ : ndarray of shape (n_samples,)
         Cluster of each row, 0 to ``n_clusters_ - 1``.
     n_clusters_ : int
         Number of clusters found.

@@ -61,7 +61,7 @@ class PDDP(BatchTreeClusterer):
     ----------
     tree_ : HyperplaneTree
         The cuts, with a p-value for each node that was tested.
-    labels_ : ndarray of shape (n_rows,)
+    labels_ : ndarray of shape (n_samples,)
         Cluster of each row, 0 to ``n_clusters_ - 1``.
     n_clusters_ : int
         Number of clusters found.
@@ -138,12 +138,12 @@ class PDDP(BatchTreeClusterer):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_samples, n_features)
             A CSR matrix is not made dense. Rows of a Dask collection or of files stay where they are, see
             the guide on large data; `labels_` are then lazy, or not kept.
         y : Ignored
             Not used; it is there for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
 
         Returns

@@ -51,12 +51,12 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_samples, n_features)
             A CSR matrix is not made dense. Rows of a Dask collection or of files stay where they are, see
             the guide on large data; `labels_` are then lazy, or not kept.
         y : Ignored
             Not used; it is there for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
 
         Returns
@@ -128,7 +128,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like of shape (n_samples, n_features)
             The rows; the model need not be fitted.
         n_components : int, default=2
             Number of directions.

@@ -35,7 +35,7 @@ class SPDC(StreamingTreeClusterer):
     ----------
     tree_ : HyperplaneTree
         The cuts now.
-    labels_ : ndarray of shape (n_rows,)
+    labels_ : ndarray of shape (n_samples,)
         Clusters of the rows of `fit`, or of the last batch, in the present tree.
     cluster_ids_ : ndarray of shape (`n_clusters_`,)
         A number for each label that stays with its cluster as long as the cluster lives.

@@ -76,7 +76,7 @@ class SpectralPursuit(PursuitClusterer):
         How much λ₂ of the rows can differ at most from that of the microclusters at the end of a search, relatively,
         the largest over the searches of `fit`; 0 where each row was a microcluster. With `margin`, at the first scale.
         It is a worst case: numbers far above 1 are the rule with few microclusters.
-    labels_ : ndarray of shape (n_rows,)
+    labels_ : ndarray of shape (n_samples,)
         Cluster of each row, 0 to ``n_clusters_ - 1``.
     n_clusters_ : int
         Number of clusters found.
@@ -157,11 +157,11 @@ class SpectralPursuit(PursuitClusterer):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The rows, in memory. A CSR matrix is not made dense.
         y : Ignored
             Not used; it is there for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
 
         Returns

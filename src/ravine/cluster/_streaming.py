@@ -40,7 +40,7 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like of shape (n_samples, n_features)
             In the order of time.
         y : Ignored
             Not used; it is there for scikit-learn's pipelines.
@@ -62,7 +62,7 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like of shape (n_samples, n_features)
             In the order of time.
         y : Ignored
             Not used; it is there for scikit-learn's pipelines.

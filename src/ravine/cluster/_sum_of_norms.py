@@ -125,13 +125,13 @@ class SumOfNorms(Clusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_rows,)
+    labels_ : ndarray of shape (n_samples,)
         Cluster of each row, 0 to ``n_clusters_ - 1``, the largest first.
     n_clusters_ : int
         Number of clusters.
     lam_ : float
         λ of the solution.
-    centroids_ : ndarray of shape (n_rows, n_features)
+    centroids_ : ndarray of shape (n_samples, n_features)
         The solution.
     cluster_centers_ : ndarray of shape (`n_clusters_`, n_features)
         Centroid of each cluster.
@@ -260,11 +260,11 @@ class SumOfNorms(Clusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like of shape (n_samples, n_features)
             The rows, in memory. Columns of different units are best scaled first.
         y : Ignored
             Not used; it is there for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as two rows; a row of weight 0 gets the label that `predict` gives it.
 
         Returns
@@ -300,12 +300,12 @@ class SumOfNorms(Clusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like of shape (n_samples, n_features)
             Rows with the columns of `fit`.
 
         Returns
         -------
-        labels : ndarray of shape (n_rows,)
+        labels : ndarray of shape (n_samples,)
             From 0 to ``n_clusters_ - 1``.
 
         Examples
@@ -335,7 +335,7 @@ class SumOfNorms(Clusterer):
 
         Returns
         -------
-        labels : ndarray of shape (n_rows,)
+        labels : ndarray of shape (n_samples,)
             The largest group is 0; -1 for rows of weight 0.
 
         Examples

@@ -150,11 +150,11 @@ class SupportVectorClustering(Clusterer):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_rows,)
+    labels_ : ndarray of shape (n_samples,)
         Cluster of each row of `fit`; the largest is 0.
     n_clusters_ : int
         Number of clusters.
-    outlier_ : ndarray of shape (n_rows,)
+    outlier_ : ndarray of shape (n_samples,)
         Whether each row of `fit` is an outlier: `decision_function` is below 0.
     support_vectors_ : ndarray of shape (n_vectors, n_features)
         The vectors v.
@@ -268,11 +268,11 @@ class SupportVectorClustering(Clusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like of shape (n_samples, n_features)
             The rows, in memory. Columns of different units are best scaled first.
         y : Ignored
             Not used; it is there for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as two rows.
 
         Returns
@@ -309,11 +309,11 @@ class SupportVectorClustering(Clusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like of shape (n_samples, n_features)
             The next rows.
         y : Ignored
             Not used; it is there for scikit-learn's pipelines.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), optional
             The step of a row is as many times longer.
 
         Returns
@@ -371,12 +371,12 @@ class SupportVectorClustering(Clusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like of shape (n_samples, n_features)
             Rows with the columns of `fit`.
 
         Returns
         -------
-        labels : ndarray of shape (n_rows,)
+        labels : ndarray of shape (n_samples,)
             From 0 to ``n_clusters_ - 1``; -1 for outliers with ``outliers="label"``.
 
         Examples
@@ -400,12 +400,12 @@ class SupportVectorClustering(Clusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like of shape (n_samples, n_features)
             Rows with the columns of `fit`.
 
         Returns
         -------
-        height : ndarray of shape (n_rows,)
+        height : ndarray of shape (n_samples,)
             The function w less `offset_`.
 
         Examples

@@ -92,14 +92,14 @@ class Cut:
 
         Parameters
         ----------
-        X : ndarray or CSR matrix of shape (n_rows, n_features)
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
             The rows.
         n_jobs : int, optional
             Threads; -1 uses all cores. The result does not depend on it.
 
         Returns
         -------
-        left : ndarray of shape (n_rows,)
+        left : ndarray of shape (n_samples,)
             Whether each row goes left.
         """
         return self.heights(X, n_jobs) < 0
@@ -109,14 +109,14 @@ class Cut:
 
         Parameters
         ----------
-        X : ndarray or CSR matrix of shape (n_rows, n_features)
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
             The rows.
         n_jobs : int, optional
             Threads; -1 uses all cores. The result does not depend on it.
 
         Returns
         -------
-        height : ndarray of shape (n_rows,)
+        height : ndarray of shape (n_samples,)
             Below 0 where a row goes left.
         """
         if self.surface is not None:

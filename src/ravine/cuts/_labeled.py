@@ -52,7 +52,7 @@ class LabeledConnectivity:
 
     Parameters
     ----------
-    sides : ndarray of shape (n_rows,)
+    sides : ndarray of shape (n_samples,)
         -1 for the rows of the class on the left, 1 for that on the right, 0 for rows without a label.
     scale : float
         σ of the similarity exp(-d² / 2σ²), in units.
@@ -154,7 +154,7 @@ def labeled_cut(
     Parameters
     ----------
     X, weights, moments : rows, their weights and moments
-    sides : ndarray of shape (n_rows,)
+    sides : ndarray of shape (n_samples,)
         -1 for the rows that belong to the left of the cut, 1 to the right, 0 for those without a label.
     starts : ndarray of shape (n_starts, n_features)
         Unit directions, the left class on their low side.

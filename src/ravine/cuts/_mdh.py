@@ -220,7 +220,7 @@ def labeled_density_cut(
     Parameters
     ----------
     X, weights, moments, starts, bandwidth, alphas, tolerance : as for `minimum_density_cut`
-    sides : ndarray of shape (n_rows,)
+    sides : ndarray of shape (n_samples,)
         -1 for the rows that belong to the left of the cut, 1 to the right, 0 for those without a label.
     gammas : sequence of float
         Weights of the labels, from small to large. The penalty is gamma times the weighted mean over the labeled rows

@@ -37,7 +37,7 @@ def microclusters(
     X : ndarray or CSR matrix
     weights : ndarray
     n_groups : int
-    order : ndarray of shape (n_rows,)
+    order : ndarray of shape (n_samples,)
         The rows from one end to the other, so that how they are stored has no say in what is drawn.
     seed : int
         Draws the rows from which k-means begins.

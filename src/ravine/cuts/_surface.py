@@ -52,14 +52,14 @@ class Surface:
 
         Parameters
         ----------
-        X : ndarray or CSR matrix of shape (n_rows, n_features)
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
             The rows.
         n_jobs : int, optional
             Threads; -1 uses all cores. The result does not depend on it.
 
         Returns
         -------
-        height : ndarray of shape (n_rows,)
+        height : ndarray of shape (n_samples,)
             Below 0 where a row goes left.
         """
         values = np.stack([project(X, direction, n_jobs) for direction in self.directions], axis=1)

@@ -40,7 +40,7 @@ def strongest_valley(
 
     Parameters
     ----------
-    values, weights : ndarray of shape (n_rows,)
+    values, weights : ndarray of shape (n_samples,)
         Projected rows.
     bandwidth : float
         Factor of σ n^(-1/5); multiples of it, `BANDWIDTHS`, are searched.

@@ -111,10 +111,10 @@ def evaluate(
     ----------
     model : estimator with ``partial_fit`` and ``predict``
         It learns the stream, and goes on from what it has learned before.
-    X : array-like or sparse matrix of shape (n_rows, n_features), or iterable of pairs
+    X : array-like or sparse matrix of shape (n_samples, n_features), or iterable of pairs
         Rows in the order of time; or the batches of a stream that does not fit in memory, of any sizes, each a tuple of
         rows and their classes, or of rows and None.
-    y : array-like of shape (n_rows,), optional
+    y : array-like of shape (n_samples,), optional
         Class of each row, where `X` is a matrix. Without classes there are no scores.
     segment : int, default=100
         Rows of a segment.

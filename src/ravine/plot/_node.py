@@ -32,7 +32,7 @@ def density(
     ----------
     model : fitted estimator or HyperplaneTree
         A model with a tree, or the tree.
-    X : array-like or CSR matrix of shape (n_rows, n_features)
+    X : array-like or CSR matrix of shape (n_samples, n_features)
         Rows to draw; those that do not reach the node are left out.
     node : int, default=0
         A node that is cut, one of ``tree_.cuts``.
@@ -80,7 +80,7 @@ def node(
     ----------
     model : fitted estimator or HyperplaneTree
         A model with a tree, or the tree.
-    X : array-like or CSR matrix of shape (n_rows, n_features)
+    X : array-like or CSR matrix of shape (n_samples, n_features)
         Rows to draw; those that do not reach the node are left out, and of many, 2,000 at even steps are drawn.
     node : int, default=0
         A node that is cut, one of ``tree_.cuts``.

@@ -38,7 +38,7 @@ def panels(
     ----------
     model : fitted estimator or HyperplaneTree
         A model with a tree, or the tree.
-    X : array-like or CSR matrix of shape (n_rows, n_features)
+    X : array-like or CSR matrix of shape (n_samples, n_features)
         Rows to draw.
     feature_names : sequence of str, optional
         Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.

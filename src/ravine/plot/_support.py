@@ -64,7 +64,7 @@ def support(
     ----------
     model : SupportVectorClustering
         Fitted on two columns.
-    X : array-like of shape (n_rows, 2), optional
+    X : array-like of shape (n_samples, 2), optional
         Rows to draw. Default: the sample of rows that the model keeps, copies of a row as one.
     vectors : bool, optional
         Whether rings mark the support vectors. Default: where there are 100 or fewer.

@@ -35,7 +35,7 @@ def write(
     ----------
     model : fitted estimator or HyperplaneTree
         Any fitted model of ravine, or a tree. A model without a tree has a page of its clusters or classes.
-    X : {array-like, sparse matrix} of shape (n_rows, n_features), or Rows
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or Rows
         Rows to show; those of `fit`, or any others with the same columns. Rows that do not fit in memory are given to a
         `ReportAccumulator` batch by batch, and what it has gathered is given here.
     path : path-like
@@ -102,7 +102,7 @@ def html(
     ----------
     model : fitted estimator or HyperplaneTree
         Any fitted model of ravine, or a tree. A model without a tree has a page of its clusters or classes.
-    X : {array-like, sparse matrix} of shape (n_rows, n_features), or Rows
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or Rows
         Rows to show, as for `write`.
     labels : sequence of length n_rows, optional
         Known classes of the rows, to which the clusters are compared.

@@ -35,7 +35,7 @@ class Compared:
     ----------
     method : str
         What it is called on the page.
-    labels : ndarray of shape (n_rows,)
+    labels : ndarray of shape (n_samples,)
         Cluster of each row; -1 for rows that the method calls noise.
     tree : HyperplaneTree or None
         To be drawn, where there is one.

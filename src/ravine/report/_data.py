@@ -128,16 +128,16 @@ class ReportAccumulator:
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows with the columns of the model.
         labels : sequence of length n_rows, optional
             Numbers, strings or anything else that can be hashed; None and NaN are one class, "missing".
-        numbers : ndarray of shape (n_rows,), optional
+        numbers : ndarray of shape (n_samples,), optional
             What the rows are called in the report; default: their places among all rows, from 0.
 
         Returns
         -------
-        cluster : ndarray of shape (n_rows,)
+        cluster : ndarray of shape (n_samples,)
             Numbers of the clusters of the rows.
         """
         X = self._groups.rows(X)

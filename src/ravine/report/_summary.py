@@ -77,7 +77,7 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
     ----------
     model : fitted estimator or HyperplaneTree
         Any fitted model of ravine, or a tree.
-    X : {array-like, sparse matrix} of shape (n_rows, n_features), or Rows
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or Rows
         Rows to describe the clusters by, as for `write`.
     feature_names : sequence of str, optional
         Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.

@@ -75,10 +75,10 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         Parameters
         ----------
         X : rows
-        sides : ndarray of shape (n_rows,)
+        sides : ndarray of shape (n_samples,)
             -1 for the rows labeled with the first class of the pair, 1 for those with the second, 0 for rows without
             a label. Both classes have rows.
-        weights : ndarray of shape (n_rows,)
+        weights : ndarray of shape (n_samples,)
             All positive.
         seed : int
             Decides everything random.
@@ -97,13 +97,13 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             A CSR matrix is not made dense.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
             Class of each row. -1 marks a row without a label, and so does None in an array of objects; put strings
             and marks into an array of objects. Where all is -1 or 1 there would be one class only: then -1 is a class,
             all rows are labeled, and a warning says so.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as two rows, whether it has a label or not. Labels of rows without weight do not
             count.
 
@@ -138,12 +138,12 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows with the columns of `fit`.
 
         Returns
         -------
-        labels : ndarray of shape (n_rows,)
+        labels : ndarray of shape (n_samples,)
             Entries of `classes_`.
 
         Examples
@@ -163,12 +163,12 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows with the columns of `fit`.
 
         Returns
         -------
-        decision : ndarray of shape (n_rows,) or (n_rows, n_classes)
+        decision : ndarray of shape (n_samples,) or (n_rows, n_classes)
             With two classes the signed distance to the cut, positive on the side of ``classes_[1]``; with more the
             logarithm of the probability that the class wins all its pairs, were they independent. With more than 15
             classes the pairs are those with the classes that are near the row.
@@ -190,12 +190,12 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows with the columns of `fit`.
 
         Returns
         -------
-        probability : ndarray of shape (n_rows, n_classes)
+        probability : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``. With two classes a logistic function of the distance to the cut, 1/2 on it;
             with more, that of a class is in proportion to its winning all its pairs.
 
@@ -221,11 +221,11 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows with the columns of `fit`.
-        y : array-like of shape (n_rows,)
+        y : array-like of shape (n_samples,)
             Class of each row; -1, or None in an array of objects, marks a row without a label, as in `fit`.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows. Default: 1 for each.
 
         Returns

@@ -84,7 +84,7 @@ class NearClasses:
         return np.concatenate(map_blocks(lambda b: self._discriminants(rows[b], None).argmax(axis=1), shape, n_jobs))
 
     def decide(self, rows: Matrix, log_odds: LogOdds, slopes: Floats, n_jobs: int | None) -> Floats:
-        """Logarithm of the probability that a class wins its pairs, of shape (n_rows, n_classes).
+        """Logarithm of the probability that a class wins its pairs, of shape (n_samples, n_classes).
 
         The pairs are those among the class that is nearest to a row, its home, and the classes around it. Two of these
         that have no boundary are compared by what they are against the home. All other classes are compared with these

@@ -56,7 +56,7 @@ class SpectralPursuitClassifier(CutClassifier):
         The boundary of each of `pairs_`; the first class of a pair is on its left.
     slopes_ : ndarray of shape (n_pairs,)
         How fast the log-odds of a pair grow with the distance to its cut.
-    transduction_ : ndarray of shape (n_rows,)
+    transduction_ : ndarray of shape (n_samples,)
         Class of each row of `fit`: the label that it was given, else what `predict` says.
     n_features_in_ : int
         Number of columns seen in `fit`.

@@ -110,9 +110,9 @@ def cut_with_evidence(
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
         Rows of the node.
-    weights : ndarray of shape (n_rows,)
+    weights : ndarray of shape (n_samples,)
         Their weights.
     moments : Moments
         Their moments, which `grow` gives to a method.

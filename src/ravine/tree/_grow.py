@@ -203,7 +203,7 @@ def grow(
     find_cut : callable ``(rows, weights, moments) -> Cut or None``
         The method: finds the cut of a node, or says that there is none. The moments are `count`, `mean`, `sum_sq` and
         `unit`, the root mean square deviation of the rows.
-    sample_weight : ndarray of shape (n_rows,), optional
+    sample_weight : ndarray of shape (n_samples,), optional
         Weights of the rows, all positive. Default: 1 for each.
     pair_cells : float, default=2**18
         Two children with at least so many numbers are searched at the same time; on fewer, threads would wait for each

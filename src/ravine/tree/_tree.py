@@ -221,7 +221,7 @@ class HyperplaneTree:
 
         Parameters
         ----------
-        X : ndarray or CSR matrix of shape (n_rows, n_features)
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
             Rows with the columns of the tree.
         n_jobs : int, default=-1
             Threads; -1 uses all cores. The result does not depend on it.
@@ -230,7 +230,7 @@ class HyperplaneTree:
 
         Returns
         -------
-        node : ndarray of shape (n_rows,)
+        node : ndarray of shape (n_samples,)
             Entries of `leaves`.
 
         Examples
@@ -255,7 +255,7 @@ class HyperplaneTree:
 
         Parameters
         ----------
-        X : ndarray or CSR matrix of shape (n_rows, n_features)
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
             Rows with the columns of the tree.
         n_jobs : int, default=-1
             Threads; -1 uses all cores. The result does not depend on it.
@@ -264,7 +264,7 @@ class HyperplaneTree:
 
         Returns
         -------
-        labels : ndarray of shape (n_rows,)
+        labels : ndarray of shape (n_samples,)
             From 0 to ``n_clusters - 1``, the clusters from left to right.
 
         Examples
@@ -282,14 +282,14 @@ class HyperplaneTree:
 
         Parameters
         ----------
-        X : ndarray or CSR matrix of shape (n_rows, n_features)
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
             Rows with the columns of the tree.
         n_jobs : int, default=-1
             Threads; -1 uses all cores. The result does not depend on it.
 
         Returns
         -------
-        passes : sparse array of shape (n_rows, n_nodes)
+        passes : sparse array of shape (n_samples, n_nodes)
             Whether each row passes each node.
 
         Examples
@@ -311,7 +311,7 @@ class HyperplaneTree:
 
         Parameters
         ----------
-        X : ndarray or CSR matrix of shape (n_rows, n_features)
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
             Rows with the columns of the tree.
         n_jobs : int, default=-1
             Threads; -1 uses all cores. The result does not depend on it.
@@ -320,7 +320,7 @@ class HyperplaneTree:
 
         Returns
         -------
-        distance : ndarray of shape (n_rows, n_cuts)
+        distance : ndarray of shape (n_samples, n_cuts)
             Columns follow `cuts`. A cut that is not on the row's path has distance 0.
 
         Examples
@@ -485,9 +485,9 @@ class HyperplaneTree:
             One of `leaves`.
         cut : Cut
             Where to cut it; its normal need not have unit length.
-        X : ndarray or CSR matrix of shape (n_rows, n_features), optional
+        X : ndarray or CSR matrix of shape (n_samples, n_features), optional
             Rows to count on both sides; those that do not reach the node are left aside.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_samples,), optional
             Weights of these rows. Default: 1 for each.
 
         Returns
