@@ -1,3 +1,4 @@
+import ast
 import re
 import subprocess
 import sys
@@ -39,3 +40,13 @@ def test_version_is_the_same_everywhere():
     cited = re.search(r"^version: (\S+)$", (root / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
     assert cited
     assert ravine.__version__ == stated == cited[1]
+
+
+def test_private_names_of_scikit_learn_are_imported_in_one_module():
+    found = []
+    for path in (Path(ravine.__file__).parent).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
+                names = [*node.module.split("."), *(alias.name for alias in node.names)]
+                found += [path.name for name in names if name.startswith("_")]
+    assert set(found) == {"_sklearn.py"}

@@ -34,6 +34,7 @@ WHAT = {
     "_files": "whole or none",
     "_names": "names as shown",
     "_ties": "equals, settled",
+    "_sklearn": "the private names of scikit-learn that are used",
 }
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import _is_fitted
 
 try:
     from river import base
@@ -21,6 +20,7 @@ except ImportError as error:
     raise ImportError("the adapter needs River: pip install 'ravine[river]'") from error
 
 from ravine._matrix import Floats, Ints
+from ravine._sklearn import is_fitted
 from ravine.cluster import IncrementalMDH
 
 __all__ = ["RiverClusterer"]
@@ -68,7 +68,7 @@ class RiverClusterer(base.Clusterer):
     def __init__(self, model: Any, features: Sequence[FeatureName] | None = None) -> None:
         if not hasattr(model, "partial_fit"):
             raise TypeError(f"{type(model).__name__} has no partial_fit: it cannot learn from a stream")
-        if _is_fitted(model):
+        if is_fitted(model):
             raise ValueError("the model has learned before, and its columns have no names here: pass a new one")
         self.model = model
         self.features = features
@@ -156,7 +156,7 @@ class RiverClusterer(base.Clusterer):
         self.features_, self._has_learned = features, True
 
     def _clusters(self, rows: Floats) -> Ints:
-        if len(rows) == 0 or not _is_fitted(self.model_):
+        if len(rows) == 0 or not is_fitted(self.model_):
             return np.zeros(len(rows), dtype=np.int64)
         labels: Ints = self.model_.predict(rows)
         return np.asarray(self.model_.cluster_ids_)[labels] if hasattr(self.model_, "cluster_ids_") else labels

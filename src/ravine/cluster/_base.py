@@ -15,12 +15,11 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils._param_validation import Interval, InvalidParameterError
-from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from ravine._blocks import count_threads, map_blocks
@@ -34,6 +33,7 @@ from ravine._checks import (
 )
 from ravine._matrix import LARGEST, SMALLEST, Floats, Ints, Matrix, Moments
 from ravine._outofcore import ChunkedNode, FetchedRows, chunked_root, is_dask, is_out_of_core
+from ravine._sklearn import Interval, InvalidParameterError, fit_context, is_fitted
 from ravine.cluster._chunked_predict import by_chunks
 from ravine.cluster._outliers import find_outliers, is_outlier
 from ravine.cluster._saved import saved_fields, saved_ints
@@ -93,7 +93,7 @@ def all_or_nothing(method: Method) -> Method:
 
 def fitting(method: Method) -> Method:
     """What `fit` and `partial_fit` of an estimator need: parameters are checked, callbacks ended, failures undone."""
-    return all_or_nothing(_fit_context(prefer_skip_nested_validation=True)(method))
+    return all_or_nothing(fit_context(prefer_skip_nested_validation=True)(method))
 
 
 @contextmanager
@@ -616,7 +616,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
     def _html_repr(self) -> str:
         """The diagram of scikit-learn for a notebook; below it, once there is one, the tree."""
         diagram: str = super()._html_repr()
-        if not _is_fitted(self):
+        if not is_fitted(self):
             return diagram
         return diagram + self.tree_.to_html(getattr(self, "feature_names_in_", None))
 

@@ -10,9 +10,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ravine._checks import numbers_of
+from ravine._sklearn import Interval
 from ravine.cluster._base import N_JOBS
 from ravine.cluster._streaming import StreamingTreeClusterer
 from ravine.tree._hsdc import HSDCSettings, HSDCTree

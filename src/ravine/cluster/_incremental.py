@@ -14,13 +14,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine._blocks import count_threads
 from ravine._matrix import LARGEST, Floats, Ints, Matrix, Moments, moments_of
 from ravine._outofcore import in_order, is_out_of_core
 from ravine._reservoir import Reservoir
+from ravine._sklearn import Interval, StrOptions, fit_context
 from ravine.cluster._base import N_JOBS, TreeClusterer, all_or_nothing, fitting, uninterrupted, warn_user
 from ravine.cluster._sampled_stream import SampledStream, scaled_rows
 from ravine.cluster._saved import saved_fields
@@ -281,7 +280,7 @@ class IncrementalMDH(TreeClusterer):
 
         return read, count
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from the next rows of a stream; how it is broken into batches has no say.
 

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine._outofcore import is_out_of_core
+from ravine._sklearn import Interval, StrOptions
 from ravine.cluster._base import FACTOR, N_JOBS, checked_order, fitting
 from ravine.cluster._batch import BatchTreeClusterer
 from ravine.cuts._chunked import chunked_antimode_cut, chunked_mean_cut, cut_with_sampled_evidence

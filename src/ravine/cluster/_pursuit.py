@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _is_fitted
 
 from ravine._matrix import Floats, Matrix, Moments, moments_of
 from ravine._outofcore import ChunkedNode, is_out_of_core
+from ravine._sklearn import Interval, StrOptions, is_fitted
 from ravine.cluster._base import N_JOBS, checked_directions, checked_order, fitting
 from ravine.cluster._batch import BatchTreeClusterer
 from ravine.cuts import Cut
@@ -150,7 +149,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         asked: Any = n_components
         if not isinstance(asked, Integral) or asked < 1:
             raise ValueError(f"n_components={n_components!r} is not a number of directions, from 1 up")
-        model = self if _is_fitted(self) else copy(self)  # a model that is not fitted stays as it is
+        model = self if is_fitted(self) else copy(self)  # a model that is not fitted stays as it is
         rows = np.array(model._read(X, reset=model is not self, accept_sparse=False, dtype=np.float64))
         self._check_magnitude(rows)
         weights = np.ones(len(rows))

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
-
+from ravine._sklearn import Interval
 from ravine.cluster._base import FACTOR, N_JOBS
 from ravine.cluster._streaming import StreamingTreeClusterer
 from ravine.tree._hsdc import HSDCSettings, HSDCTree

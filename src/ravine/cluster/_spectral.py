@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine._matrix import Floats, Matrix
+from ravine._sklearn import Interval, StrOptions
 from ravine.cluster._base import FACTOR, checked_directions
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cluster._saved import saved_fields

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ravine import _kernels
@@ -33,6 +32,7 @@ from ravine._convex import (
 )
 from ravine._matrix import Floats, Ints
 from ravine._neighbors import by_size
+from ravine._sklearn import Interval, StrOptions
 from ravine.cluster._base import N_JOBS, Clusterer, fitting, warn_user
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 

@@ -16,13 +16,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ravine._blocks import count_threads
 from ravine._matrix import Bools, Floats, Ints
 from ravine._reservoir import has_copies, merge_copies, visits
+from ravine._sklearn import Interval, StrOptions
 from ravine._svc import (
     KernelSum,
     Learner,

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+
+from ravine._sklearn import Interval, StrOptions, validate_params
 
 Seed = int | np.random.RandomState | None
 Data = tuple[NDArray[np.float64], NDArray[Any]]

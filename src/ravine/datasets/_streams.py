@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import validate_params
 
+from ravine._sklearn import validate_params
 from ravine.datasets._params import CONSTRAINTS, Data, Seed, validated
 
 

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.cluster import contingency_matrix
-from sklearn.utils import _safe_indexing, check_array
-from sklearn.utils._param_validation import HasMethods, Interval, validate_params
-from sklearn.utils.validation import _is_fitted, _num_samples
+from sklearn.utils import check_array
 
+from ravine._sklearn import HasMethods, Interval, is_fitted, num_samples, safe_indexing, validate_params
 from ravine.evaluation._events import KINDS, count_events, events_since
 from ravine.metrics import contingency_scores
 
@@ -166,14 +165,14 @@ def evaluate(
             learner.learn([(rows, classes)])
             continue
         held.append((rows, classes))
-        if _is_fitted(model):
+        if is_fitted(model):
             labels.append(_predicted(model, rows))
         elif learner.has_learned:
             raise ValueError(
                 f"the {type(model).__name__} has learned {start - phase} rows and does not look fitted, so no segment "
                 "can be scored: it needs an attribute that ends in an underscore, or __sklearn_is_fitted__"
             )
-        if phase + _num_samples(rows) == segment:
+        if phase + num_samples(rows) == segment:
             if labels:
                 records.append(_record(start - phase, model, held, np.concatenate(labels), metrics, past))
                 learner.stretches.append(_Stretch())
@@ -208,15 +207,15 @@ class _Learner:
             began = perf_counter()
             self.model.partial_fit(rows)
             self.stretches[-1].seconds += perf_counter() - began
-            self.stretches[-1].n_rows += _num_samples(rows)
+            self.stretches[-1].n_rows += num_samples(rows)
             self.has_learned = True
 
 
 def _predicted(model: Any, rows: Any) -> Labels:
     labels = np.asarray(model.predict(rows))
-    if labels.shape != (_num_samples(rows),):
+    if labels.shape != (num_samples(rows),):
         raise ValueError(
-            f"{type(model).__name__}.predict gave an array of shape {labels.shape} for {_num_samples(rows)} rows: "
+            f"{type(model).__name__}.predict gave an array of shape {labels.shape} for {num_samples(rows)} rows: "
             "it must give one cluster for each"
         )
     return labels
@@ -230,7 +229,7 @@ def _batches(X: Any, y: Any) -> Iterator[Batch]:
         raise TypeError(f"X is a {type(X).__name__}: pass a matrix, or an iterable of pairs of rows and classes")
     labeled, width = None, None
     for number, (rows, classes) in enumerate([(X, y)] if hasattr(X, "shape") else _pairs(X)):
-        if _num_samples(rows) == 0:
+        if num_samples(rows) == 0:
             continue
         now = _width(rows, number)
         if width not in (None, now):
@@ -239,7 +238,7 @@ def _batches(X: Any, y: Any) -> Iterator[Batch]:
         if labeled not in (None, classes is not None):
             raise ValueError("some batches have classes and some have none: give all of them, or None for all")
         labeled = classes is not None
-        yield rows, _check_classes(classes, _num_samples(rows)) if labeled else None
+        yield rows, _check_classes(classes, num_samples(rows)) if labeled else None
 
 
 def _pairs(stream: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
@@ -298,12 +297,12 @@ def _pieces(batches: Iterable[Batch], segment: int, every: int) -> Iterator[tupl
     """Cut the batches where segments begin and end; each piece comes with the number of its first row."""
     start = 0
     for rows, classes in batches:
-        done, n_rows = 0, _num_samples(rows)
+        done, n_rows = 0, num_samples(rows)
         while done < n_rows:
             phase = start % every
             length = min((segment if phase < segment else every) - phase, n_rows - done)
             part = slice(done, done + length)
-            yield start, (_safe_indexing(rows, part), None if classes is None else classes[part])
+            yield start, (safe_indexing(rows, part), None if classes is None else classes[part])
             start, done = start + length, done + length
 
 

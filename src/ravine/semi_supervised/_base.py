@@ -19,12 +19,13 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.svm import LinearSVC
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ravine._blocks import count_threads, map_items
 from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, column_deviations, moments_of, project
+from ravine._sklearn import safe_indexing
 from ravine.cluster._base import N_JOBS, RowEstimator, fitting, thread_pools
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 from ravine.cuts import Cut
@@ -247,7 +248,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         labels, is_labeled = read_labels(np.asarray(y), has_minus_one)
         rows = np.flatnonzero(is_labeled)
         weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
-        return float(super().score(_safe_indexing(X, rows), labels[rows], weights))
+        return float(super().score(safe_indexing(X, rows), labels[rows], weights))
 
     def _classes_of(self, decision: Floats) -> NDArray[Any]:
         best = (decision >= 0).astype(np.int64) if decision.ndim == 1 else decision.argmax(axis=1)

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine._checks import numbers_of
 from ravine._matrix import Floats, Ints, Matrix, Moments, moments_of
+from ravine._sklearn import Interval, StrOptions
 from ravine.cluster._base import FACTOR, checked_bandwidth, checked_directions
 from ravine.cuts import Cut
 from ravine.cuts._mdh import labeled_density_cut

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ravine._matrix import Floats, Ints, Matrix, moments_of
+from ravine._sklearn import Interval, StrOptions
 from ravine.cluster._base import FACTOR, checked_directions
 from ravine.cuts import Cut
 from ravine.cuts._labeled import labeled_cut, merged

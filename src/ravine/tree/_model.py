@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_feature_names, _get_feature_names, check_array, check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from ravine._checks import checked_sparse, refuse_what_is_no_number
 from ravine._matrix import LARGEST, Matrix
+from ravine._sklearn import check_feature_names, get_feature_names
 from ravine.tree._text import counted
 from ravine.tree._tree import HyperplaneTree
 
@@ -56,8 +57,8 @@ def rows_to_show(model: Any, n_features: int, X: Any) -> Matrix:
     """
     if X is None:
         raise TypeError("X is None: pass the rows to show, those of fit or others with the same columns")
-    if isinstance(model, BaseEstimator) and hasattr(model, "feature_names_in_") and _get_feature_names(X) is not None:
-        _check_feature_names(model, X, reset=False)
+    if isinstance(model, BaseEstimator) and hasattr(model, "feature_names_in_") and get_feature_names(X) is not None:
+        check_feature_names(model, X, reset=False)
     refuse_what_is_no_number(X, "X")
     rows = check_array(
         checked_sparse(X) if sparse.issparse(X) else X,
