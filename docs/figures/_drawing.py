@@ -1,4 +1,4 @@
-"""What the figures share: rows of the plane by cluster, boundaries between clusters, and methods with few labels."""
+"""Shared drawing functions: rows of the plane by cluster, boundaries between clusters, and methods with few labels."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -7,20 +7,20 @@ from _rows import few_labels
 from ravine.plot._common import COLOURS, FAINT, LINE, MARKERS
 
 CELLS = 300
-"""Points a side of the grid on which boundaries are sought."""
+"""Number of grid cells per side when boundaries are traced."""
 
 SIDES = np.array([-1, 1])
 
 
 def draw_rows(ax, X, labels, size=8, alpha=0.6):
-    """Rows of the plane, each cluster with a color and a marker of its own."""
+    """Draw rows of the plane, with one color and marker per cluster."""
     for cluster in np.unique(labels):
         marker, color = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
         ax.scatter(*X[labels == cluster].T, s=size, marker=marker, color=color, alpha=alpha, linewidth=0)
 
 
 def draw_in_a_square(ax, X, labels, size=9):
-    """Rows of the plane by cluster, in a square without ticks, to one scale."""
+    """Draw rows of the plane by cluster, in a square without ticks and with equal axes."""
     draw_rows(ax, X, labels, size, alpha=0.7)
     middle, half = (X.min(axis=0) + X.max(axis=0)) / 2, 0.54 * np.ptp(X, axis=0).max()
     ax.set(xticks=[], yticks=[], xlim=middle[0] + half * SIDES, ylim=middle[1] + half * SIDES, aspect="equal")
@@ -28,7 +28,7 @@ def draw_in_a_square(ax, X, labels, size=9):
 
 
 def draw_boundaries(ax, predict, **style):
-    """Lines between the regions that `predict` gives different labels, as far as the axes reach."""
+    """Draw lines between the regions to which `predict` gives different labels, within the axes."""
     (x0, x1), (y0, y1) = ax.get_xlim(), ax.get_ylim()
     x, y = np.linspace(x0, x1, CELLS), np.linspace(y0, y1, CELLS)
     label = predict(np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)).reshape(CELLS, CELLS)
@@ -38,35 +38,35 @@ def draw_boundaries(ax, predict, **style):
 
 
 def draw_clusters(ax, X, model, title):
-    """Rows of the plane by their cluster in a fitted model, and its cuts."""
+    """Draw rows of the plane by their cluster in a fitted model, and the cuts of the model."""
     draw_in_a_square(ax, X, model.predict(X))
     ax.set_title(title)
     draw_boundaries(ax, model.predict)
 
 
 def draw_labeled(ax, X, y, size=60):
-    """The rows that have a label, large, with a dark edge."""
+    """Draw the labeled rows large, with a dark edge."""
     for k in range(2):
         ax.scatter(*X[y == k].T, s=size, marker=MARKERS[k], color=COLOURS[k], edgecolor=LINE, linewidth=1.1, zorder=4)
 
 
 def plain(ax, title):
-    """No ticks: what matters is the shape."""
+    """Set the title and remove the ticks, since only the shape matters."""
     ax.set(title=title, xticks=[], yticks=[])
     ax.spines[:].set(visible=True, color=FAINT, linewidth=0.6)
 
 
-def gaussian_density(values, bandwidth, places):
-    """Kernel density of values at some places."""
-    away = (places[:, np.newaxis] - values) / bandwidth
+def gaussian_density(values, bandwidth, positions):
+    """Estimate the kernel density of values at some positions."""
+    away = (positions[:, np.newaxis] - values) / bandwidth
     return np.exp(-(away**2) / 2).mean(axis=1) / (bandwidth * np.sqrt(2 * np.pi))
 
 
 def draw_few_labels(cases, methods, machine, numbers, n_draws, seed, lowest):
-    """Boundaries from two labels of each class above, mean accuracies by the number of labels below.
+    """Draw boundaries from two labels per class (top) and mean accuracies by the number of labels (bottom).
 
-    `cases` are functions that draw rows, and titles. Of `methods`, names and estimators that see all rows, the first
-    one's boundary is drawn; `machine` sees the labeled rows only.
+    `cases` are pairs of a function that draws rows and a title. `methods` maps names to estimators that see all rows.
+    The boundary of the first one is drawn. `machine` sees only the labeled rows.
     """
     styles = dict(zip(methods, (("o-", LINE), ("^:", COLOURS[0])), strict=False))
     styles["support vector machine on the labels"] = ("s--", COLOURS[3])

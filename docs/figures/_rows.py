@@ -1,10 +1,10 @@
-"""Rows in the plane, and a little beyond, on which the figures show what methods do; with their classes."""
+"""Example rows for the figures, mostly in the plane, with their classes."""
 
 import numpy as np
 
 
 def ridges(n_rows=600, seed=0):
-    """Two long clusters side by side, turned by 45 degrees."""
+    """Generate two long clusters side by side, rotated by 45 degrees."""
     rng = np.random.default_rng(seed)
     y = rng.integers(2, size=n_rows)
     X = rng.normal(size=(n_rows, 2)) * [5, 0.6]
@@ -13,14 +13,14 @@ def ridges(n_rows=600, seed=0):
 
 
 def large_and_small(n_large=970, n_small=30, seed=0):
-    """A large cluster, and a small one 8 units from its middle."""
+    """Generate a large cluster, and a small one 8 units from its center."""
     rng = np.random.default_rng(seed)
     X = np.vstack([rng.normal(0, 2, (n_large, 2)), rng.normal([8, 0], 0.4, (n_small, 2))])
     return X, np.repeat([0, 1], [n_large, n_small])
 
 
 def arc_and_core(seed=0):
-    """An arc around a core in two columns, and six columns of noise that is almost as wide."""
+    """Generate an arc around a core in two columns, and six columns of noise that is almost as wide."""
     rng = np.random.default_rng(seed)
     angle = rng.uniform(0, np.pi, 300)
     arc = 5 * np.column_stack([np.cos(angle), np.sin(angle)]) + rng.normal(0, 0.5, (300, 2))
@@ -29,7 +29,7 @@ def arc_and_core(seed=0):
 
 
 def gap_between(rng, n_rows=600):
-    """Two long clusters side by side, turned, each of them a class."""
+    """Generate two long clusters side by side, rotated, where each cluster is a class."""
     y = rng.integers(2, size=n_rows)
     X = rng.normal(size=(n_rows, 2)) * [3, 0.8]
     X[:, 1] += 4 * y
@@ -37,14 +37,14 @@ def gap_between(rng, n_rows=600):
 
 
 def gap_across(rng, n_rows=600):
-    """Two clusters, and a boundary of the classes that runs across the gap between them."""
+    """Generate two clusters, where the boundary between the classes cuts through both of them."""
     X = rng.normal(size=(n_rows, 2))
     X[:, 0] += 5 * rng.integers(2, size=n_rows)
     return X, (X[:, 1] > 0).astype(int)
 
 
 def one_in_ten(rng, n_rows=600):
-    """Two Gaussians 5 σ apart, the second with a tenth of the rows."""
+    """Generate two Gaussians 5 σ apart, the second with a tenth of the rows."""
     y = (rng.random(n_rows) < 0.1).astype(int)
     X = rng.normal(size=(n_rows, 2))
     X[:, 0] += 5 * y
@@ -52,7 +52,7 @@ def one_in_ten(rng, n_rows=600):
 
 
 def few_labels(y, n_labels, rng):
-    """So many labels of each class; -1 for all other rows."""
+    """Keep `n_labels` random labels of each class, and set all others to -1."""
     given = np.full(len(y), -1)
     for k in np.unique(y):
         given[rng.choice(np.flatnonzero(y == k), n_labels, replace=False)] = k

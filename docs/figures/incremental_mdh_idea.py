@@ -1,4 +1,4 @@
-"""What IncrementalMDH knows after 100, 300 and 5,000 rows of a stream."""
+"""The cuts of IncrementalMDH after 100, 300 and 5,000 rows of a stream."""
 
 import matplotlib.pyplot as plt
 from _drawing import draw_boundaries, draw_in_a_square

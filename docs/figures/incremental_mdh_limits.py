@@ -1,4 +1,4 @@
-"""A cluster of one row in twenty that IncrementalMDH misses, and one cluster that its elbow cuts up."""
+"""A cluster with 5 % of the rows that IncrementalMDH misses, and one cluster that the elbow cuts into pieces."""
 
 import warnings
 
@@ -13,14 +13,14 @@ rows = rng.normal(size=(2000, 10))
 rows[1900:, 0] += 7
 square = np.random.default_rng(0).uniform(size=(2000, 2))
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # that no cut was confirmed
+    warnings.simplefilter("ignore")  # the warning that no cut was confirmed
     elbow = IncrementalMDH().fit(square)
 
 fig, axes = plt.subplots(1, 3, figsize=(8, 2.9), layout="constrained")
 small = IncrementalMDH(selection="evidence").fit(rows)
 draw_in_a_square(axes[0], rows[:, :2], small.labels_)
-axes[0].set_title(f"fails: 1,900 rows and 100,\n{small.n_clusters_} cluster")
+axes[0].set_title(f"fails: 1,900 and 100 rows,\n{small.n_clusters_} cluster")
 other = MDH().fit(rows)
 draw_in_a_square(axes[1], rows[:, :2], other.labels_)
-axes[1].set_title(f"the same rows: MDH(),\n{other.n_clusters_} clusters")
-draw_clusters(axes[2], square, elbow, f"one cluster, the elbow:\n{elbow.n_clusters_} clusters, with a warning")
+axes[1].set_title(f"same rows with MDH(),\n{other.n_clusters_} clusters")
+draw_clusters(axes[2], square, elbow, f"fails: a uniform square, elbow,\n{elbow.n_clusters_} clusters, with a warning")

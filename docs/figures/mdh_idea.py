@@ -1,4 +1,4 @@
-"""The search of MDH: the density along the direction where it starts, and along the one where it ends."""
+"""The search of MDH: the density along its first direction and along its last."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,10 +24,10 @@ axes[0].set_title("the rows and the cut")
 directions = [(start, "along the first component"), (v, "along the direction found")]
 for ax, (direction, title) in zip(axes[1:], directions, strict=True):
     values = X @ direction
-    places = np.linspace(values.min() - 3 * h, values.max() + 3 * h, 400)
+    positions = np.linspace(values.min() - 3 * h, values.max() + 3 * h, 400)
     middle, reach = values.mean(), 0.9 * values.std()
     ax.axvspan(middle - reach, middle + reach, color=PALE, alpha=0.6, linewidth=0)
-    ax.plot(places, gaussian_density(values, h, places), color=LINE)
+    ax.plot(positions, gaussian_density(values, h, positions), color=LINE)
     ax.set(title=title, yticks=[], ylim=(0, None), xlabel="v · x")
     ax.spines[["left", "top", "right"]].set_visible(False)
 axes[2].axvline(b, color=LINE, linestyle="--", linewidth=1.2)

@@ -14,10 +14,10 @@ noise, new = rng.normal(size=(120, 60)), rng.normal(size=(2000, 60))
 cut = MDH(n_clusters=2).fit(noise).tree_.cut(0)
 
 fig, axes = plt.subplots(1, 3, figsize=(8, 2.9), layout="constrained", width_ratios=[1.15, 1, 1])
-draw_clusters(axes[0], unequal, MDH(n_clusters=2).fit(unequal), "works: 970 rows and 30")
+draw_clusters(axes[0], unequal, MDH(n_clusters=2).fit(unequal), "works: 970 and 30 rows")
 rows = [
-    (noise, "fails: 120 rows of one cluster,\n60 columns, MDH(2)"),
-    (new, "2,000 new rows of that cluster,\nalong the same direction"),
+    (noise, "fails: 120 rows of one cluster,\n60 columns, n_clusters=2"),
+    (new, "2,000 new rows of this cluster\nalong the same direction"),
 ]
 for ax, (X, title) in zip(axes[1:], rows, strict=True):
     distance = cut.heights(X)

@@ -1,4 +1,4 @@
-"""The search of NCutH: NCut along the direction found, and the least NCut of every direction."""
+"""The search of NCutH: NCut along the direction found, and the lowest NCut of every direction."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,7 +14,7 @@ sigma = 100 * (X @ start).std() * len(X) ** (-1 / 5)
 
 
 def ncuts(v):
-    """Values along v in order, and NCut of a cut after each of them but the last."""
+    """Return the sorted values along v, and NCut of a cut after each value except the last."""
     values = np.sort(X @ v)
     similarity = np.exp(-np.abs(values[:, np.newaxis] - values) / sigma)
     k = np.arange(1, len(values))
@@ -41,10 +41,10 @@ axes[1].axvline(b, color=LINE, linestyle="--", linewidth=1.2)
 axes[1].set(xlabel="b", ylabel="NCut(v, b)", yticks=[], title="along the direction found")
 
 angles = np.linspace(0, np.pi, 120)
-least = [ncuts(np.array([np.cos(a), np.sin(a)]))[1].min() for a in angles]
-axes[2].plot(np.degrees(angles), least, color=LINE)
+lowest = [ncuts(np.array([np.cos(a), np.sin(a)]))[1].min() for a in angles]
+axes[2].plot(np.degrees(angles), lowest, color=LINE)
 for direction, marker, color, word in ((start, "o", FAINT, "start"), (v, "D", RIGHT, "found")):
     angle = np.arctan2(direction[1], direction[0]) % np.pi
     axes[2].plot(np.degrees(angle), ncuts(direction)[1].min(), marker, color=color, markersize=8, label=word)
-axes[2].set(xlabel="angle of v, degrees", ylabel="least NCut", yticks=[], title="every direction", xticks=[0, 90, 180])
+axes[2].set(xlabel="angle of v, degrees", ylabel="lowest NCut", yticks=[], title="every direction", xticks=[0, 90, 180])
 axes[2].legend(frameon=False)

@@ -1,4 +1,4 @@
-"""NCutH told how many clusters there are: where balance helps, and where it does not."""
+"""NCutH with the number of clusters given: where balance helps, and where it does not."""
 
 import matplotlib.pyplot as plt
 from _drawing import draw_clusters
@@ -11,10 +11,10 @@ blobs, _ = make_blobs(900, centers=[[0, 0], [5, 0], [2, 5], [9, 5]], cluster_std
 unequal, _ = large_and_small()
 long, _ = ridges()
 panels = [
-    ("works: four of like size", blobs, 4),
-    ("fails: 970 rows and 30", unequal, 2),
+    ("works: four of similar size", blobs, 4),
+    ("fails: 970 and 30 rows", unequal, 2),
     ("fails: long clusters", long, 2),
 ]
 fig, axes = plt.subplots(1, 3, figsize=(8, 2.9), layout="constrained")
 for ax, (title, X, k) in zip(axes, panels, strict=True):
-    draw_clusters(ax, X, NCutH(n_clusters=k).fit(X), f"{title}\nNCutH({k})")
+    draw_clusters(ax, X, NCutH(n_clusters=k).fit(X), f"{title}\nn_clusters={k}")

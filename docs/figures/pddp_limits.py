@@ -1,4 +1,4 @@
-"""PDDP where the clusters lie along the principal components, and where they lie across them."""
+"""PDDP on clusters that the principal components separate, and on clusters that they do not."""
 
 import matplotlib.pyplot as plt
 from _drawing import draw_clusters
@@ -12,7 +12,7 @@ long, _ = ridges()
 models = [
     ("works: PDDP()", blobs, PDDP().fit(blobs)),
     ("fails: PDDP()", long, PDDP().fit(long)),
-    ("the same rows: MDH()", long, MDH().fit(long)),
+    ("same rows: MDH()", long, MDH().fit(long)),
 ]
 fig, axes = plt.subplots(1, 3, figsize=(8, 2.9), layout="constrained")
 for ax, (title, X, model) in zip(axes, models, strict=True):

@@ -1,4 +1,4 @@
-"""The same rows at three scales of the similarity."""
+"""The same rows with two bandwidths of the similarity, and with the largest margin."""
 
 import matplotlib.pyplot as plt
 from _drawing import draw_in_a_square

@@ -1,4 +1,4 @@
-"""Two clusters that no hyperplane parts, on principal components and on the plane that SpectralPursuit finds."""
+"""Two clusters that no hyperplane separates, on principal components and on the plane that SpectralPursuit finds."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,7 +14,7 @@ surface = model.tree_.surface[0]
 
 
 def side(plane):
-    """Whether the nearest place to each point of the plane is on the right."""
+    """Return whether the microcluster nearest to each position in the plane is on the right."""
     return ~surface.is_left[KDTree(surface.places).query(plane)[1]]
 
 

@@ -1,4 +1,4 @@
-"""Two moons: the ways along which centroids meet, and the number of groups at each λ."""
+"""Two moons: the paths on which centroids fuse, and the number of groups at each λ."""
 
 import matplotlib.pyplot as plt
 
@@ -7,10 +7,10 @@ from ravine.datasets import make_moons
 
 X, _ = make_moons(300, noise=0.07, random_state=0)
 model = SumOfNorms().fit(X)
-figure, (ways, counts) = plt.subplots(1, 2, figsize=(8, 3.7), layout="constrained", width_ratios=[1.15, 1])
-plot.clusterpath(model, ax=ways)
-ways.set(title="where centroids go and meet", xlabel="", ylabel="", xticks=[], yticks=[])
-ways.get_legend().remove()
+figure, (paths, counts) = plt.subplots(1, 2, figsize=(8, 3.7), layout="constrained", width_ratios=[1.15, 1])
+plot.clusterpath(model, ax=paths)
+paths.set(title="the paths of the centroids", xlabel="", ylabel="", xticks=[], yticks=[])
+paths.get_legend().remove()
 plot.fusions(model, ax=counts)
 counts.set_title("")
 counts.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize=9, frameon=False, borderaxespad=0)

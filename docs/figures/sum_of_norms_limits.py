@@ -1,4 +1,4 @@
-"""Two rings that are found, two that overlap and are not, and a square without clusters."""
+"""Two clear rings that are found, two blurred rings that are not, and a square without clusters."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,4 @@
-"""The two clusters of the same moons with neighbors as edges, and with all pairs."""
+"""Two moons clustered with neighbors as edges, and with all pairs as edges."""
 
 import matplotlib.pyplot as plt
 from _drawing import draw_rows, plain

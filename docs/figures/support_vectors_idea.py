@@ -1,4 +1,4 @@
-"""The function of support vectors over two moons, and along one line through both."""
+"""The function w of SupportVectorClustering on two moons, and along a line through both."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,8 +19,8 @@ plane.spines[:].set_visible(False)
 x = np.linspace(-1.5, 2.5, 600)
 w = model.decision_function(np.column_stack([x, np.full(600, height)])) + model.offset_
 line.plot(x, w, color=COLOURS[3], label="w along the dashed line")
-line.axhline(model.level_, color=FAINT, linestyle=":", linewidth=2.4, label="level of the clusters, level_")
-line.axhline(model.offset_, color=LINE, linewidth=1, label="boundary for outliers, offset_")
+line.axhline(model.level_, color=FAINT, linestyle=":", linewidth=2.4, label="level of the clusters (level_)")
+line.axhline(model.offset_, color=LINE, linewidth=1, label="boundary for outliers (offset_)")
 line.set(ylabel="w", xlabel="x0", ylim=(0, None))
 line.spines[["top", "right"]].set_visible(False)
 line.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=9, borderaxespad=0)
