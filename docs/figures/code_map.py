@@ -9,10 +9,10 @@ import ravine
 
 ROOT = Path(ravine.__file__).parents[2]
 WHAT = {
-    "cli": "the command",
-    "report": "the HTML page",
-    "plot": "pictures",
-    "persist": "files of models",
+    "cli": "command line",
+    "report": "HTML report",
+    "plot": "plots",
+    "persist": "saved models",
     "_io": "tables in files",
     "evaluation": "scores on streams",
     "river": "River's interface",
@@ -22,19 +22,19 @@ WHAT = {
     "cuts": "objectives, search",
     "_convex": "convex clustering",
     "_svc": "support vectors",
-    "_outofcore": "rows on Dask and in files",
+    "_outofcore": "data on Dask and in files",
     "_reservoir": "samples of streams",
     "_neighbors": "graphs",
-    "_checks": "rows and weights",
+    "_checks": "checks of rows and weights",
     "_matrix": "dense and sparse rows",
     "_kernels": "Numba loops",
     "_blocks": "threads",
     "metrics": "scores",
     "datasets": "generators",
-    "_files": "whole or none",
-    "_names": "names as shown",
-    "_ties": "equals, settled",
-    "_sklearn": "the private names of scikit-learn that are used",
+    "_files": "atomic writes",
+    "_names": "displayed names",
+    "_ties": "tie-breaking",
+    "_sklearn": "private names of scikit-learn",
 }
 
 
