@@ -1,15 +1,16 @@
 """
-A convex clusterpath
-====================
+Convex clustering and its path
+==============================
 
-:class:`ravine.SumOfNorms` gives every row a centroid, and draws the centroids together with a force λ. As λ
-grows they meet, first within clusters and at last all in one place. The problem is convex: there is one
-solution for each λ, whatever the start, and ``gap_`` proves how close the answer is to it.
+:class:`ravine.SumOfNorms` gives every row a centroid and pulls the centroids together with a strength λ. As λ
+grows, centroids merge, first within clusters and finally all into one. The problem is convex, so each λ has
+one solution, whatever the start. ``gap_`` proves how close the result is to it.
 """
 
 # %%
-# Two moons and a blob, of 400 rows. Nobody says how many clusters there are; the path decides, by the longest
-# stretch of λ, on a logarithmic scale, over which the clusters with enough rows stay the same.
+# The data are two moons and a blob, 400 rows in all. The number of clusters is chosen automatically: it is the
+# number that stays the same over the longest range of λ, on a logarithmic scale. Only clusters with enough
+# rows count.
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -26,36 +27,37 @@ y = np.concatenate([side, np.full(100, 2)])
 model = SumOfNorms().fit(X)
 kmeans = KMeans(3, n_init=10, random_state=0).fit(X)
 print(f"{model.n_clusters_} clusters at λ = {model.lam_:.3g}, strength {model.strength_:.2f}")
-print(f"ARI {adjusted_rand_score(y, model.labels_):.3f}; KMeans, told 3: {adjusted_rand_score(y, kmeans.labels_):.3f}")
+print(f"ARI {adjusted_rand_score(y, model.labels_):.3f}; KMeans(3): {adjusted_rand_score(y, kmeans.labels_):.3f}")
 
 # %%
-# The objective is above its least value by this share at most, which is proved and not estimated. The groups
-# are sure to be those of the exact solution.
+# ``gap_`` is the largest possible relative distance of the objective from its minimum. It is proved, not
+# estimated. ``partition_stable_`` says that the groups are certain to be those of the exact solution.
 
 print(f"gap_ = {model.gap_:.1e}")
 print("partition_stable_ =", model.partition_stable_)
 
 # %%
-# Each line is the way of a centroid, from the row to the places where it meets others.
+# Each line is the path of a centroid, from its row to the points where it merges with others.
 
 _ = plot.clusterpath(model)
 
 # %%
-# How many groups there are at each λ. The shaded stretch is the one that decided.
+# This plot shows the number of groups at each λ. The shaded range is the one that decided.
 
 _ = plot.fusions(model)
 
 # %%
-# One fit has every other granularity too. Chance makes clusters as well, and ``strength_`` tells: it is below
-# 0.4 for most data that have none, such as this square. The eighteen clusters in it mean nothing.
+# One fit gives every other number of clusters too. Random data also has clusters by chance. ``strength_``
+# shows this: it is below 0.4 for most data without clusters, such as this square. The eighteen clusters found
+# there mean nothing.
 
 print("two clusters from the same path:", np.bincount(model.cut_to(2).labels_))
 square = SumOfNorms().fit(rng.random((400, 2)))
 print(f"a square without clusters: {square.n_clusters_} clusters, strength {square.strength_:.2f}")
 
 # %%
-# Iris is harder. Two of its three species touch, and the path sees two clusters. Asked for three, it has
-# about the scores of ``KMeans``. The picture shows two of the four columns.
+# Iris is harder. Two of its three species touch, and the path finds two clusters. With three clusters it scores
+# about the same as ``KMeans``. The plot shows two of the four columns.
 
 from sklearn.datasets import load_iris
 

@@ -1,13 +1,14 @@
 """
-Images: what each cut sees
-==========================
+Looking at cuts as images
+=========================
 
-A cut is a hyperplane in the columns of the data. Where the columns are pixels, the normal of a cut is an
-image: ink where it is red sends an image to the right, ink where it is blue sends it to the left.
+A cut is a hyperplane in the columns of the data. If the columns are pixels, the normal of a cut is an image.
+Ink in the red pixels sends an image to the right, and ink in the blue pixels sends it to the left.
 """
 
 # %%
-# 1,797 images of handwritten digits, 8 by 8 pixels. Nobody says that there are ten of them.
+# The data are 1,797 images of handwritten digits, 8 by 8 pixels. ``NCutH`` chooses the number of clusters
+# automatically.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,14 +21,14 @@ from ravine import NCutH
 X, digit = load_digits(return_X_y=True)
 model = NCutH().fit(X)
 kmeans = KMeans(10, n_init=10, random_state=0).fit(X)
-for name, labels in ((f"NCutH, {model.n_clusters_} clusters", model.labels_), ("KMeans, told 10", kmeans.labels_)):
+for name, labels in ((f"NCutH, {model.n_clusters_} clusters", model.labels_), ("KMeans(10)", kmeans.labels_)):
     nmi, ari = normalized_mutual_info_score(digit, labels), adjusted_rand_score(digit, labels)
     print(f"{name:20s} NMI {nmi:.2f}, ARI {ari:.2f}")
 
 # %%
-# ``KMeans``, which is told the number, is as good by these scores. What it does not have is a reason for each
-# cluster. Here are the first six cuts, in the order in which they were made. The middle row has their
-# normals, above and below are the mean images of the two sides, and the digits that have most of their images
+# ``KMeans``, with the number of clusters given, is as good by these scores. But it gives no reason for a
+# cluster. The plot shows the first six cuts, in the order in which they were made. The middle row has their
+# normals. Above and below are the mean images of the two sides, with the digits that have most of their images
 # there.
 
 tree = model.tree_
@@ -53,9 +54,9 @@ for ax in axes.ravel():
     ax.set(xticks=[], yticks=[])
 
 # %%
-# The mean image of each cluster, and how much of it is its commonest digit. Most clusters are one way of
-# writing one digit: sevens with and without a bar, for instance. The eights are where it fails: most of them
-# are with the ones or with the threes, and no cut with evidence parts them.
+# The next plot shows the mean image of each cluster and the share of its most frequent digit. Most clusters are
+# one way of writing one digit, for instance sevens with and without a bar. The method fails on the eights: most
+# of them are in a cluster with the ones or the threes, and no cut that separates them has enough evidence.
 
 size = tree.count[tree.leaves]
 fig, axes = plt.subplots(2, 8, figsize=(9, 3.1), layout="constrained")

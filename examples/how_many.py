@@ -1,28 +1,28 @@
 """
-How many clusters
-=================
+Choosing the number of clusters
+===============================
 
-A cut is believed if rows that did not choose it confirm the valley. That gives a p-value at every node, and
-decides how many clusters there are. Beside it stands the usual way: ``KMeans`` for every number, and the best
-silhouette.
+ravine accepts a cut if rows that did not choose it confirm its valley. The test gives a p-value at every node
+and so determines the number of clusters. This example compares it with the usual approach: run ``KMeans`` for
+every number and take the best silhouette.
 """
 
 # %%
-# Two large groups of clusters, far apart: three on the left, four on the right, of different sizes and
-# shapes.
+# The data are two large groups of clusters, far apart: three on the left and four on the right, with different
+# sizes and shapes.
 
 import numpy as np
 
 rng = np.random.default_rng(0)
-places = [(0, 0), (4, 3), (1, 8), (30, 0), (36, 2), (31, 8), (37, 10)]
+centers = [(0, 0), (4, 3), (1, 8), (30, 0), (36, 2), (31, 8), (37, 10)]
 sizes = [900, 300, 500, 800, 150, 600, 200]
 shape = [(1, 1), (0.5, 0.5), (1.5, 0.4), (1.5, 0.6), (0.5, 1.2), (0.8, 0.8), (1.2, 0.5)]
-X = np.vstack([rng.normal(p, s, size=(n, 2)) for p, s, n in zip(places, shape, sizes, strict=True)])
+X = np.vstack([rng.normal(p, s, size=(n, 2)) for p, s, n in zip(centers, shape, sizes, strict=True)])
 y = np.repeat(np.arange(7), sizes)
 
 # %%
-# The silhouette is best for two: it measures how far apart clusters are, and the two groups are farthest. It
-# has a second, lower top at seven, for those who look at the curve.
+# The silhouette is best for two clusters. It measures how far apart clusters are, and the two groups are
+# farthest apart. The curve has a second, lower maximum at seven.
 
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_score
@@ -32,12 +32,11 @@ runs = [KMeans(k, n_init=5, random_state=0).fit(X) for k in numbers]
 silhouettes = [silhouette_score(X, run.labels_, sample_size=2_000, random_state=0) for run in runs]
 best = runs[int(np.argmax(silhouettes))]
 print(f"KMeans by silhouette: {best.n_clusters} clusters, ARI {adjusted_rand_score(y, best.labels_):.2f}")
-print(f"KMeans, told seven:   {runs[5].n_clusters} clusters, ARI {adjusted_rand_score(y, runs[5].labels_):.2f}")
+print(f"KMeans(7):            {runs[5].n_clusters} clusters, ARI {adjusted_rand_score(y, runs[5].labels_):.2f}")
 
 # %%
-# ``NCutH`` tests every node that it makes. The p-value beside a cut says how likely so empty a valley would
-# be on the rows that did not choose it, if there were none. Leaves have been tested too: theirs say why they
-# were not cut.
+# ``NCutH`` tests every node. The p-value of a cut is the probability of a valley this empty if there were none,
+# on the rows that did not choose the cut. Leaves are tested too; their p-values show why they were not split.
 
 from ravine import NCutH
 
@@ -48,15 +47,15 @@ leaves = model.tree_.leaves
 print("p-values of the leaves:", model.tree_.p_value[leaves].round(2))
 
 # %%
-# Whoever wants fewer takes them from the same fit: ``cut_to`` keeps the first cuts.
+# To get fewer clusters from the same fit, use ``cut_to``. It keeps the first cuts.
 
 for k in (2, 4):
     coarse = model.cut_to(k)
     print(f"cut_to({k}):", np.bincount(coarse.labels_))
 
 # %%
-# A silhouette cannot answer that there is one cluster, as it needs two. The test can. It errs on the side of
-# too few: two of the species of iris touch, and their valley is too shallow for 100 rows to confirm it.
+# A silhouette needs at least two clusters, so it can never answer that there is one. The test can. It errs on
+# the side of too few: two species of iris touch, and their valley is too shallow for 100 rows to confirm it.
 
 from sklearn.datasets import load_iris
 
@@ -64,9 +63,9 @@ print("one cloud:", NCutH().fit(rng.normal(size=(3_000, 2))).n_clusters_, "clust
 print("iris, three species:", NCutH().fit(load_iris().data).n_clusters_, "clusters")
 
 # %%
-# The blocks of ``plot.path`` are the clusters at each number of them, with the one that is cut next divided
-# by a dashed line. The sum of squares below has its elbow at two as well: that is distance again, and not
-# evidence.
+# ``plot.path`` shows the clusters for each number of clusters as blocks. A dashed line divides the cluster that
+# is split next. The sum of squares in ``plot.elbow`` has its elbow at two as well: it measures distance again,
+# not evidence.
 
 import matplotlib.pyplot as plt
 

@@ -25,7 +25,7 @@ WHAT = {
     "_outofcore": "data on Dask and in files",
     "_reservoir": "samples of streams",
     "_neighbors": "graphs",
-    "_checks": "checks of rows and weights",
+    "_checks": "input checks",
     "_matrix": "dense and sparse rows",
     "_kernels": "Numba loops",
     "_blocks": "threads",
