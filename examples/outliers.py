@@ -1,15 +1,15 @@
 """
-Outliers
-========
+Clusters and outliers in one fit
+================================
 
-:class:`ravine.SupportVectorClustering` learns a function that is high where there are rows. Its hills are the
-clusters; a row where it is below a boundary is an outlier. Here it is asked for both at once, beside
-``IsolationForest`` and ``LocalOutlierFactor``, which know outliers only.
+:class:`ravine.SupportVectorClustering` learns a function that is high where there are rows. The modes of this
+function are the clusters, and a row where it is below a threshold is an outlier. This example finds both in one
+fit and compares it with ``IsolationForest`` and ``LocalOutlierFactor``, which detect outliers only.
 """
 
 # %%
-# Two moons, a dense blob and a thin one, 1,200 rows, and 40 strays anywhere in the picture; those that fall
-# on a cluster by chance, within 0.2 of a proper row, are left out.
+# The data are two moons, a dense blob and a sparse one, 1,200 rows in all. We add 40 outliers, drawn uniformly,
+# and leave out those that fall on a cluster by chance, within 0.2 of a regular row.
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -18,18 +18,17 @@ from ravine.datasets import make_moons
 
 rng = np.random.default_rng(0)
 moons, _ = make_moons(600, noise=0.06, random_state=0)
-dense, thin = rng.normal((3.2, 1.0), 0.1, size=(300, 2)), rng.normal((4.6, -0.2), 0.4, size=(300, 2))
-proper = np.vstack([moons, dense, thin])
-stray = rng.uniform((-2, -1.8), (6.2, 2.2), size=(40, 2))
-distance, _ = NearestNeighbors(n_neighbors=1).fit(proper).kneighbors(stray)
-stray = stray[distance[:, 0] > 0.2]
-X = np.vstack([proper, stray])
-is_stray = np.arange(len(X)) >= len(proper)
-print(f"{len(X)} rows, {is_stray.sum()} of them stray")
+dense, sparse = rng.normal((3.2, 1.0), 0.1, size=(300, 2)), rng.normal((4.6, -0.2), 0.4, size=(300, 2))
+regular = np.vstack([moons, dense, sparse])
+outliers = rng.uniform((-2, -1.8), (6.2, 2.2), size=(40, 2))
+distance, _ = NearestNeighbors(n_neighbors=1).fit(regular).kneighbors(outliers)
+outliers = outliers[distance[:, 0] > 0.2]
+X = np.vstack([regular, outliers])
+is_outlier = np.arange(len(X)) >= len(regular)
+print(f"{len(X)} rows, {is_outlier.sum()} of them outliers")
 
 # %%
-# ``contamination`` is the share of rows that may be outliers, at most; all three methods are told the true
-# one.
+# ``contamination`` is the largest share of rows that may be outliers. All three methods get the true share.
 
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import roc_auc_score
@@ -37,7 +36,7 @@ from sklearn.neighbors import LocalOutlierFactor
 
 from ravine import SupportVectorClustering
 
-share = is_stray.mean()
+share = is_outlier.mean()
 model = SupportVectorClustering(contamination=share).fit(X)
 print(f"{model.n_clusters_} clusters of {np.bincount(model.labels_)} rows")
 
@@ -50,19 +49,17 @@ height = {
 }
 for name, value in height.items():
     found = value < 0
-    right = (found & is_stray).sum()
-    print(
-        f"{name:24s} {found.sum():2d} called outliers, {right:2d} rightly, area {roc_auc_score(~is_stray, value):.3f}"
-    )
+    right = (found & is_outlier).sum()
+    auc = roc_auc_score(~is_outlier, value)
+    print(f"{name:24s} {found.sum():2d} flagged, {right:2d} of them outliers, AUC {auc:.3f}")
 
 # %%
-# The area under the curve is that of the order in which a method suspects the rows. The picture shows what
-# each takes for outliers: hollow marks, and a red circle where that is wrong. The dark line is the boundary,
-# the shaded regions are the clusters.
+# The AUC measures how well a method ranks the rows. The plot shows the rows that each method flags as hollow
+# markers; a red circle marks an error. The dark line is the boundary, and the shaded regions are the clusters.
 #
-# The local factor makes fewest errors here, by a little, and is the fastest of the three; it has no clusters
-# to give. What the support vectors miss are strays in pairs, each of which holds up the other; what they call
-# outliers wrongly are rows on the fringe of the thin blob.
+# ``LocalOutlierFactor`` makes slightly fewer errors here and is the fastest of the three, but it finds no
+# clusters. ``SupportVectorClustering`` misses outliers that come in pairs, because each raises the function at
+# the other. The rows that it flags wrongly are at the edge of the sparse blob.
 
 import matplotlib.pyplot as plt
 
@@ -74,6 +71,6 @@ for ax, (name, value) in zip(axes.values(), height.items(), strict=True):
     if ax is not axes["A"]:
         ax.scatter(*X[value >= 0].T, s=6, color="#bbbbbb", linewidth=0)
         ax.scatter(*X[value < 0].T, s=14, facecolor="none", edgecolor="#222222", linewidth=0.8)
-    wrong = is_stray != (value < 0)
+    wrong = is_outlier != (value < 0)
     ax.scatter(*X[wrong].T, s=80, facecolor="none", edgecolor="#cc3311", linewidth=1.2)
     ax.set(title=f"{name}: {wrong.sum()} wrong", aspect="equal", xlabel="", ylabel="", xticks=[], yticks=[])

@@ -1,15 +1,15 @@
 """
-Reading a tree
-==============
+Explaining a tree
+=================
 
-A cluster is of use when somebody can say what it is. Every cut has a normal in the columns of the data, so a
-tree says which columns part its clusters: in words, in pictures, and in a page of HTML.
+A cluster is useful if you can say what it is. Every cut has a normal in the columns of the data, so a tree
+shows which columns separate its clusters: as text, as plots, and as an HTML report.
 """
 
 # %%
-# Chemical analyzes of 178 wines of three cultivars. The columns have different units, so they are scaled.
-# Nobody says that there are three cultivars. :class:`ravine.MDH` finds three clusters; :class:`ravine.NCutH`,
-# which likes its sides balanced, sees no valley that the held-out rows confirm, and leaves one.
+# The data are chemical analyses of 178 wines of three cultivars. The columns have different units, so we scale
+# them. The number of clusters is chosen automatically. :class:`ravine.MDH` finds three. :class:`ravine.NCutH`
+# prefers sides of similar size; it finds no valley that held-out rows confirm, and returns one cluster.
 
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_wine
@@ -24,19 +24,19 @@ model = MDH().fit(X)
 kmeans = KMeans(3, n_init=10, random_state=0).fit(X)
 print(f"MDH: {model.n_clusters_} clusters, ARI {adjusted_rand_score(wine.target, model.labels_):.2f}")
 print(f"NCutH: {NCutH().fit(X).n_clusters_} cluster")
-print(f"KMeans, told 3: ARI {adjusted_rand_score(wine.target, kmeans.labels_):.2f}")
+print(f"KMeans(3): ARI {adjusted_rand_score(wine.target, kmeans.labels_):.2f}")
 
 # %%
-# ``KMeans``, told the number, is closer to the cultivars. It does not say why. The tree in words: beside each
-# cut stand the columns that carry most of the distance between its sides, and the p-value of its valley. The
-# first cut has no evidence of its own, p is near 1. It was made on trial, and kept because a cut below it has
-# evidence.
+# ``KMeans``, with the number of clusters given, is closer to the cultivars, but it does not say why. The tree
+# does. Its text shows for each cut the columns that drive the split, that is, the columns with most of the
+# distance between the two sides, and the p-value of the valley. The first cut has no evidence of its own: p is
+# near 1. It was made provisionally, and kept because a cut below it has evidence.
 
 print(model.tree_.to_text(X.columns, n_features=3))
 
 # %%
-# ``describe`` gives the same as records. A cluster is described by its difference from its sibling, in the
-# unit of the columns, here standard deviations.
+# ``describe`` returns the same as records. A cluster is described by its difference from its sibling, in the
+# units of the columns, here standard deviations.
 
 import pandas as pd
 
@@ -45,7 +45,7 @@ clusters = table[table["kind"] == "cluster"].astype({"label": int, "count": int}
 print(clusters[["label", "count", "feature", "difference", "share"]].round(2).to_string(index=False))
 
 # %%
-# In sentences: cluster by cluster, the columns farthest from the mean of all wines.
+# For each cluster we print the columns that are farthest from the mean of all wines.
 
 for label in range(model.n_clusters_):
     mean = X[model.labels_ == label].mean()
@@ -55,15 +55,16 @@ for label in range(model.n_clusters_):
     print(f"cluster {label}: {words} | cultivars {cultivars}")
 
 # %%
-# The map of the tree. The width of a line is the depth of the valley at the cut.
+# ``plot.tree`` draws the tree. The width of a line shows the depth of the valley at the cut.
 
 from ravine import plot
 
 _ = plot.tree(model)
 
 # %%
-# The rows along the normal of each cut, and at the leaves the means of the thirteen columns, in standard
-# deviations. Cluster 0 has few flavanoids; cluster 1 has more proline and alcohol than cluster 2.
+# ``plot.panels`` shows the rows along the normal of each cut. At the leaves we draw the means of the thirteen
+# columns, in standard deviations. Cluster 0 has few flavanoids; cluster 1 has more proline and alcohol than
+# cluster 2.
 
 
 def draw_means(ax, node):
@@ -78,8 +79,8 @@ def draw_means(ax, node):
 _ = plot.panels(model, X, draw_leaf=draw_means)
 
 # %%
-# The page: one file that works without a network, with the same tree to click through, each cluster in words,
-# and the known classes beside them where there are some.
+# The report is one HTML file that works offline. It has the same tree, which you can click through, and describes
+# each cluster in words. If classes are known, it shows them beside the clusters.
 
 import tempfile
 from pathlib import Path

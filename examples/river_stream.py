@@ -1,30 +1,30 @@
 """
-In River, one row at a time
-===========================
+Clustering a stream with River
+==============================
 
-River is a library for learning from streams: a row is a dictionary, and a model has ``learn_one`` and
-``predict_one``. :class:`ravine.river.RiverClusterer` lets every method with ``partial_fit`` take part in
-that, here :class:`ravine.HSDC`, beside River's own ``CluStream``.
+River is a library for learning from streams. A row is a dictionary, and a model has ``learn_one`` and
+``predict_one``. :class:`ravine.river.RiverClusterer` gives this interface to every method with ``partial_fit``.
+This example uses :class:`ravine.HSDC` and compares it with River's own ``CluStream``.
 """
 
 # %%
-# Readings of a heat pump in three modes, in percent of what it was built for. After 2,500 rows the mode with
-# the largest flow sinks: the pump has lost pressure.
+# The data are readings of a heat pump in three operating states, in percent of their design values. After 2,500
+# rows the readings of the state with the largest flow fall: the pump has lost pressure.
 
 import numpy as np
 
 rng = np.random.default_rng(6)
 names = ["flow", "pressure", "outside", "power"]
-modes = np.array([[50.0, 30.0, 20.0, 10.0], [80.0, 60.0, 20.0, 60.0], [10.0, 30.0, 60.0, 5.0]])
-mode = rng.choice(3, 5_000, p=[0.4, 0.3, 0.3])
-X = modes[mode] + 4 * rng.normal(size=(5_000, 4))
-X[2_500:][mode[2_500:] == 1] -= [22.0, 10.0, 0.0, 18.0]
+states = np.array([[50.0, 30.0, 20.0, 10.0], [80.0, 60.0, 20.0, 60.0], [10.0, 30.0, 60.0, 5.0]])
+state = rng.choice(3, 5_000, p=[0.4, 0.3, 0.3])
+X = states[state] + 4 * rng.normal(size=(5_000, 4))
+X[2_500:][state[2_500:] == 1] -= [22.0, 10.0, 0.0, 18.0]
 rows = [dict(zip(names, row, strict=True)) for row in X.round(1).tolist()]
 print(rows[0])
 
 # %%
-# A row is predicted before it is learned. ``predict_one`` gives the id of a cluster, which stays as long as
-# the cluster lives; it is 0 before anything is known.
+# Each row is predicted before it is learned. ``predict_one`` returns the id of a cluster; a cluster keeps its id
+# as long as it exists. Before the first row is learned, the id is 0.
 
 from time import process_time
 
@@ -42,7 +42,7 @@ for row in rows[:500]:
 print(f"one row at a time: {500 / (process_time() - start):,.0f} rows a second")
 
 # %%
-# Rows may also come in frames, with the same result: that is much faster, since the tree is not taken out
+# Rows can also come in data frames, with the same result. This is much faster, because the tree is not built
 # after each row to predict the next one.
 
 import pandas as pd
@@ -60,9 +60,9 @@ for event in hsdc.drift_events_:
     print(f"row {event['row']:,}: {event['kind']}, clusters {event['clusters']} are gone")
 
 # %%
-# River's own ``CluStream``, told that there are three clusters, and after River's scaler, without which it
-# does worse. It takes no frames. It may number its clusters anew as it goes, so the scores are means over
-# blocks of 200 rows, within which that does little harm.
+# River's own ``CluStream`` gets the number of clusters, three, and River's scaler, without which it does worse. It
+# does not take frames. It may renumber its clusters along the stream. So the scores are means over blocks of 200
+# rows, within which renumbering does little harm.
 
 from sklearn.metrics import adjusted_rand_score
 
@@ -76,23 +76,22 @@ print(f"CluStream: {5_000 / (process_time() - start):,.0f} rows a second")
 
 for name, first, last in (("before", 1_000, 2_400), ("after", 3_600, 5_000)):
     blocks = [slice(start, start + 200) for start in range(first, last, 200)]
-    means = [np.mean([adjusted_rand_score(mode[b], found[b]) for b in blocks]) for found in (ids, other_ids)]
+    means = [np.mean([adjusted_rand_score(state[b], found[b]) for b in blocks]) for found in (ids, other_ids)]
     print(f"ARI {name} the change: HSDC {means[0]:.3f}, CluStream {means[1]:.3f}")
 
 # %%
-# One of the readings over time; the color is the id that a row was given before it was learned. ``CluStream``
-# follows the mode that moves without a gap, and does not say that it moved; its numbers change places now and
-# then. ``HSDC`` says at which row the clusters were no longer what it had learned. It learns the two that met
-# anew, and the third keeps its id.
+# The plot shows one of the readings over time. The color is the id that a row got before it was learned.
+# ``CluStream`` follows the state that moves without interruption, but does not report that it moved. Its numbers
+# switch now and then. ``HSDC`` reports the row at which the clusters no longer matched what it had learned. It
+# learns the two clusters that met again, and the third keeps its id.
 
 import matplotlib.pyplot as plt
 
 fig, axes = plt.subplots(2, 1, figsize=(8, 5), layout="constrained", sharex=True)
-for ax, found, title in zip(
-    axes, (ids, other_ids), ("HSDC, not told the number", "CluStream, told three"), strict=True
-):
-    known, place = np.unique(found, return_inverse=True)
-    ax.scatter(np.arange(5_000), X[:, 0], c=place % 10, cmap="tab10", vmin=0, vmax=9, s=3, linewidth=0)
+titles = ("HSDC, number of clusters chosen automatically", "CluStream, three clusters given")
+for ax, found, title in zip(axes, (ids, other_ids), titles, strict=True):
+    _, code = np.unique(found, return_inverse=True)
+    ax.scatter(np.arange(5_000), X[:, 0], c=code % 10, cmap="tab10", vmin=0, vmax=9, s=3, linewidth=0)
     ax.set(title=title, ylabel="flow")
     ax.spines[["top", "right"]].set_visible(False)
 _ = axes[1].set_xlabel("row")

@@ -1,15 +1,15 @@
 """
-Saving and loading
-==================
+Saving and loading a model
+==========================
 
-:func:`ravine.save` writes a model into one file: a JSON header and plain arrays. :func:`ravine.load` gives it
-back, to the last bit, and runs no code from the file whatever is in it. A stream goes on learning as if it
-had never stopped.
+:func:`ravine.save` writes a model to one file: a JSON header and plain arrays. :func:`ravine.load` restores it
+bit by bit, and never runs code from the file. A stream model continues to learn as if it had never
+stopped.
 """
 
 # %%
-# Half of a stream is learned, saved, and loaded again. The loaded model and the one that was never saved go
-# on side by side.
+# We learn half of a stream, save the model and load it. Then the original and the loaded model both learn the
+# second half.
 
 import tempfile
 from pathlib import Path
@@ -24,17 +24,17 @@ X, y = make_blobs(20_000, centers=7, n_features=5, cluster_std=1.2, random_state
 model = ravine.IncrementalMDH().partial_fit(X[:10_000])
 
 ravine.save(model, folder / "stream.ravine", notes={"trained on": "the first half"})
-again = ravine.load(folder / "stream.ravine")
-print("same clusters:", np.array_equal(model.predict(X), again.predict(X)))
+loaded = ravine.load(folder / "stream.ravine")
+print("same clusters:", np.array_equal(model.predict(X), loaded.predict(X)))
 
 model.partial_fit(X[10_000:])
-again.partial_fit(X[10_000:])
-print("same tree after the second half:", model.tree_ == again.tree_)
+loaded.partial_fit(X[10_000:])
+print("same tree after the second half:", model.tree_ == loaded.tree_)
 
 # %%
-# The file is a zip archive. A person can read its header, and ``numpy.load`` its arrays. To go on learning
-# the model needs its sample of rows, so they are in the file; ``resume=False`` leaves them out, and the file
-# can be handed on.
+# The file is a zip archive. You can read its header, and ``numpy.load`` can read its arrays. To continue
+# learning, the model needs its sample of rows, so the file contains it. ``resume=False`` leaves the rows out, so
+# that you can share the file.
 
 import json
 import zipfile
@@ -45,25 +45,26 @@ for path in sorted(folder.iterdir()):
         header = json.loads(archive.read("header.json"))
         print(f"{path.name}: {path.stat().st_size:,} bytes, {header['estimator']}, {len(archive.namelist())} members")
 frozen = ravine.load(folder / "frozen.ravine")
-print("predicts alike:", np.array_equal(frozen.predict(X), model.predict(X)))
+print("same predictions:", np.array_equal(frozen.predict(X), model.predict(X)))
 try:
     frozen.partial_fit(X)
 except ValueError as error:
     print("ValueError:", error)
 
 # %%
-# What a hostile file gets. A pickle can run any code when it is opened; here it is refused unread. In a copy
-# of the model one number is changed so that a node of the tree is its own child, which would lead ``predict``
-# round for ever. A third file is cut short.
+# ``ravine.load`` rejects malicious and damaged files. The first file is a pickle, which could run any code when
+# it is opened; it is rejected without being read. The second is a copy of the model in which one number is
+# changed, so that a node of the tree is its own child and ``predict`` would never end. The third file is
+# truncated.
 
 import pickle
 
 
 class Hostile:
-    """Runs a command where it is unpickled."""
+    """Run a command when unpickled."""
 
     def __reduce__(self):
-        """Name what is to be called."""
+        """Return the function to call and its arguments."""
         return print, ("code from the file was run",)
 
 
@@ -82,7 +83,7 @@ for name in ("pickle", "loop", "short"):
         print(f"{name:7s}", str(error).removeprefix(str(folder)))
 
 # %%
-# The tree that came out of the file without rows: everything that is drawn here was in it.
+# The plot shows the tree from the file without rows. Everything drawn here was in the file.
 
 import shutil
 

@@ -1,16 +1,16 @@
 """
-Text: clusters named by their words
-===================================
+Clustering text and naming the clusters
+=======================================
 
-Documents become rows by TF-IDF and a truncated singular value decomposition. A cut in that space is a line of
-weights for words too, so that a tree of documents can be read: each cut says which words lead left and which
-lead right.
+TF-IDF and a truncated singular value decomposition turn documents into rows. A cut in that space also gives a
+weight to each word. So you can read a tree of documents: each cut shows which words lead left and which lead
+right.
 """
 
 # %%
-# Nothing is downloaded: 3,000 short documents are drawn from eight topics. A topic has words of its own and
-# shares some with the others of its field (``kitchen`` and ``garden`` are closer to each other than to
-# ``court``). A quarter of the words of each document are common to all, and some documents mix two topics.
+# We generate 3,000 short documents from eight topics. A topic has words of its own and shares some with the other
+# topics of its field (``kitchen`` and ``garden`` are closer to each other than to ``court``). A quarter of the
+# words are common to all documents, and some documents mix two topics.
 
 import numpy as np
 
@@ -38,7 +38,7 @@ rng = np.random.default_rng(0)
 
 
 def draw_word(topic):
-    """Draw a word of a topic, of its field, or of all documents; early words of a list are commoner."""
+    """Draw a word of a topic, of its field, or of all documents; early words of a list are more frequent."""
     title, own = topics[topic]
     words = (own.split(), fields[title.split()[1]], COMMON.split())[rng.choice(3, p=[0.55, 0.2, 0.25])]
     return words[min(rng.geometric(0.2) - 1, len(words) - 1)]
@@ -53,8 +53,8 @@ documents = [
 print(documents[0])
 
 # %%
-# The rows have the length 1 before the decomposition, as is usual for text. ``NCutH`` is not told how many
-# topics there are. ``KMeans`` is told eight.
+# The rows have length 1 before the decomposition, as is usual for text. ``NCutH`` chooses the number of clusters
+# automatically. ``KMeans`` gets the number of topics, eight.
 
 from sklearn.cluster import KMeans
 from sklearn.decomposition import TruncatedSVD
@@ -70,12 +70,12 @@ X = svd.fit_transform(counts)
 model = NCutH().fit(X)
 kmeans = KMeans(8, n_init=10, random_state=0).fit(X)
 print(f"NCutH finds {model.n_clusters_} clusters, ARI {adjusted_rand_score(topic, model.labels_):.3f}")
-print(f"KMeans, told 8, has ARI {adjusted_rand_score(topic, kmeans.labels_):.3f}")
+print(f"KMeans(8) has ARI {adjusted_rand_score(topic, kmeans.labels_):.3f}")
 
 # %%
-# A cluster is named by the words whose mean weight in it is most above that in all documents. A cut is a
-# direction in the space of the decomposition, and ``components_`` takes it back to words: those that pull to
-# the left and those that pull to the right.
+# We name a cluster by the words whose mean weight exceeds that of all documents the most. A cut is a direction in
+# the space of the decomposition. ``components_`` maps it back to words: those that pull to the left and those
+# that pull to the right.
 
 words = vectorizer.get_feature_names_out()
 mean = np.asarray(counts.mean(axis=0)).ravel()
@@ -96,9 +96,9 @@ for cut in tree.cuts[np.argsort(tree.rank[tree.cuts])][:4]:
     print(f"cut {cut}: {' '.join(words[order[:5]])}  |  {' '.join(words[order[:-6:-1]])}")
 
 # %%
-# The first cuts part the fields, the later ones the topics within them. The picture draws the tree from its
-# arrays: ``left`` and ``right`` are the children of a node, children come after their parents, and leaves
-# stand from left to right.
+# The first cuts separate the fields, and the later ones the topics within them. The code below draws the tree from
+# its arrays. ``left`` and ``right`` are the children of a node, children come after their parents, and leaves are
+# ordered from left to right.
 
 import matplotlib.pyplot as plt
 

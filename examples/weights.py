@@ -1,13 +1,14 @@
 """
-Rows with weights
-=================
+Using sample weights
+====================
 
-A row of weight 3 is three equal rows. A table that is counted rather than listed (so many customers with
-these answers, so many events in this bin) need not be written out.
+A row of weight 3 counts as three equal rows. So you can cluster a table of counts (the number of customers with
+these answers, the number of events in this bin) without repeating its rows.
 """
 
 # %%
-# 2,000 places, each with a number of visits: written out they are a table of some ten thousand rows.
+# The data are 2,000 locations, each with a number of visits. With one row per visit they are a table of about ten
+# thousand rows.
 
 import numpy as np
 
@@ -15,30 +16,29 @@ from ravine.datasets import make_blobs
 
 rng = np.random.default_rng(0)
 centers = [[0, 0], [9, 1], [2, 8], [12, 9], [-7, 5]]
-places, y = make_blobs(2_000, centers=centers, cluster_std=1.3, random_state=0)
+locations, y = make_blobs(2_000, centers=centers, cluster_std=1.3, random_state=0)
 visits = rng.geometric(0.2, size=2_000)
-listed = np.repeat(places, visits, axis=0)
-print(f"{len(listed):,} rows, {len(places):,} distinct, the commonest {visits.max()} times")
+repeated = np.repeat(locations, visits, axis=0)
+print(f"{len(repeated):,} rows, {len(locations):,} distinct, the most frequent {visits.max()} times")
 
 # %%
-# Told the number of clusters, the methods give the same tree for both. Normals differ as much as a search
-# that ends at a small slope leaves open, and by rounding only where there is no search.
+# With the number of clusters given, the methods find the same tree for both. The normals differ by the tolerance
+# of the search, and by rounding only if a method has no search.
 
 from ravine import MDH, PDDP, NCutH
 
 for model in (NCutH(5), MDH(5), PDDP(5, criterion="mean")):
-    from_list = model.fit(listed).tree_
-    from_weights = model.fit(places, sample_weight=visits).tree_
-    same = np.array_equal(from_list.predict(listed), from_weights.predict(listed))
-    off = abs(from_list.normal - from_weights.normal).max()
+    from_repeats = model.fit(repeated).tree_
+    from_weights = model.fit(locations, sample_weight=visits).tree_
+    same = np.array_equal(from_repeats.predict(repeated), from_weights.predict(repeated))
+    off = abs(from_repeats.normal - from_weights.normal).max()
     size = from_weights.count[from_weights.leaves].astype(int)
     print(f"{type(model).__name__:5s} same labels: {same}, normals within {off:.0e}, rows {size}")
 
 # %%
-# There is one difference, and it is meant. Where nobody tells the number, a test on held-out rows decides. A
-# weight makes a row heavier, but it stays one observation. Copies are taken for so many observations that
-# happen to agree, and then every gap between them is a valley. Here are forty rows without any clusters,
-# fifty times each:
+# There is one difference, and it is intended. If the number is chosen automatically, a test on held-out rows
+# decides. A weighted row remains one observation. Copies count as many observations that happen to agree, and
+# then every space between them is a valley. Here are forty rows without any clusters, fifty times each:
 
 few = rng.normal(size=(40, 2))
 as_copies = NCutH().fit(np.repeat(few, 50, axis=0))
@@ -46,15 +46,16 @@ as_weights = NCutH().fit(few, sample_weight=np.full(40, 50))
 print(f"as copies: {as_copies.n_clusters_} clusters; as weights: {as_weights.n_clusters_} cluster")
 
 # %%
-# On the left are the places with their clusters; the area of a point is its number of visits. On the right is
-# what the copies of the forty rows were taken for. If a table may hold copies, count them first.
+# The left plot shows the locations with their clusters; the area of a point is its number of visits. The right
+# plot shows the clusters found in the copies of the forty rows. If a table may contain copies, count them and use
+# the counts as weights.
 
 import matplotlib.pyplot as plt
 
-model = NCutH(5).fit(places, sample_weight=visits)
+model = NCutH(5).fit(locations, sample_weight=visits)
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 colors = np.array(["#4477aa", "#ee7733", "#228833", "#aa3377", "#33bbee", "#aa9911", "#774411"])
-shown = ((model, places, visits, "2,000 places, weights"), (as_copies, few, 50, "40 rows, 50 copies of each"))
+shown = ((model, locations, visits, "2,000 locations, weights"), (as_copies, few, 50, "40 rows, 50 copies of each"))
 for ax, (fitted, rows, weight, title) in zip(axes, shown, strict=True):
     x, y = np.meshgrid(*(np.linspace(column.min() - 0.5, column.max() + 0.5, 300) for column in rows.T))
     region = fitted.predict(np.column_stack([x.ravel(), y.ravel()])).reshape(x.shape)
