@@ -26,7 +26,7 @@ for name, labels in ((f"NCutH, {model.n_clusters_} clusters", model.labels_), ("
     print(f"{name:20s} NMI {nmi:.2f}, ARI {ari:.2f}")
 
 # %%
-# ``KMeans``, with the number of clusters given, is as good by these scores. But it gives no reason for a
+# ``KMeans``, with the number of clusters given, is about as good by these scores. But it gives no reason for a
 # cluster. The plot shows the first six cuts, in the order in which they were made. The middle row has their
 # normals. Above and below are the mean images of the two sides, with the digits that have most of their images
 # there.

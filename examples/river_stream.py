@@ -83,7 +83,7 @@ for name, first, last in (("before", 1_000, 2_400), ("after", 3_600, 5_000)):
 # The plot shows one of the readings over time. The color is the id that a row got before it was learned.
 # ``CluStream`` follows the state that moves without interruption, but does not report that it moved. Its numbers
 # switch now and then. ``HSDC`` reports the row at which the clusters no longer matched what it had learned. It
-# learns the two clusters that met again, and the third keeps its id.
+# relearns the two clusters that met, and the third keeps its id.
 
 import matplotlib.pyplot as plt
 

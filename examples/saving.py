@@ -3,7 +3,7 @@ Saving and loading a model
 ==========================
 
 :func:`ravine.save` writes a model to one file: a JSON header and plain arrays. :func:`ravine.load` restores it
-bit by bit, and never runs code from the file. A stream model continues to learn as if it had never
+to the last bit, and never runs code from the file. A stream model continues to learn as if it had never
 stopped.
 """
 

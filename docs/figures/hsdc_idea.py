@@ -1,4 +1,4 @@
-"""A stream in the plane at three moments, and its number of clusters: a cut falls when its valley fills."""
+"""Draw a stream in the plane at three times, and its number of clusters: a cut is removed when its valley fills."""
 
 import matplotlib.pyplot as plt
 import numpy as np

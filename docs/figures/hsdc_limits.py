@@ -1,4 +1,4 @@
-"""Streams whose classes are all replaced, and two clusters side by side that HSDC cannot see."""
+"""Draw scores on a stream whose classes are all replaced, and two parallel clusters that HSDC does not separate."""
 
 import matplotlib.pyplot as plt
 import numpy as np

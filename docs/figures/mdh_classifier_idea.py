@@ -1,4 +1,4 @@
-"""Four labels: the boundary of a support vector machine on them, and the one that also sees the other rows."""
+"""Draw the boundary of a support vector machine on four labels, and the one that also uses the unlabeled rows."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,7 +21,7 @@ plane.scatter(*X.T, s=6, color=FAINT, linewidth=0)
 draw_labeled(plane, X, y)
 draw_boundaries(plane, model.predict, linewidths=2)
 draw_boundaries(plane, machine.predict, linestyles="--", colors=COLOURS[3], linewidths=1.6)
-plain(plane, "four labels, 596 rows without")
+plain(plane, "4 labeled rows, 596 unlabeled")
 
 (cut,) = model.cuts_
 other = machine.coef_[0] / np.linalg.norm(machine.coef_)

@@ -1,4 +1,4 @@
-"""λ₂ of the rows on a line, by the direction of the line, with and without labels: computed as the thesis writes it."""
+"""Draw λ₂ of the projected rows by direction, with and without labels, computed by the formula of the thesis."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,14 +13,14 @@ rng = np.random.default_rng(3)
 truth = np.repeat([0, 1, 1], 40)
 X = rng.normal(size=(120, 2)) * 0.8 + np.array([[0, 0], [4, 0.0], [2, 4.5]])[np.repeat([0, 1, 2], 40)]
 y = few_labels(truth, 3, rng)
-SCALE, MERGED = 0.35, 1e3
+BANDWIDTH, MERGED = 0.35, 1e3
 
 
 def connectivity(angle, with_labels):
-    """The second eigenvalue of the Laplacian of the projected rows; rows of a class are joined firmly."""
-    place = X @ [np.cos(angle), np.sin(angle)]
-    apart = place[:, None] - place
-    joined = np.exp(-((apart / SCALE) ** 2) / 2)
+    """Return the second eigenvalue of the Laplacian of the projected rows; rows of a class are joined firmly."""
+    position = X @ [np.cos(angle), np.sin(angle)]
+    apart = position[:, None] - position
+    joined = np.exp(-((apart / BANDWIDTH) ** 2) / 2)
     if with_labels:
         left, right = y == 0, y == 1
         wrong = np.maximum(apart, 0) ** 1.5 * (left[:, None] & ~left) + np.maximum(-apart, 0) ** 1.5 * (
