@@ -8,8 +8,8 @@ one solution, whatever the start. ``gap_`` proves how close the result is to it.
 """
 
 # %%
-# The data are two moons and a blob, 400 rows in all. The number of clusters is chosen automatically: it is the
-# number that stays the same over the longest range of λ, on a logarithmic scale. Only clusters with enough
+# The data are two moons and a blob, 400 rows in all. The number of clusters is chosen automatically, from the
+# longest range of λ, on a logarithmic scale, over which the clusters stay the same. Only clusters with enough
 # rows count.
 
 import numpy as np
