@@ -57,9 +57,9 @@ for name, value in height.items():
 # The AUC measures how well a method ranks the rows. The plot shows the rows that each method flags as hollow
 # markers; a red circle marks an error. The dark line is the boundary, and the shaded regions are the clusters.
 #
-# ``LocalOutlierFactor`` makes slightly fewer errors here and is the fastest of the three, but it finds no
-# clusters. ``SupportVectorClustering`` misses outliers that come in pairs, because each raises the function at
-# the other. The rows that it flags wrongly are at the edge of the sparse blob.
+# ``LocalOutlierFactor`` makes as many errors here and is the fastest of the three, but it finds no clusters.
+# ``SupportVectorClustering`` misses outliers that come in pairs, because each raises the function at the other.
+# The rows that it flags wrongly are at the edge of the sparse blob.
 
 import matplotlib.pyplot as plt
 
