@@ -25,12 +25,12 @@ def pddp_balanced(n_clusters: int, seed: int) -> ravine.PDDP:
 
 
 def pddp_evidence(n_clusters: int, seed: int) -> ravine.PDDP:
-    """Not told the number: the valley test decides."""
+    """With k chosen automatically: the valley test decides."""
     return ravine.PDDP(random_state=seed)
 
 
 def pddp_antimode(n_clusters: int, seed: int) -> ravine.PDDP:
-    """Not told the number: every antimode is cut, as published."""
+    """With k chosen automatically: every antimode is cut, as published."""
     return ravine.PDDP(selection="antimode")
 
 
@@ -61,37 +61,37 @@ def mdh_thesis(n_clusters: int, seed: int) -> ravine.MDH:
 
 
 def incremental_paper(n_clusters: int, seed: int) -> ravine.IncrementalMDH:
-    """The algorithm of iMDH (Hofmeyr 2020), not told the number: the elbow decides."""
+    """The algorithm of iMDH (Hofmeyr 2020) with k chosen automatically: the elbow decides."""
     return ravine.IncrementalMDH(algorithm="online", random_state=seed)
 
 
 def incremental_paper_k(n_clusters: int, seed: int) -> ravine.IncrementalMDH:
-    """The algorithm of iMDH_k: the same, told the number."""
+    """The algorithm of iMDH_k: the same with k given."""
     return ravine.IncrementalMDH(n_clusters=n_clusters, algorithm="online", random_state=seed)
 
 
 def incremental(n_clusters: int, seed: int) -> ravine.IncrementalMDH:
-    """Not told the number: the valley test decides, or the elbow where it confirms no cut."""
+    """With k chosen automatically: the valley test decides, or the elbow where it confirms no cut."""
     return ravine.IncrementalMDH(random_state=seed)
 
 
 def incremental_k(n_clusters: int, seed: int) -> ravine.IncrementalMDH:
-    """Polished cuts, told the number."""
+    """Refined cuts with k given."""
     return ravine.IncrementalMDH(n_clusters=n_clusters, random_state=seed)
 
 
 def ncuth_evidence(n_clusters: int, seed: int) -> ravine.NCutH:
-    """Not told the number: the valley test decides."""
+    """With k chosen automatically: the valley test decides."""
     return ravine.NCutH(random_state=seed)
 
 
 def mdh_evidence(n_clusters: int, seed: int) -> ravine.MDH:
-    """Not told the number: the valley test decides."""
+    """With k chosen automatically: the valley test decides."""
     return ravine.MDH(random_state=seed)
 
 
 def spdc(n_clusters: int, seed: int) -> ravine.SPDC:
-    """The streaming form of dePDDP; one pass, not told the number."""
+    """The streaming form of dePDDP; one pass, with k chosen automatically."""
     return ravine.SPDC()
 
 
@@ -104,7 +104,7 @@ def bisecting_kmeans(n_clusters: int, seed: int) -> BisectingKMeans:
 
 
 class PercentHDBSCAN(HDBSCAN):
-    """HDBSCAN with a hundredth of the rows as its least cluster; its default of five rows finds far more clusters."""
+    """HDBSCAN with a hundredth of the rows as its minimum cluster size; the default of 5 finds far more."""
 
     def fit(self, X: Any, y: object = None) -> PercentHDBSCAN:
         self.min_cluster_size = max(5, len(X) // 100)
@@ -113,5 +113,5 @@ class PercentHDBSCAN(HDBSCAN):
 
 
 def hdbscan(n_clusters: int, seed: int) -> HDBSCAN:
-    """Not told the number; noise counts as one more cluster."""
+    """With k chosen automatically; noise counts as one more cluster."""
     return PercentHDBSCAN(copy=True)

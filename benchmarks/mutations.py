@@ -1,4 +1,4 @@
-"""Files of models that were changed by chance or on purpose: what `load` makes of them, and in how much memory.
+"""Damaged model files by chance or on purpose: what `load` makes of them, and in how much memory.
 
     python -m benchmarks.mutations --out results
 
@@ -510,20 +510,20 @@ def counted(results: list[dict[str, Any]]) -> pd.DataFrame:
 def page(stem: Path) -> str:
     outcomes, memory = (stored.read_table(stem, part) for part in ("outcomes", "memory"))
     numbers = {"mutation": "{}"} | dict.fromkeys(["files", *KNOWN, "defects"], "{:,}")
-    moments = (
-        "`most_memory` is the largest peak of a load as a share of what is allowed, twice the file and 64 MB. The "
-        "changes below the first six write good checksums, so that another model may come of them."
+    note = (
+        "`most_memory` is the largest memory peak of a load, as a share of the limit of twice the file and 64 MB. The "
+        "changes below the first six write valid checksums, so they can result in another model."
     )
     megabytes = {"model": "{}"} | dict.fromkeys(["file_mb", "peak_mb", "bound_mb"], "{:.1f}")
     parts = [
-        report.section("Changed files", moments, report.formatted(outcomes, {**numbers, "most_memory": "{:.0%}"})),
+        report.section("Changed files", note, report.formatted(outcomes, {**numbers, "most_memory": "{:.0%}"})),
         report.section(
             "Large files",
-            "The peak of the memory of `load`.",
+            "The memory peak of `load`.",
             report.formatted(memory, {**megabytes, "peak_by_file": "{:.2f}", "load_s": "{:.2f}", "outcome": "{}"}),
         ),
     ]
-    return stored.page("Files of models that were changed", stem, parts)
+    return stored.page("Damaged model files", stem, parts)
 
 
 def main() -> None:
@@ -533,7 +533,7 @@ def main() -> None:
     cli.add_argument("--seed", type=int, default=0, help="which ones (0)")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
-    stem, entry = args.out / NAME, stored.moments(sys.argv[1:])
+    stem, entry = args.out / NAME, stored.run_details(sys.argv[1:])
     results = []
     for row in run(args.mutations, args.seed):
         results.append(row)

@@ -1,9 +1,9 @@
-"""Write every page of results again from what is stored; nothing is run.
+"""Write every page of results again from the stored files, without running anything.
 
     python -m benchmarks.pages benchmarks/results
 
-A page is a function of the CSV and JSON files of its script. `summary.md` has a line for each comparison with a work or
-with a peer.
+A page is a function of the CSV and JSON files of its script. `summary.md` has one line for each comparison
+with a publication or with other software.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ PAGES = [
 
 
 def summary(folder: Path) -> str:
-    """A line a comparison: the mean difference of each column, and how many scores are not lower."""
+    """Return one line per comparison: the mean difference of each column, and how many scores are not lower."""
     lines = []
     for page in PAGES:
         if page.exists(folder):
@@ -94,12 +94,12 @@ def summary(folder: Path) -> str:
                 means = "; ".join(f"{column}{NBSP}{report.signed(mean)}" for column, mean in comparison.means().items())
                 work = f"[{WORKS[page.shown]}](../../docs/evidence/{page.shown}.md)"
                 lines.append([f"{work}, {comparison.title}", means, f"{good}{NBSP}of{NBSP}{known}"])
-    heads = ["table", "mean of ours less theirs", f"not lower by more than {report.MARGIN:g}"]
+    heads = ["table", "mean difference (ravine − other)", f"not lower by more than {report.MARGIN:g}"]
     return report.grid(heads, lines, text=2) + "\n"
 
 
 def texts(folder: Path) -> Iterator[tuple[str, str]]:
-    """Name and text of every page whose results are there, and of the summary."""
+    """Yield the name and text of every page whose results exist, and of the summary."""
     for page in PAGES:
         if page.exists(folder):
             yield page.name, page.text(folder)

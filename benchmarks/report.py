@@ -1,4 +1,4 @@
-"""Turn stored rows into Markdown: tables, where ours is lower than another's, and times as ratios to the first."""
+"""Turn stored rows into Markdown: tables, where ravine scores lower, and times as ratios to the first method."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ TITLES = {
     "accuracy": "Accuracy",
 }
 MARGIN = 0.01
-"""A score that is lower by more than this is named."""
+"""A score is listed if it is lower by more than this margin."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ours less another's, lines × columns, of a score of which more is better."""
+    """The difference between ravine's score and another, lines × columns, for a score where more is better."""
 
     title: str
     differences: pd.DataFrame
     not_in_means: Collection[str] = ()
 
     def means(self) -> pd.Series[float]:
-        """Of each column, over the lines that it has."""
+        """Return the mean of each column over the lines that it has."""
         return self.differences.drop(index=list(self.not_in_means), errors="ignore").mean()
 
     def not_lower(self) -> tuple[int, int]:
-        """How many of how many scores are not lower by more than the margin."""
+        """Return how many scores are not lower by more than the margin, and how many there are."""
         known = self.differences.stack().dropna()
         return int((known >= -MARGIN).sum()), len(known)
 
     def lower(self) -> str:
-        """Where ours is lower by more than the margin, the largest difference of a column first, and the means."""
+        """Return where ravine scores lower by more than the margin, the largest difference first, and the means."""
         found = []
         for column, values in self.differences.items():
             behind = values[values < -MARGIN].sort_values(kind="stable")
@@ -50,16 +50,16 @@ class Comparison:
                 found.append(f"{column} on {names}")
         means = ", ".join(f"{column} {signed(value)}" for column, value in self.means().items())
         where = "; ".join(found) or "none"
-        return f"**Where ours is lower** by more than {MARGIN:g}: {where}. Mean difference: {means}."
+        return f"**Where ravine scores lower** by more than {MARGIN:g}: {where}. Mean difference: {means}."
 
 
 def signed(value: float) -> str:
-    """Three digits with a sign, and a minus that is as wide as a plus."""
+    """Format with three digits and a sign, with a minus that is as wide as a plus."""
     return f"{round(float(value), 3) + 0.0:+.3f}".replace("-", "−")
 
 
 def slower(ours: pd.DataFrame, theirs: pd.DataFrame) -> str:
-    """For seconds, lines × columns: where ours takes longer, the worst first, and the geometric mean of the ratios."""
+    """For seconds, lines × columns: return where ravine takes longer, the worst first, and the mean speedup."""
     ratios = theirs / ours
     found = []
     for column, values in ratios.items():
@@ -68,17 +68,17 @@ def slower(ours: pd.DataFrame, theirs: pd.DataFrame) -> str:
             names = ", ".join(f"{line} ({1 / value:.3g} times as long)" for line, value in behind.items())
             found.append(f"{column} on {names}")
     means = ", ".join(f"{column} {value:.3g}" for column, value in np.exp(np.log(ratios).mean()).items())
-    return f"**Where ours is slower**: {'; '.join(found) or 'none'}. Times as fast, geometric mean: {means}."
+    return f"**Where ravine is slower**: {'; '.join(found) or 'none'}. Speedup, geometric mean: {means}."
 
 
 def grid(heads: Sequence[str], lines: Iterable[Sequence[str]], *, text: int = 1) -> str:
-    """A table, the first `text` columns of which are not numbers."""
+    """Return a table whose first `text` columns are not numbers."""
     rule = ["---"] * text + ["---:"] * (len(heads) - text)
     return "\n".join(_line(cells) for cells in [heads, rule, *lines])
 
 
 def formatted(results: pd.DataFrame, formats: Mapping[str, str], *, text: int = 1) -> str:
-    """The columns that have a format, as a table."""
+    """Return the columns that have a format, as a table."""
     lines = [
         ["–" if pd.isna(record[name]) else form.format(record[name]) for name, form in formats.items()]
         for record in results.to_dict("records")
@@ -87,19 +87,19 @@ def formatted(results: pd.DataFrame, formats: Mapping[str, str], *, text: int = 
 
 
 def section(title: str, *parts: str) -> str:
-    """Parts under a heading."""
+    """Return the parts under a heading."""
     return "\n\n".join([f"## {title}", *filter(None, parts)])
 
 
 def pivot(results: pd.DataFrame, column: str, methods: Sequence[str]) -> pd.DataFrame:
-    """Mean over the seeds, data sets × methods; NaN where a seed did not finish."""
+    """Return means over the seeds, data sets × methods, with NaN where a seed did not finish."""
     finished = results[column].where(results["status"] == "ok")
     means = finished.groupby([results["dataset"], results["method"]]).agg(lambda seeds: seeds.mean(skipna=False))
     return means.unstack().reindex(columns=list(methods))
 
 
 def comparable(table: pd.DataFrame) -> pd.DataFrame:
-    """The data sets that every method finished, leaving aside methods that finished none."""
+    """Return the data sets that every method finished, ignoring methods that finished none."""
     return table.dropna(axis="columns", how="all").dropna()
 
 
@@ -115,12 +115,12 @@ def _numbers(values: Iterable[float], best: Callable[[list[float]], float] | Non
 
 
 def score_table(results: pd.DataFrame, score: str, methods: Sequence[str], note: str = "") -> str:
-    """One score, with its mean and the mean regret."""
+    """Return the table of one score, with its mean and the mean regret."""
     return score_lines(TITLES[score], pivot(results, score, methods), note=note)
 
 
 def score_lines(title: str, table: pd.DataFrame, *, normalize: bool = False, note: str = "") -> str:
-    """Data sets × methods, with the mean and the mean (normalized) regret; the best of each line in bold."""
+    """Return data sets × methods with the mean and the mean (normalized) regret; the best of each line is bold."""
     common = comparable(table)
     mean = common.mean().reindex(table.columns)
     behind = pd.DataFrame(regret(table, normalize=normalize), table.index, table.columns).loc[common.index]
@@ -132,7 +132,7 @@ def score_lines(title: str, table: pd.DataFrame, *, normalize: bool = False, not
 
 
 def time_table(results: pd.DataFrame, methods: Sequence[str]) -> str:
-    """Seconds of the first method and every method's ratio to it; the fastest of each line in bold."""
+    """Return the seconds of the first method and every method's ratio to it; the fastest of each line is bold."""
     seconds = pivot(results, "fit_s", methods)
     unit = seconds[methods[0]]
     ratio = seconds.div(unit, axis="index")
@@ -148,23 +148,23 @@ def time_table(results: pd.DataFrame, methods: Sequence[str]) -> str:
 
 
 def unfinished(results: pd.DataFrame) -> str:
-    """Every fit that did not finish and why."""
+    """List every fit that did not finish, and why."""
     failed = results[results["status"] != "ok"]
     lines = [f"- {row.dataset}, {row.method}, seed {row.seed}: {row.status}" for row in failed.itertuples()]
     return section("Did not finish", "\n".join(lines)) if lines else ""
 
 
 def against(results: pd.DataFrame, score: str, pairs: Mapping[str, str]) -> Comparison:
-    """One score of methods of ours less that of the methods that they are set beside."""
+    """Return one score of ravine's methods minus that of the methods that they are compared with."""
     found = pivot(results, score, list(dict.fromkeys([*pairs, *pairs.values()])))
-    columns = {f"{ours} beside {theirs}": found[ours] - found[theirs] for ours, theirs in pairs.items()}
+    columns = {f"{ours} vs. {theirs}": found[ours] - found[theirs] for ours, theirs in pairs.items()}
     return Comparison(TITLES[score], pd.DataFrame(columns))
 
 
 def markdown(
     results: pd.DataFrame, scores: Sequence[str], methods: Sequence[str], comparisons: Sequence[Comparison] = ()
 ) -> str:
-    """All tables of a run, each below the comparison of its title; one method alone has no ratios."""
+    """Return all tables of a run, each below the comparison with its title; a single method has no ratios."""
     known = results[results["method"].isin(methods)]
     notes = {comparison.title: comparison.lower() for comparison in comparisons}
     parts = [score_table(known, score, methods, notes.get(TITLES[score], "")) for score in scores]

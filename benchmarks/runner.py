@@ -67,7 +67,7 @@ def run(
     if not tasks:
         sys.exit(f"no data set to use in {args.data.name}")
     stem = args.out / name
-    stored.record(stem, stored.moments(words) | {"settings": settings})
+    stored.record(stem, stored.run_details(words) | {"settings": settings})
     results = _fill(stem.with_suffix(".csv"), tasks, methods, args.limit)
     stored.write_page(stem, page(stem))
     return results

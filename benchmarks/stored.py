@@ -1,7 +1,8 @@
-"""What a run leaves in its folder, and the page that is made of it.
+"""The files that a run writes to its folder, and the page made from them.
 
-A script writes NAME.csv or NAME_PART.csv, one file a table, and NAME.json: when, how and with which versions every part
-was run. NAME.md is made from these alone, so :mod:`benchmarks.pages` can write it again without running anything.
+A script writes NAME.csv or NAME_PART.csv, one file per table, and NAME.json: when, how and with which versions every
+part was run. NAME.md is made from these files alone, so :mod:`benchmarks.pages` can write it again without running
+anything.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ PACKAGES = ("numpy", "scikit-learn", "ravine")
 Entry = dict[str, Any]
 
 
-def moments(words: Sequence[str]) -> Entry:
-    """When, how and with what a run is made; no path and no host name."""
+def run_details(words: Sequence[str]) -> Entry:
+    """Return when, how and with which versions a run is made; it holds no path and no host name."""
     module = getattr(sys.modules["__main__"], "__spec__", None)
     program = ["python", "-m", module.name] if module else ["python", Path(sys.argv[0]).name]
     return {
@@ -49,14 +50,14 @@ def _version(package: str) -> str:
 
 
 def runs(stem: Path) -> list[Entry]:
-    """The runs that made what is stored, in their order."""
+    """Return the runs that made the stored results, in order."""
     path = stem.with_suffix(".json")
     entries: list[Entry] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     return entries
 
 
 def record(stem: Path, entry: Entry, *, anew: bool = False) -> None:
-    """Add a run to those before it, or begin anew; refuse to mix rows made with other settings."""
+    """Add a run to the earlier ones, or start again; refuse to mix rows made with different settings."""
     past = [] if anew else runs(stem)
     if past and past[-1].get("settings") != entry.get("settings"):
         sys.exit(
@@ -79,7 +80,7 @@ def read_table(stem: Path, part: str = "", **options: Any) -> pd.DataFrame:
 
 
 def provenance(stem: Path) -> str:
-    """Dates, cores, versions and commands, in one paragraph and block for runs that had the same versions."""
+    """Return dates, cores, versions and commands, with one paragraph and block for all runs with the same versions."""
     paragraphs = []
     for (cores, _), group in groupby(runs(stem), key=lambda run: (run["cores"], str(run["versions"]))):
         entries = list(group)
@@ -93,7 +94,7 @@ def provenance(stem: Path) -> str:
 
 
 def page(title: str, stem: Path, parts: Iterable[str]) -> str:
-    """A whole page: the parts that are not empty, and then how they were made."""
+    """Return a whole page: the parts that are not empty, then how they were made."""
     return "\n\n".join([f"# {title}", *filter(None, parts), provenance(stem)]) + "\n"
 
 

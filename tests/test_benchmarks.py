@@ -156,7 +156,7 @@ def test_markdown_has_the_mean_and_the_best_in_bold(bench: Bench) -> None:
     assert f"| mean of 2 | **{(1 + near) / 2:.3f}** | 0.000 | – | – |" in text
     assert f"| mean regret of 2 | **0.000** | {(1 + near) / 2:.3f} | – | – |" in text
     assert "## V-measure" in text
-    assert f"one cluster beside kmeans on far (−1.000), near (−{near:.3f}). Mean difference:" in text
+    assert f"one cluster vs. kmeans on far (−1.000), near (−{near:.3f}). Mean difference:" in text
     assert "ratio to kmeans" in text
     assert "- far, sleeping, seed 0: timeout" in text
 
@@ -238,7 +238,7 @@ def test_normalized_regret_spans_our_columns_and_the_published_ones() -> None:
     )
     published = {"late": (0.1, 0.2), "b": (0.5, 0.1), "a": (0.5, 0.1), "not run": (0.3, 0.4)}
     table = compare.with_published(results, compare.Table("Table", "ari", ("one", "two"), published), ["one"])
-    assert list(table.columns) == ["one, ours", "one, paper", "two, paper"]
+    assert list(table.columns) == ["one, ravine", "one, paper", "two, paper"]
     assert list(table.index) == ["late", "b", "a"]
     text = report.score_lines("Table", table, normalize=True)
     assert "| late | – | 0.100 | **0.200** |" in text
@@ -295,7 +295,7 @@ def spectral_results(shift: float) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(("shift", "verdict"), [(-0.008, "yes"), (-0.012, "no")])
-def test_means_beside_the_spectral_tables_leave_voting_out(shift: float, verdict: str) -> None:
+def test_means_of_the_spectral_tables_leave_voting_out(shift: float, verdict: str) -> None:
     results = spectral_results(shift)
     np.testing.assert_allclose(tables_3.differences(results), shift)
     assert tables_3.summary(results).count(f"| {shift:+.4f} | {shift:+.4f} | {verdict} |") == len(tables_3.METHODS)
@@ -311,7 +311,7 @@ def test_published_columns_of_the_spectral_tables_have_their_means() -> None:
         np.testing.assert_allclose(table.published().drop(index="voting").mean(), mean, atol=1e-4)
 
 
-def test_times_are_beside_those_of_the_slower_method_of_a_laplacian_without_margin() -> None:
+def test_times_are_compared_with_those_of_the_slower_method_of_a_laplacian_without_margin() -> None:
     fits = [("dermatology", method, 0.1 * i) for i, method in enumerate(tables_3.METHODS, start=1)]
     text = tables_3.time_table(pd.DataFrame(fits, columns=["dataset", "method", "fit_s"]))
     assert "| dermatology | 0.100 | 0.200 | 0.300 | 0.400 | 0.500 | 0.600 | 11.5 | 58 | 13.5 | 34 |" in text
@@ -352,7 +352,7 @@ def test_published_label_sets_are_read_and_the_others_drawn(tmp_path: Path) -> N
     assert [len(rows) for rows in drawn] == [25] * 10
 
 
-def test_what_was_run_is_not_run_again_and_stands_beside_the_paper(
+def test_what_was_run_is_not_run_again_and_is_compared_with_the_paper(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     semi = SemiSupervised(tmp_path)
@@ -412,7 +412,7 @@ def test_what_is_lower_is_named_the_largest_difference_first() -> None:
     frame = differences(one=[-0.02, 0.3, -0.5], two=[-0.01, 0.0, np.nan])
     comparison = report.Comparison("Table", frame)
     assert comparison.lower() == (
-        "**Where ours is lower** by more than 0.01: one on c (−0.500), a (−0.020). "
+        "**Where ravine scores lower** by more than 0.01: one on c (−0.500), a (−0.020). "
         "Mean difference: one −0.073, two −0.005."
     )
     assert comparison.not_lower() == (3, 5)
@@ -420,12 +420,12 @@ def test_what_is_lower_is_named_the_largest_difference_first() -> None:
 
 def test_nothing_lower_is_said_and_lines_can_be_left_out_of_the_means() -> None:
     comparison = report.Comparison("Table", differences(one=[0.1, 0.2, 0.9]), not_in_means={"c"})
-    assert comparison.lower() == "**Where ours is lower** by more than 0.01: none. Mean difference: one +0.150."
+    assert comparison.lower() == "**Where ravine scores lower** by more than 0.01: none. Mean difference: one +0.150."
 
 
 def test_what_is_slower_is_named() -> None:
     text = report.slower(differences(one=[1.0, 2.0, 8.0]), differences(one=[4.0, 8.0, 4.0]))
-    assert text == "**Where ours is slower**: one on c (2 times as long). Times as fast, geometric mean: one 2."
+    assert text == "**Where ravine is slower**: one on c (2 times as long). Speedup, geometric mean: one 2."
 
 
 def test_runs_with_the_same_versions_share_a_paragraph(tmp_path: Path) -> None:

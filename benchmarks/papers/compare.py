@@ -1,4 +1,4 @@
-"""Our scores beside those of a published table: what the scripts of this folder share."""
+"""Compare ravine's scores with those of a published table: code shared by the scripts of this folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def data_sets(tables: Sequence[Table]) -> set[str]:
 def comparison(
     results: pd.DataFrame, table: Table, columns: Mapping[str, str], not_in_means: Collection[str] = ()
 ) -> Comparison:
-    """Ours less the paper's for `columns`, method -> published column it stands beside."""
+    """Return ravine's scores minus the paper's for `columns`, method -> published column to compare with."""
     frame = beside(results, table, columns)
     methods = [method for method, part in frame.columns if part == "ours"]
     differences = pd.DataFrame({method: frame[method, "difference"] for method in methods})
@@ -45,11 +45,11 @@ def comparison(
 
 
 def markdown(results: pd.DataFrame, table: Table, columns: Mapping[str, str], digits: int = 4) -> str:
-    """One table: where ours is lower, then a line a data set that was run, three columns a method, and the mean."""
+    """Return a table: where ravine scores lower, one line per data set, three columns per method, and the mean."""
     frame = beside(results, table, columns)
     common = report.comparable(frame)
     frame.loc[f"mean of {len(common)}"] = common.mean()
-    heads = [f"{method}, {part}" if part == "ours" else part for method, part in frame.columns]
+    heads = [f"{method}, ravine" if part == "ours" else part for method, part in frame.columns]
     lines = [
         [name, *(_number(value, column, digits) for value, column in zip(row, frame.columns, strict=True))]
         for name, row in zip(frame.index, frame.to_numpy(), strict=True)
@@ -59,7 +59,7 @@ def markdown(results: pd.DataFrame, table: Table, columns: Mapping[str, str], di
 
 
 def beside(results: pd.DataFrame, table: Table, columns: Mapping[str, str]) -> pd.DataFrame:
-    """Data sets × (method, ours | paper | difference) for `columns`, method -> published column it stands beside."""
+    """Data sets × (method, ours | paper | difference) for `columns`, method -> published column."""
     methods = [method for method, column in columns.items() if column in table.columns]
     ours, paper = report.pivot(results, table.score, methods), table.published()
     frame = pd.DataFrame(index=[data for data in paper.index if data in ours.index])
@@ -74,7 +74,7 @@ def with_published(results: pd.DataFrame, table: Table, methods: Sequence[str]) 
     """Data sets that were run × our methods and then every published column."""
     ours, paper = report.pivot(results, table.score, methods), table.published()
     run = [data for data in paper.index if data in ours.index]
-    return ours.loc[run].add_suffix(", ours").join(paper.add_suffix(", paper"))
+    return ours.loc[run].add_suffix(", ravine").join(paper.add_suffix(", paper"))
 
 
 def _number(value: float, column: tuple[str, str], digits: int) -> str:

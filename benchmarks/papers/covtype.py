@@ -80,7 +80,7 @@ def main() -> None:
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("data", type=Path, help="folder with covtype.parquet")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
-    args, entry = cli.parse_args(), stored.moments(sys.argv[1:])
+    args, entry = cli.parse_args(), stored.run_details(sys.argv[1:])
     frame = pd.read_parquet(args.data / "covtype.parquet", columns=[*CONTINUOUS, "label"])
     X, y = frame[CONTINUOUS].to_numpy(dtype=np.float64), frame["label"].to_numpy()
     rows = {"HSDC": score(X, y, inherit=False), "HSDC(I)": score(X, y, inherit=True), "one cluster": one_cluster(y)}

@@ -5,8 +5,8 @@
     python -m benchmarks.papers.stream_tables --seeds 5 --set min_samples_split=100 min_weight=30 --out elsewhere
 
 Writes stream_tables.csv, .md and .json; runs that the first one holds are not made again. Tables 1 and 2 score the 100
-rows after the first 500 a class, Table 3 the mean over segments of 100 rows every 200. A seed gives all methods the
-same stream. SPDC is ravine's own form of the paper's baseline. The paper has 50 streams a cell; it does not say where
+rows after the first 500 per class, Table 3 the mean over segments of 100 rows every 200. A seed gives all methods the
+same stream. SPDC is ravine's own form of the paper's baseline. The paper has 50 streams per cell; it does not say where
 new classes lie, nor how long the stream with overhauls is.
 """
 
@@ -215,7 +215,7 @@ def markdown(results: pd.DataFrame, table: int, score: str) -> str:
         lines.append([*cells, f"{peer:.2f}"])
     means = [cell for method in methods for cell in ("", "", f"{frame[method, 'difference'].mean():+.3f}")]
     lines.append([f"mean of {len(frame)}", "", "", *means, ""])
-    heads = [head for method in methods for head in (f"{method}, ours", "paper", "difference")]
+    heads = [head for method in methods for head in (f"{method}, ravine", "paper", "difference")]
     heads = ["stream", "d", "runs", *heads, f"{PUBLISHED_ONLY}, paper"]
     return report.section(compared.title, compared.lower(), report.grid(heads, lines))
 
@@ -241,7 +241,7 @@ def main() -> None:
     cli.add_argument("--set", type=_setting, nargs="+", default=[], metavar="NAME=VALUE", help="other settings of HSDC")
     args = cli.parse_args()
     settings = json.loads(json.dumps(dict(args.set)))  # a tuple is a list in the record
-    stem, entry = args.out / NAME, stored.moments(sys.argv[1:]) | {"settings": settings}
+    stem, entry = args.out / NAME, stored.run_details(sys.argv[1:]) | {"settings": settings}
     stored.record(stem, entry)
     cells = [Cell(*key) for key in PUBLISHED if key[0] in args.tables and key[2] in args.dims]
     fill(stem.with_suffix(".csv"), cells, range(args.first_seed, args.first_seed + args.seeds), settings)

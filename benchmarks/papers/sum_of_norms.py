@@ -4,9 +4,9 @@
     python -m benchmarks.papers.sum_of_norms --draws 1 --sizes 100 200    # in a minute
 
 Figure 1 is the adjusted Rand index against λ for 200 rows, with clusters by fusion and by one threshold for both
-solvers. Figure 2 is the time against the number of rows, beside a cone solver (clarabel, at its own tolerance of 1e-8);
-λ is the least on a path of 50 values at which there are two groups. The paper prints neither its variances, nor its λ,
-nor its threshold. Writes sum_of_norms.md and .json, and for each figure a CSV and a PNG.
+solvers. Figure 2 is the time against the number of rows, compared with a cone solver (clarabel, at its own tolerance of
+1e-8); λ is the smallest on a path of 50 values at which there are two groups. The paper prints neither its variances,
+nor its λ, nor its threshold. Writes sum_of_norms.md and .json, and for each figure a CSV and a PNG.
 """
 
 from __future__ import annotations
@@ -207,8 +207,10 @@ def times(results: pd.DataFrame) -> str:
 
 def page(stem: Path) -> str:
     quality, speed = (stored.read_table(stem, f"figure_{number}") for number in (1, 2))
-    first = f"Of {quality.lam.nunique()} λ, those with a mean index over 0.9, and in brackets the best mean index."
-    second = f"To a relative gap of {TOL:g}; the cone solver to 1e-8."
+    first = (
+        f"The number of λ, of {quality.lam.nunique()}, with a mean index over 0.9, and in brackets the best mean index."
+    )
+    second = f"Solved to a relative gap of {TOL:g}; the cone solver to 1e-8."
     parts = [
         report.section("Figure 1: adjusted Rand index", first, ranges(quality), _picture(stem, 1, "index against λ")),
         report.section("Figure 2: seconds", second, times(speed), _picture(stem, 2, "seconds against rows")),
@@ -227,7 +229,7 @@ def main() -> None:
     cli.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="ROWS", help="rows of Figure 2, growing")
     cli.add_argument("--cone", action=argparse.BooleanOptionalAction, default=True, help="run the cone solver (yes)")
     args = cli.parse_args()
-    entry = stored.moments(sys.argv[1:])
+    entry = stored.run_details(sys.argv[1:])
     if args.cone:
         entry["versions"]["clarabel"] = import_clarabel().__version__
     mpl.use("Agg")

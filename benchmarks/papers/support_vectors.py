@@ -7,12 +7,12 @@
 DATA is a folder of Parquet files, columns x0… and label; of the paper's data sets, those that are there are used. As in
 the paper γ and C come from a grid, and each index is the best on the grid of its mean over five runs; ten more runs say
 how much of that is chance. shuttle has 43,500 random rows and one run. What users get, without labels and without a
-grid, is a table of its own. "SVC, ours" is scikit-learn's OneClassSVM with ν for C. The paper does not say how columns
-are scaled: standard scores are better than [0, 1] for each of the three strategies, `--scale unit` shows it.
+grid, is a table of its own. "SVC, scikit-learn" is scikit-learn's OneClassSVM with ν for C. The paper does not say how
+columns are scaled: standard scores are better than [0, 1] for each of the three strategies, `--scale unit` shows it.
 
-The other parts are the objective against the budget, beside the exact optimum, and the shapes of Figures 1 to 3 drawn
-with twenty seeds. Writes support_vectors.md and .json, and a CSV for each part. Times are of one thread, while as many
-processes as `--jobs` are at work.
+The other parts are the objective against the budget, relative to the exact optimum, and the shapes of Figures 1 to 3
+drawn with twenty seeds. Writes support_vectors.md and .json, and a CSV for each part. Times are of one thread, while as
+many processes as `--jobs` are at work.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ PUBLISHED: dict[str, dict[str, tuple[float, ...]]] = {
     },
 }
 TITLES = {
-    "purity": "Table 2, purity, and in brackets the number of clusters that it comes with",
+    "purity": "Table 2, purity, and in brackets the corresponding number of clusters",
     "rand": "Table 3, Rand index",
     "nmi": "Table 4, normalized mutual information",
     "training_s": "Table 7, seconds of training, median over the grid",
@@ -132,9 +132,9 @@ VARIANTS: dict[str, Record] = {
     "nearest": {"maintenance": "nearest"},
     "random": {"maintenance": "random"},
     "nearest, Algorithm 3": {"assignment": "segments", "epsilon": EPSILON},
-    "SGD, ours": {"budget": None},
+    "SGD, ravine": {"budget": None},
 }
-CLASSICAL = "SVC, ours"
+CLASSICAL = "SVC, scikit-learn"
 SAME_AS = {"removal": "BSGD-R", "nearest": "BSGD-PNN", "random": "BSGD-PRN"}
 INDICES = ("rand", "nmi", "purity")
 FOUND = [*INDICES, "ari", "n_clusters", "training_s", "clustering_s"]
@@ -225,7 +225,7 @@ def run_grid(
         calls = [
             delayed(fit)(data, scale, variant, gamma, C, seed)
             for variant in variants
-            if variant in VARIANTS and not (is_large and variant == "SGD, ours")
+            if variant in VARIANTS and not (is_large and variant == "SGD, ravine")
             for seed in (seeds[:1] if is_large else seeds)
             for gamma in grid
             for C in grid
@@ -424,7 +424,7 @@ def shapes_table(results: pd.DataFrame) -> str:
         [name, f"{len(part)}", f"{(part.ari >= 0.99).sum()}", f"{part.ari.mean():.4f}", f"{part.ari.min():.4f}"]
         for name, part in results.groupby("shape", sort=False)
     ]
-    return report.grid(["shape", "seeds", "ARI ≥ 0.99", "mean ARI", "least ARI"], lines)
+    return report.grid(["shape", "seeds", "ARI ≥ 0.99", "mean ARI", "lowest ARI"], lines)
 
 
 def page(stem: Path) -> str:
@@ -432,12 +432,12 @@ def page(stem: Path) -> str:
         stored.read_table(stem, part) for part in ("grid", "runs", "defaults", "budget", "shapes")
     )
     n_small = sum(name != LARGE for name in best.dataset.unique())
-    unguided = "Without a grid: γ, C and the number of clusters as found, budget 1,000"
+    unguided = "Without a grid: γ, C and the number of clusters chosen automatically, budget 1,000"
     parts = [
         *(report.section(title, _note(best, score), table(best, score)) for score, title in TITLES.items()),
         report.section(f"The same for other runs: means over {n_small} data sets", blocks_table(runs)),
         report.section(unguided, defaults_table(defaults)),
-        report.section(f"Objective over its optimum, less 1, after {EPOCHS} epochs", gaps_table(budget)),
+        report.section(f"Objective divided by its optimum, minus 1, after {EPOCHS} epochs", gaps_table(budget)),
         report.section("Figures 1 to 3", shapes_table(shapes)),
     ]
     return stored.page("Support vectors on a budget (Tables 2 to 4, 7 and 8)", stem, parts)
@@ -457,7 +457,7 @@ def main() -> None:
     cli.add_argument("--picture", type=Path, metavar="PNG", help="draw the objective against the budget here")
     cli.add_argument("--small", action="store_true", help="two small data sets, four places of the grid, two runs")
     args = cli.parse_args()
-    entry = stored.moments(sys.argv[1:])
+    entry = stored.run_details(sys.argv[1:])
     mpl.use("Agg")
     sets = find_sets(args.data, ("iris", "flame") if args.small else BUDGETS)
     grid, n_runs = (GRID[2:4], 2) if args.small else (GRID, 5)

@@ -82,7 +82,7 @@ def table(results: pd.DataFrame, index: str) -> str:
     kinds = ("min",) if index == "compactness" else ("min", "max")
     found = {kind: over_grid(results, index, kind) for kind in kinds}
     heads = [f"{name}, paper" for name in COLUMNS]
-    words = {"min": "least", "max": "largest"}
+    words = {"min": "smallest", "max": "largest"}
     heads += [f"{strategy}, {words[kind]}" for kind in kinds for strategy in SAME_AS]
     lines = []
     for data in (name for name in published.index if name in set(results.dataset)):
@@ -97,7 +97,8 @@ def table(results: pd.DataFrame, index: str) -> str:
         for name, values in (least - paper).items()
         if len(larger := values[values > report.MARGIN])
     ]
-    note = f"**Where our least is larger**, so worse, by more than {report.MARGIN:g}: {'; '.join(worse) or 'none'}."
+    listed = "; ".join(worse) or "none"
+    note = f"**Where ravine's smallest value is larger**, so worse, by more than {report.MARGIN:g}: {listed}."
     return report.section(TITLES[index], note, report.grid(["data set", *heads], lines))
 
 
@@ -118,7 +119,7 @@ def main() -> None:
     cli.add_argument("--runs", type=int, default=5, metavar="N", help="runs at each place of the grid (5)")
     cli.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (2)")
     args = cli.parse_args()
-    stem, entry = args.out / NAME, stored.moments(sys.argv[1:])
+    stem, entry = args.out / NAME, stored.run_details(sys.argv[1:])
     calls = [
         delayed(fit)(data, strategy, gamma, C, seed)
         for data in find_sets(args.data, [name for name in BUDGETS if name != LARGE])

@@ -1,13 +1,13 @@
-"""Hofmeyr (2020), Table 2 and the means of Figure 2: NMI and ARI of iMDH beside other methods for large data.
+"""Hofmeyr (2020), Table 2 and the means of Figure 2: NMI and ARI of iMDH and other methods for large data.
 
     python -m benchmarks.papers.table_2 DATA --out results --seeds 3 --limit 120
 
-Writes table_2.csv, .md and .json. iMDH and IncrementalMDH find the number of clusters; those with _k are told the
-number of classes. Ours have ravine's settings, also where the algorithm is the paper's, which learns in two passes:
-depth 7, bandwidth σ t^(-1/6), α = 0.25 σ, C = 1. The paper has one pass, depth 8, σ t^(-0.2), 0.1 σ, 10. The regrets on
-a data set span [0, 1] over our first four columns and the paper's together. SPDC and dePDDP are ravine's own forms of
-the two baselines, neither of them told the number. The paper's isolet has the first 6238 rows of the file
-only. The paper's scores are means of 20 runs.
+Writes table_2.csv, .md and .json. iMDH and IncrementalMDH choose k automatically; those with _k are given the number of
+classes. All have ravine's settings, also where the algorithm is the paper's: two passes, depth 7, bandwidth σ t^(-1/6),
+α = 0.25 σ, C = 1. The paper has one pass, depth 8, σ t^(-0.2), 0.1 σ, 10. The regrets on a data set span [0, 1] over
+ravine's first four columns and the paper's together. SPDC and dePDDP are ravine's own forms of the two baselines; both
+choose k automatically. The paper's isolet has only the first 6238 rows of the file. The paper's scores are means of 20
+runs.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Hofmeyr (2016), Tables 3.1 to 3.6: purity and V-measure of SCP², SCₙP² and LMSC, all told the number of classes.
+"""Hofmeyr (2016), Tables 3.1 to 3.6: purity and V-measure of SCP², SCₙP² and LMSC, all with k given.
 
     python -m benchmarks.papers.tables_3 DATA --out results --seeds 10
     python -m benchmarks.papers.tables_3 DATA --out results --times
 
 The first writes tables_3.csv, .md and .json: means and, in brackets, standard deviations over the runs; the paper has
 30 runs. The means over data sets leave voting out, whose missing votes are written in another way than in the paper.
-The paper's image segmentation has 2309 rows, ours all 2310. The second writes tables_3_times.csv, .md and .json:
-seconds of a fit on one thread, beside those of the author's R package, measured once.
+The paper's image segmentation has 2309 rows, ravine's all 2310. The second writes tables_3_times.csv, .md and .json:
+seconds of a fit on one thread, compared with the author's R package, measured once.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ REPEATS = 3
 
 
 def differences(results: pd.DataFrame) -> pd.DataFrame:
-    """Methods × scores: the mean over data sets of ours less the paper's."""
+    """Methods × scores: the mean over data sets of ravine's score minus the paper's."""
     means: dict[str, dict[str, float]] = {}
     for table in TABLES:
         frame = report.comparable(_without_voting(compare.beside(results, table, _columns(table))))
@@ -180,15 +180,15 @@ def summary(results: pd.DataFrame) -> str:
         [method, *(f"{value:+.4f}" for value in row), "yes" if (row >= BAR).all() else "no"]
         for method, row in zip(found.index, found.to_numpy(), strict=True)
     ]
-    return report.section(f"Mean difference to the paper, without {OTHER_ENCODING}", report.grid(heads, lines))
+    return report.section(f"Mean difference from the paper, without {OTHER_ENCODING}", report.grid(heads, lines))
 
 
 def markdown(results: pd.DataFrame, table: Table) -> str:
-    """One table: mean (standard deviation) of ours, the paper's mean, and the difference."""
+    """Return one table: ravine's mean (standard deviation), the paper's mean, and the difference."""
     frame = compare.beside(results, table, _columns(table))
     spread = results[results["status"] == "ok"].groupby(["dataset", "method"])[table.score].std(ddof=0)
     common = report.comparable(_without_voting(frame))
-    heads = [head for method in table.columns for head in (f"{method}, ours", "paper", "difference")]
+    heads = [head for method in table.columns for head in (f"{method}, ravine", "paper", "difference")]
     lines = []
     for data in frame.index:
         cells = []
@@ -213,7 +213,7 @@ def page(stem: Path) -> str:
 
 def times_page(stem: Path) -> str:
     """The page of the second command."""
-    return stored.page("Seconds beside the author's R package", stem, [time_table(stored.read_table(stem))])
+    return stored.page("Seconds, compared with the author's R package", stem, [time_table(stored.read_table(stem))])
 
 
 def _columns(table: Table) -> dict[str, str]:
@@ -260,7 +260,7 @@ def _is_plain(method: str, laplacian: str) -> bool:
 
 def measure_times(folder: Path, out: Path) -> None:
     """Time every method and write the table."""
-    entry, paths = stored.moments(sys.argv[1:]), runner.find(folder, only=None, skip=())
+    entry, paths = stored.run_details(sys.argv[1:]), runner.find(folder, only=None, skip=())
     rows = []
     for data in (DataSet.describe(paths[name]) for name in TIMED if name in paths):
         for method in METHODS:

@@ -1,9 +1,9 @@
-"""Hofmeyr (2016), Tables 4.2 to 4.4: purity, V-measure and time of NCutH, NCutH₀ and dePDDP, told the classes.
+"""Hofmeyr (2016), Tables 4.2 to 4.4: purity, V-measure and time of NCutH, NCutH₀ and dePDDP, with k given.
 
     python -m benchmarks.papers.tables_4_2_and_4_3 DATA --out results --limit 120
 
 Writes tables_4_2_and_4_3.csv, .md and .json. The paper's isolet has the first 6238 rows of the file only; its image
-segmentation has 2309 rows, ours all 2310. Its seconds are those of R on another machine.
+segmentation has 2309 rows, ravine's all 2310. Its seconds are those of R on another machine.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def time_table(results: pd.DataFrame) -> str:
     paper = pd.DataFrame.from_dict(SECONDS, orient="index", columns=list(METHODS))
     ours = ours.loc[[data for data in paper.index if data in ours.index]]
     paper = paper.loc[ours.index]
-    heads = [head for method in METHODS for head in (f"{method}, ours", "paper")]
+    heads = [head for method in METHODS for head in (f"{method}, ravine", "paper")]
     lines = [
         [data, *(cell for method in METHODS for cell in (f"{ours[method][data]:.3f}", f"{paper[method][data]:.2f}"))]
         for data in ours.index

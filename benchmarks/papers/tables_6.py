@@ -1,10 +1,10 @@
-"""Hofmeyr (2016), Tables 6.1 to 6.4: purity and V-measure of MDP², NCutH and their large margins, told the classes.
+"""Hofmeyr (2016), Tables 6.1 to 6.4: purity and V-measure of MDP², NCutH and their large margins, with k given.
 
     python -m benchmarks.papers.tables_6 DATA --out results --limit 120
 
-Writes tables_6.csv, .md and .json. MDP2 has ravine's defaults; "MDP2 thesis" has the settings of the thesis and stands
-beside the same published column. The columns of the spectral methods are made from the rows of tables_3.csv, means of
-ten runs. The paper's image segmentation has 2309 rows, ours all 2310.
+Writes tables_6.csv, .md and .json. MDP2 has ravine's defaults; "MDP2 thesis" has the settings of the thesis and is
+compared with the same published column. The columns of the spectral methods are made from the rows of tables_3.csv,
+means of ten runs. The paper's image segmentation has 2309 rows, ravine's all 2310.
 """
 
 from __future__ import annotations

@@ -242,11 +242,11 @@ def beside_peers(results: pd.DataFrame, table: str) -> Comparison:
     best = frame[peers].max(axis="columns")
     differences = pd.DataFrame({method: frame[method, "ours"] - best for method in ours})
     differences.index = [f"{name} with {labels} labels" for labels, name in frame.index]
-    return Comparison(f"{table}, beside the best peer of each line", differences)
+    return Comparison(f"{table}, compared with the best peer of each line", differences)
 
 
 def beside_machines(results: pd.DataFrame, table: str) -> tuple[pd.DataFrame, Comparison]:
-    """Ours and the published machines, and ours less the published S³VM."""
+    """Return ravine's and the published scores, and ravine's minus those of the published S³VM."""
     ours = results.groupby(["labels", "dataset", "method"])["accuracy"].mean().unstack()
     cells = [cell for cell in PUBLISHED_MACHINES[table] if cell in ours.index]
     frame = ours.loc[cells, [method for method in ("MDP2", "S3CP2", "linear SVM") if method in ours]].copy()
@@ -255,7 +255,7 @@ def beside_machines(results: pd.DataFrame, table: str) -> tuple[pd.DataFrame, Co
     mine = [method for method in PUBLISHED_COLUMNS if method in frame]
     differences = frame[mine].sub(frame["S3VM, paper"], axis="index")
     differences.index = [f"{name} with {labels} labels" for labels, name in cells]
-    return frame, Comparison(f"{table}: accuracy, beside the published S³VM", differences)
+    return frame, Comparison(f"{table}: accuracy, compared with the published S³VM", differences)
 
 
 def machines_table(results: pd.DataFrame, table: str) -> str:
@@ -283,7 +283,7 @@ def markdown(results: pd.DataFrame, table: str) -> str:
     return report.section(
         compared.title,
         f"Beside the paper. {compared.lower()}",
-        f"Beside the best of the three peers on each line. {peers}" if peers else "",
+        f"Compared with the best of the three peers on each line. {peers}" if peers else "",
         report.grid(heads, lines, text=2),
     )
 
@@ -325,7 +325,7 @@ def main() -> None:
     cli.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS), help="(all)")
     cli.add_argument("--seed", type=int, default=0, help="draws the label sets of Table 6.5 (0)")
     args = cli.parse_args()
-    stem, entry = args.out / NAME, stored.moments(sys.argv[1:]) | {"settings": {"seed": args.seed}}
+    stem, entry = args.out / NAME, stored.run_details(sys.argv[1:]) | {"settings": {"seed": args.seed}}
     stored.record(stem, entry)
     among = {name for cells in PUBLISHED.values() for _, name in cells}
     paths = runner.find(args.data, only=args.only, skip=())

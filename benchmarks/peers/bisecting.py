@@ -1,4 +1,4 @@
-"""PDDP beside scikit-learn's BisectingKMeans and KMeans, all told the number of classes: accuracy and time ratios.
+"""Compare PDDP with scikit-learn's BisectingKMeans and KMeans, all with k given: accuracy and time ratios.
 
     python -m benchmarks.peers.bisecting DATA --out results --limit 240
 
@@ -28,7 +28,7 @@ def comparisons(stem: Path) -> list[Comparison]:
 
 
 def page(stem: Path) -> str:
-    return runner.page(stem, title="PDDP beside BisectingKMeans and KMeans", methods=list(METHODS), pairs=PAIRS)
+    return runner.page(stem, title="PDDP compared with BisectingKMeans and KMeans", methods=list(METHODS), pairs=PAIRS)
 
 
 if __name__ == "__main__":

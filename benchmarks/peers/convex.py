@@ -1,4 +1,4 @@
-"""SumOfNorms: its speed on all pairs and on a graph of neighbors, and the clusters of its default λ beside HDBSCAN's.
+"""SumOfNorms: its speed on all pairs and on a graph of neighbors, and the clusters of its default λ against HDBSCAN.
 
     python -m benchmarks.peers.convex DATA --out results
     python -m benchmarks.peers.convex DATA --out results --large    # a path of 200,000 rows too
@@ -6,7 +6,7 @@
 
 DATA is a folder of Parquet files, columns x0… and label; of those named below, the ones that are there are used. Writes
 convex.md and .json, and a CSV for each of the three parts. Our kernels run on one core; OMP_NUM_THREADS=1 and
-OPENBLAS_NUM_THREADS=1 keep the libraries to one too. HDBSCAN is scikit-learn's, with the same least size of a cluster;
+OPENBLAS_NUM_THREADS=1 keep the libraries to one too. HDBSCAN is scikit-learn's, with the same minimum cluster size;
 its noise counts as one more cluster in the scores.
 """
 
@@ -67,7 +67,7 @@ NOTES = {
     "pairs": f"Two Gaussians, d = 2, all pairs of weight 1: seconds of a fit to a relative gap of {TOL:g}.",
     "path": f"Moons, 10 neighbors: a path of {N_LAMBDAS} λ, then solutions at {N_PROVED} of them with a proved gap; "
     f"`n_proved` reach {TOL:g}. CCMMR's seconds are published ones, on another machine of two cores.",
-    "clusters": "Default λ. HDBSCAN's noise is one more cluster in its scores.",
+    "clusters": "Default λ. HDBSCAN's noise counts as one more cluster in its scores.",
 }
 
 
@@ -226,7 +226,7 @@ def score_all(sets: dict[str, Callable[[], Data]]) -> pd.DataFrame:
 def comparisons(stem: Path) -> list[Comparison]:
     found = stored.read_table(stem, "clusters").set_index("dataset")
     columns = {report.TITLES["ari"]: found.ari - found.hdbscan_ari, "NMI": found.nmi - found.hdbscan_nmi}
-    return [Comparison("SumOfNorms beside HDBSCAN", pd.DataFrame(columns))]
+    return [Comparison("SumOfNorms vs. HDBSCAN", pd.DataFrame(columns))]
 
 
 def page(stem: Path) -> str:
@@ -240,7 +240,7 @@ def page(stem: Path) -> str:
         )
         for name, formats in FORMATS.items()
     ]
-    return stored.page("SumOfNorms beside HDBSCAN and CCMMR", stem, parts)
+    return stored.page("SumOfNorms compared with HDBSCAN and CCMMR", stem, parts)
 
 
 def main() -> None:
@@ -251,7 +251,7 @@ def main() -> None:
     size.add_argument("--large", action="store_true", help="follow a path of 200,000 rows too")
     size.add_argument("--small", action="store_true", help="1,000 rows where only time is measured")
     args = cli.parse_args()
-    entry = stored.moments(sys.argv[1:])
+    entry = stored.run_details(sys.argv[1:])
     warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is in the tables
     warm_up()
     pairs = all_pairs(1_000, PULLS) if args.small else all_pairs(5_000, PULLS) + all_pairs(20_000, PULLS[2:4])

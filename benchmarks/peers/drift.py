@@ -1,4 +1,4 @@
-"""How often HSDC reports a drift where there is none, and how often and how soon where there is one.
+"""How often HSDC reports a drift in stationary streams, and how often and how soon it reports a true drift.
 
     python -m benchmarks.peers.drift --runs 4 --moves 15 --out results
 
@@ -130,7 +130,7 @@ def page(stem: Path) -> str:
     found.append(["all", "", f"{len(moved)}", f"{len(delay)}", f"{delay.median():.0f}", f"{delay.max():.0f}"])
     others = moved.outcome[moved.outcome != "drift"].value_counts()
     rest = "; ".join(f"{outcome}: {count}" for outcome, count in others.items()) or "none"
-    heads = ["d", "distance, σ", "streams", "drift at the cut", "rows until then, median", "most"]
+    heads = ["d", "distance, σ", "streams", "drift at the cut", "rows until the report, median", "maximum"]
     cells = still.groupby("cell", sort=False)
     events = [
         [name, f"{len(part)}", f"{part.n_clusters.mean():.1f}", f"{part.drifts.sum()}", f"{part.withdrawals.sum()}"]
@@ -144,7 +144,7 @@ def page(stem: Path) -> str:
             report.grid(["stream", "runs", "clusters, mean", "drifts", "withdrawals"], events),
         ),
     ]
-    return stored.page("Drift: false alarms and delay", stem, parts)
+    return stored.page("Drift: false reports and delay", stem, parts)
 
 
 def main() -> None:
@@ -155,7 +155,7 @@ def main() -> None:
     cli.add_argument("--seed", type=int, default=0, help="seed of the first run (0)")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
-    stem, entry = args.out / NAME, stored.moments(sys.argv[1:])
+    stem, entry = args.out / NAME, stored.run_details(sys.argv[1:])
     moved = pd.DataFrame([move(*cell, run, args.seed) for cell in MOVES for run in range(args.moves)])
     print(moved.groupby(["d", "distance"])["outcome"].value_counts().unstack(fill_value=0), flush=True)
     still = pd.DataFrame(stationary_runs(args.runs, int(args.rows), args.seed))

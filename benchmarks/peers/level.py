@@ -1,11 +1,11 @@
-"""How often a method that is not told the number of clusters splits a single one, and how often it finds several.
+"""How often a method with k chosen automatically splits a single cluster, and how often it finds several.
 
     python -m benchmarks.peers.level NCutH --draws 40
     python -m benchmarks.peers.level MDH --draws 10 --only power --jobs 2
 
-False alarms: one cluster of several shapes, as it is and rounded at one standard deviation. Power: mixtures of two to
-ten unit Gaussians, the two nearest centers 6 or 7 standard deviations apart, of about equal sizes or of sizes from 1 to
-10. Prints a line a cell; a draw's data depend on its cell and number alone.
+False positives: one cluster of several shapes, as it is and rounded to one standard deviation. Power: mixtures of two
+to ten unit Gaussians, the two nearest centers 6 or 7 standard deviations apart, of about equal sizes or of sizes from 1
+to 10. Prints one line per cell; a draw's data depend on its cell and number alone.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def cells(only: str | None) -> Iterator[tuple[str, Callable[..., tuple[NDArray[n
         for shape in SHAPES:
             for rounded in (False, True):
                 for n, d in SIZES:
-                    moments = f"{shape}{', rounded' if rounded else ''}, n = {n}, d = {d}"
-                    yield moments, draw_one, (shape, rounded, n, d)
+                    cell = f"{shape}{', rounded' if rounded else ''}, n = {n}, d = {d}"
+                    yield cell, draw_one, (shape, rounded, n, d)
     if only != "level":
         for separation, n, unequal in MIXTURES:
             for d in (2, 10, 50):

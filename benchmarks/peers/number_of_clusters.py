@@ -1,4 +1,4 @@
-"""PDDP deciding on the number of clusters, by the valley test and by the published rule, beside KMeans that is told it.
+"""Compare PDDP with k chosen automatically, by the valley test and by the published rule, with KMeans with k given.
 
     python -m benchmarks.peers.number_of_clusters DATA --out results
 
@@ -18,7 +18,7 @@ NAME = "number_of_clusters"
 METHODS = {
     "evidence": methods.pddp_evidence,
     "published": methods.pddp_antimode,
-    "KMeans, told": methods.kmeans,
+    "KMeans, k given": methods.kmeans,
 }
 
 
@@ -26,7 +26,7 @@ PAIRS = {"evidence": "published"}
 
 
 def found(results: pd.DataFrame) -> str:
-    """Number of clusters found, beside the number of classes."""
+    """Return the table of the number of classes and the number of clusters found."""
     table = report.pivot(results, "k", list(METHODS))
     classes = results.groupby("dataset")["n_classes"].first()
     lines = [[name, f"{classes[name]}", *(f"{k:.0f}" for k in row)] for name, row in table.iterrows()]
@@ -39,7 +39,7 @@ def comparisons(stem: Path) -> list[Comparison]:
 
 
 def page(stem: Path) -> str:
-    title = "PDDP that is not told the number of clusters"
+    title = "PDDP with k chosen automatically"
     return runner.page(stem, title=title, methods=list(METHODS), pairs=PAIRS, first=found)
 
 

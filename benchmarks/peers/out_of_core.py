@@ -5,8 +5,8 @@
 
 The cluster has two worker processes with one thread each. All bytes are those that cross the loopback device, between
 workers as well as to and from the client and the scheduler; the client's are what it sends for an evaluation and what
-comes back. Memory is the peak of a fresh process. `peer` needs dask-ml. Writes parts.md, parts.json, and a CSV for each
-part that is run.
+comes back. Memory is the peak of a fresh process. `peer` needs dask-ml. Writes out_of_core.md and .json, and a CSV for
+each part that is run.
 """
 
 from __future__ import annotations
@@ -52,36 +52,36 @@ FILES, ROWS_PER_FILE, FILE_COLUMNS = 50, 1_000_000, 20
 GIB = 2**30
 TABLES: dict[str, tuple[str, str, dict[str, str]]] = {
     "peer": (
-        "Beside KMeans of dask-ml",
-        "A million rows of ten clouds in 50 columns on two worker processes, all told the number.",
+        "Compared with KMeans of dask-ml",
+        "A million rows of ten clouds in 50 columns on two worker processes, all with k given.",
         {"method": "{}", "seconds": "{:.2f}", "time_of_kmeans": "{:.2f}", "ari": "{:.4f}"},
     ),
     "fits": (
         "On a cluster and in memory",
-        "`ari_to_memory` is the agreement of the two partitions; the others are seconds, passes and what they send.",
+        "`ari_to_memory` is the agreement of the two partitions. The others are seconds, passes and the data sent.",
         {"rows": "{}", "method": "{}", "n": "{:,}", "d": "{}", "partitions": "{}", "memory_s": "{:.2f}"}
         | {"dask_s": "{:.2f}", "ari_to_memory": "{:.4f}", "passes": "{}"}
         | {"client_kb_per_evaluation": "{:,}", "all_kb_per_pass": "{:,}"},
     ),
     "identity": (
         "Other numbers and orders of partitions",
-        "`identical` says whether the tree is the first one, bit for bit.",
+        "`identical` says whether the tree equals the first one bit for bit.",
         {"method": "{}", "workers": "{}", "partitions": "{}", "order": "{}", "identical": "{}"},
     ),
     "kills": (
         "A worker killed at a random moment",
-        "`NCutH(10)`, a million rows; `identical` is to the fit without a loss.",
+        "`NCutH(10)`, a million rows. `identical` compares with a fit in which no worker was lost.",
         {"after_s": "{:.2f}", "fit_s": "{:.2f}", "undisturbed_s": "{:.2f}", "identical": "{}"},
     ),
     "predict": (
-        "Labels by blocks",
-        "Beside the same rows in one array, both on two threads.",
+        "Prediction in blocks",
+        "Compared with the same rows in one array, both on two threads.",
         {"rows": "{:,}", "local_s": "{:.3f}", "by_blocks_s": "{:.3f}", "ratio": "{:.2f}", "equal": "{}"}
         | {"data_mb": "{:,}", "memory_above_start_mb": "{}"},
     ),
     "files": (
         "Fifty million rows in files",
-        "Twenty columns in 4.3 GB of Parquet; `reads` are multiples of reading them once.",
+        "Twenty columns in 4.3 GB of Parquet. `reads` is the time as a multiple of reading the files once.",
         {"what": "{}", "seconds": "{:.1f}", "reads": "{:.1f}", "passes": "{:.0f}", "peak_gib": "{:.2f}"}
         | {"n_clusters": "{:.0f}", "ari_of_first_file": "{:.4f}"},
     ),
@@ -253,7 +253,7 @@ def kills() -> list[dict[str, Any]]:
 
 
 def peer() -> list[dict[str, Any]]:
-    """Beside the KMeans of dask-ml, told the number of clusters as well."""
+    """Compare with the KMeans of dask-ml, also with k given."""
     from dask_ml.cluster import KMeans
 
     rows = []
@@ -274,7 +274,7 @@ def peer() -> list[dict[str, Any]]:
 
 
 def predict_by_blocks() -> list[dict[str, Any]]:
-    """Labels of many rows by blocks, beside the same in one array; both on two threads."""
+    """Predict many rows in blocks and in one array, both on two threads."""
     model = NCutH(CLUSTERS).fit(_mixture(100_000))
     memory = _in_fresh_process(_predict_generated, model)
     X = _mixture(PREDICTED)
@@ -349,7 +349,7 @@ def write_files(folder: Path) -> None:
 
 
 def files(scratch: Path) -> list[dict[str, Any]]:
-    """Fits on files, each in a fresh process, beside reading them once."""
+    """Fit on files, each fit in a fresh process, and read the files once for comparison."""
     write_files(scratch)
     rows: list[dict[str, Any]] = []
     for what in ("read", "imdh", "imdh_stream", "ncuth"):
@@ -401,7 +401,7 @@ def page(stem: Path) -> str:
         for name, (title, note, formats) in TABLES.items()
         if Path(f"{stem}_{name}.csv").exists()
     ]
-    return stored.page("Rows in parts, beside dask-ml", stem, parts)
+    return stored.page("Out-of-core data, compared with dask-ml", stem, parts)
 
 
 def main() -> None:
@@ -425,7 +425,7 @@ def main() -> None:
         if name == "files" and args.scratch is None:
             print("files: needs --scratch")
             continue
-        entry = stored.moments(sys.argv[1:]) | {"table": name}
+        entry = stored.run_details(sys.argv[1:]) | {"table": name}
         table = pd.DataFrame(sections[name]()).convert_dtypes()  # an integer that is not there is not a float
         others = [run for run in stored.runs(stem) if run["table"] != name]
         for number, run in enumerate([*others, entry]):

@@ -109,7 +109,7 @@ def page(stem: Path) -> str:
     time_formats |= {"predict_s": "{:.4f}", "pass_s": "{:.4f}", "ratio": "{:.2f}"}
     memory_formats = {"rows": "{:,}", "data_mib": "{:.1f}", "fit_mib": "{:.1f}", "ratio_with_data": "{:.2f}"}
     about_time = f"A tree of `PDDP` and {COLUMNS} columns; `pass_s` is one product `X @ v`."
-    about_memory = f"`PDDP({CLUSTERS})`, {COLUMNS} columns; `fit_mib` is what the fit takes beside the data."
+    about_memory = f"`PDDP({CLUSTERS})`, {COLUMNS} columns; `fit_mib` is the memory of the fit in addition to the data."
     time_of, memory_of = (stored.read_table(stem, part) for part in ("time", "memory"))
     parts = [
         report.section("Time of predict", about_time, report.formatted(time_of, time_formats, text=0)),
@@ -125,7 +125,7 @@ def main() -> None:
     cli.add_argument("--fit-rows", type=int, default=500_000, help="rows of the fit whose memory is measured")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
-    stem, entry = args.out / NAME, stored.moments(sys.argv[1:])
+    stem, entry = args.out / NAME, stored.run_details(sys.argv[1:])
     # Memory first: a child's peak starts at what its parent holds when it is born.
     tables = {"memory": in_fresh_process(fit_memory, args.fit_rows), "time": predict_ratio(args.rows)}
     stored.record(stem, entry, anew=True)

@@ -1,10 +1,10 @@
-"""NCutH, MDH and SpectralPursuit beside the authors' R packages PPCI and SCPP, all told the number of classes.
+"""Compare NCutH, MDH and SpectralPursuit with the authors' R packages PPCI and SCPP, all with k given.
 
     python -m benchmarks.peers.r_packages DATA --out results --limit 240 --max-cells 6e6
 
 Writes r_packages.csv, .md and .json. Columns are scaled to unit variance on both sides. The scores of the packages are
 in r_packages_reference.csv: each was run once, on one core of a machine with two, and those that failed or took more
-than four minutes are not there. The rows of SpectralPursuit are those of tables_3.csv, ten runs beside three.
+than four minutes are not there. The rows of SpectralPursuit are those of tables_3.csv, ten runs against three.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def table(stem: Path, title: str, score: str, columns: Mapping[str, str]) -> str
     """One score, with the mean."""
     frame = beside(stem, score, columns)
     frame.loc[f"mean of {len(frame)}"] = frame.mean()
-    heads = [f"{method}, {part}" if part == "ours" else part for method, part in frame.columns]
+    heads = [f"{method}, ravine" if part == "ours" else part for method, part in frame.columns]
     lines = [
         [name, *(f"{v:+.3f}" if head == "difference" else f"{v:.3f}" for v, head in zip(row, heads, strict=True))]
         for name, row in zip(frame.index, frame.to_numpy(), strict=True)
@@ -64,7 +64,7 @@ Parts = list[tuple[Path, str, str, Mapping[str, str]]]
 
 
 def parts(stem: Path) -> Parts:
-    """Files of ours, title, score and columns of each table."""
+    """Return the files of ravine's results, title, score and columns of each table."""
     found: Parts = [(stem, "PPCI", score, BESIDE) for score in SCORES]
     spectral = stem.with_name(tables_3.NAME)
     if spectral.with_suffix(".csv").exists():
@@ -77,7 +77,7 @@ def comparisons(stem: Path) -> list[Comparison]:
 
 
 def page(stem: Path) -> str:
-    return stored.page("Methods that are told the number of clusters", stem, [table(*part) for part in parts(stem)])
+    return stored.page("Methods with k given", stem, [table(*part) for part in parts(stem)])
 
 
 if __name__ == "__main__":

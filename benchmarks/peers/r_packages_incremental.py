@@ -1,4 +1,4 @@
-"""IncrementalMDH, told the number of classes and not, beside the author's R package iMDH.
+"""Compare IncrementalMDH, with k given and with k chosen automatically, with the author's R package iMDH.
 
     python -m benchmarks.peers.r_packages_incremental DATA --out results --max-cells 6e6 --seeds 5 --no-scale
 

@@ -1,12 +1,12 @@
-"""Rows a second of HSDC and HSDC(I), as a ratio to River's CluStream, and what a long stream does to speed and memory.
+"""Rows per second of HSDC and HSDC(I), as a ratio to River's CluStream, and the effect of a long stream.
 
     python -m benchmarks.peers.stream_speed --out results
     python -m benchmarks.peers.stream_speed --long 1e6    # a shorter stream
 
 Ten Gaussian classes of 20 and of 50 columns, learned in batches of 1,000 rows, the best of three. CluStream is timed on
-300 rows after its first 200, and ours also on these alone, when most cuts are yet to be made. The long stream has 20
-columns and is made in chunks; the time of making them is left out. Writes stream_speed.md and .json, and a CSV for the
-short streams and for the long one.
+300 rows after its first 200, and ravine also on these alone, when most cuts have not been made yet. The long stream has
+20 columns and is made in chunks; the time of making them is left out. Writes stream_speed.md and .json, and a CSV for
+the short streams and for the long one.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ def long_run(n_rows: int) -> dict[str, Any]:
 def page(stem: Path) -> str:
     short, long = stored.read_table(stem, "short"), stored.read_table(stem, "long")
     parts = [
-        report.section("Rows a second beside CluStream", report.grid(*_turned(short))),
+        report.section("Rows per second, compared with CluStream", report.grid(*_turned(short))),
         report.section("A long stream of 20 columns", report.grid(*_turned(long))),
     ]
-    return stored.page("Speed on streams, beside River", stem, parts)
+    return stored.page("Speed on streams, compared with River", stem, parts)
 
 
 def _turned(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
@@ -118,7 +118,7 @@ def main() -> None:
     cli.add_argument("--long", type=float, default=5e7, help="rows of the long stream, in millions (5e7)")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
-    stem, entry = args.out / NAME, stored.moments(sys.argv[1:])
+    stem, entry = args.out / NAME, stored.run_details(sys.argv[1:])
     tables = {"long": [long_run(int(args.long))]}  # first, while the process is small
     tables["short"] = [speed(d, int(args.rows)) for d in (20, 50)]
     stored.record(stem, entry, anew=True)

@@ -1,4 +1,4 @@
-"""SupportVectorClustering on many rows, how its time and memory grow, and its default clusters beside HDBSCAN's.
+"""SupportVectorClustering on many rows, how its time and memory grow, and its default clusters against HDBSCAN.
 
     python -m benchmarks.peers.support_vectors DATA --out results
     python -m benchmarks.peers.support_vectors DATA --out results --small    # in a minute
@@ -6,8 +6,9 @@
 DATA is a folder of Parquet files, columns x0… and label; of those named below, the ones that are there are used. Writes
 support_vectors_peers.md and .json, and a CSV for each part. All run on one thread; OMP_NUM_THREADS=1 and
 OPENBLAS_NUM_THREADS=1 keep the libraries to one too. HDBSCAN is scikit-learn's, with its defaults, and for small data
-also with our least size of a cluster; its noise counts as one more cluster in the scores. The memory is that of a fresh
-process: its peak after fit less what it held just before, when a fit on few rows had imported and compiled everything.
+also with ravine's minimum cluster size; its noise counts as one more cluster in the scores. The memory is that of a
+fresh process: its peak after fit less what it held just before, when a fit on few rows had imported and compiled
+everything.
 """
 
 from __future__ import annotations
@@ -61,9 +62,9 @@ FORMATS = {"large": LARGE_FORMATS, "growth": GROWTH_FORMATS, "clusters": SCORE_F
 TITLES = {"large": "Many rows", "growth": "Growth with the rows", "clusters": "Clusters of the default parameters"}
 NOTES = {
     "large": f"Whole fits, shuttle as it is and with standard scores, and {N_CLOUDS} Gaussians; `training_s` of the "
-    "seconds are phase one. `noise` is the share of outliers; ours are in clusters all the same.",
-    "growth": f"One epoch at budget {BUDGET}, γ = {GAMMA}, C = {C:g}: phase one, and beside it the whole fit.",
-    "clusters": "Default parameters. `same_size` is HDBSCAN with our least size of a cluster.",
+    "seconds are phase one. `noise` is the share of outliers; ravine assigns outliers to clusters as well.",
+    "growth": f"One epoch at budget {BUDGET}, γ = {GAMMA}, C = {C:g}: phase one, then the whole fit.",
+    "clusters": "Default parameters. `same_size` is HDBSCAN with ravine's minimum cluster size.",
 }
 
 
@@ -86,20 +87,20 @@ def found(y: NDArray[np.int64], labels: NDArray[np.int64]) -> dict[str, Any]:
 
 
 def fit_all(name: str, X: Floats, y: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Seconds and scores of both, ours with its default budget and with a small one."""
-    moments = {"dataset": name, "rows": len(X), "columns": X.shape[1]}
+    """Measure seconds and scores of both, for ravine with its default budget and with a small one."""
+    shared = {"dataset": name, "rows": len(X), "columns": X.shape[1]}
     records = []
     for method, model in {"default": Timed(), f"budget {BUDGET}": Timed(budget=BUDGET)}.items():
         seconds, _ = timed(partial(model.fit, X))
         outside = float(model.outlier_.mean())
         times = {"seconds": seconds, "training_s": model.training_s}
-        records.append({**moments, "method": method, **times, **found(y, model.labels_), "noise": outside})
+        records.append({**shared, "method": method, **times, **found(y, model.labels_), "noise": outside})
         print(f"{name}, {method}: {seconds:.1f} s", flush=True)
     peer = HDBSCAN(copy=True)
     seconds, _ = timed(partial(peer.fit, X))
     noise = float((peer.labels_ < 0).mean())
     times = {"seconds": seconds, "training_s": math.nan}
-    records.append({**moments, "method": "HDBSCAN", **times, **found(y, peer.labels_), "noise": noise})
+    records.append({**shared, "method": "HDBSCAN", **times, **found(y, peer.labels_), "noise": noise})
     print(f"{name}, HDBSCAN: {seconds:.1f} s", flush=True)
     return records
 
@@ -140,7 +141,7 @@ def fit_memory(rows: int) -> dict[str, Any]:
 
 
 def clusters(X: Floats, y: NDArray[np.int64]) -> dict[str, Any]:
-    """Scores of both with their defaults, and of HDBSCAN with our least size of a cluster."""
+    """Score both with their defaults, and HDBSCAN with ravine's minimum cluster size."""
     ours = SupportVectorClustering()
     seconds, _ = timed(partial(ours.fit, X))
     record = {"rows": len(X), "columns": X.shape[1], "n_classes": len(np.unique(y)), **found(y, ours.labels_)}
@@ -165,9 +166,9 @@ def large_sets(folder: Path, rows: int | None) -> dict[str, Callable[[], Data]]:
 def comparisons(stem: Path) -> list[Comparison]:
     found = stored.read_table(stem, "clusters").set_index("dataset")
     compared = []
-    for peer, name in {"hdbscan": "HDBSCAN", "same_size": "HDBSCAN with our least size"}.items():
+    for peer, name in {"hdbscan": "HDBSCAN", "same_size": "HDBSCAN with the same minimum size"}.items():
         columns = {report.TITLES["ari"]: found.ari - found[f"{peer}_ari"], "NMI": found.nmi - found[f"{peer}_nmi"]}
-        compared.append(Comparison(f"SupportVectorClustering beside {name}", pd.DataFrame(columns)))
+        compared.append(Comparison(f"SupportVectorClustering vs. {name}", pd.DataFrame(columns)))
     return compared
 
 
@@ -184,10 +185,10 @@ def page(stem: Path) -> str:
     ]
     memory = stored.read_table(stem, "memory").iloc[0]
     held = (
-        f"The fit of {memory.rows:,} × {memory['columns']}, {memory.data_mib} MiB, takes {memory.fit_mib} MiB beside "
+        f"The fit of {memory.rows:,} × {memory['columns']}, {memory.data_mib} MiB, takes {memory.fit_mib} MiB besides "
         f"the data, {memory.fit_over_data} times as much."
     )
-    return stored.page("SupportVectorClustering beside HDBSCAN", stem, [*parts, report.section("Memory", held)])
+    return stored.page("SupportVectorClustering compared with HDBSCAN", stem, [*parts, report.section("Memory", held)])
 
 
 def main() -> None:
@@ -196,7 +197,7 @@ def main() -> None:
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     cli.add_argument("--small", action="store_true", help="3,000 rows where time is measured, three small data sets")
     args = cli.parse_args()
-    entry = stored.moments(sys.argv[1:])
+    entry = stored.run_details(sys.argv[1:])
     # Memory first: a child's peak starts at what its parent holds when it is born.
     memory = in_fresh_process(fit_memory, 3_000 if args.small else MOST)
     warnings.simplefilter("ignore", ConvergenceWarning)  # the scores say how good a fit on a small budget is
