@@ -132,7 +132,7 @@ def test_labels_of_the_map_do_not_overlap(n_cuts, seed):
 
 def test_wrong_number_of_names_is_an_error(fitted):
     _, model = fitted
-    with pytest.raises(ValueError, match="feature_names has 1 entries, the tree has 2"):
+    with pytest.raises(ValueError, match="feature_names has 1 entries, but the tree has 2"):
         plot.tree(model, feature_names=["width"])
 
 
@@ -503,7 +503,7 @@ def test_columns_of_the_clusterpath_are_chosen_by_name_or_number(rng):
         ({"features": (0, 1, 1)}, "features has 3 entries: one or two columns can be drawn"),
         ({"features": (0, 2)}, "there is no feature 2: the rows have 2 features"),
         ({"features": "x9"}, "there is no feature 'x9': the features are x0, x1"),
-        ({"feature_names": ["width"]}, "feature_names has 1 entries, the rows have 2 features"),
+        ({"feature_names": ["width"]}, "feature_names has 1 entries, but the rows have 2 features"),
     ],
 )
 def test_column_that_is_not_there_is_an_error(convex, wrong, message):
@@ -882,7 +882,7 @@ def test_support_refuses_what_it_cannot_draw(enclosed):
         plot.support(PDDP().fit(X))
     with pytest.raises(ValueError, match="X has 3 columns, and the model was fitted on 2"):
         plot.support(model, np.ones((4, 3)))
-    with pytest.raises(ValueError, match="feature_names has 1 entries, the rows have 2 features"):
+    with pytest.raises(ValueError, match="feature_names has 1 entries, but the rows have 2 features"):
         plot.support(model, feature_names=["width"])
     assert not plt.get_fignums()
 

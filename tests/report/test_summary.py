@@ -209,7 +209,7 @@ def test_long_names_are_short_in_words_and_whole_beside_them(blobs):
 
 def test_names_must_be_as_many_as_columns(blobs):
     X, _, model = blobs
-    with pytest.raises(ValueError, match="feature_names has 2 entries, the tree has 3 features"):
+    with pytest.raises(ValueError, match="feature_names has 2 entries, but the tree has 3 features"):
         summary_of(model, X, feature_names=["a", "b"])
 
 

@@ -214,7 +214,7 @@ def changes(record):
         ({"is_left": is_left.astype(int)}, "has another number of sides"),
         ({"is_left": is_left | True}, "has an entry without places on one side"),
         ({"is_left": is_left & False}, "has an entry without places on one side"),
-        ({"more": is_left}, "has not the entries node, n_directions"),
+        ({"more": is_left}, "does not have the entries node, n_directions"),
     ]
 
 
@@ -227,7 +227,7 @@ def test_packed_surfaces_that_fit_nothing_are_refused():
             HyperplaneTree.from_dict({**record, "surfaces": {**packed, **change}})
     missing = {name: array for name, array in packed.items() if name != "node"}
     for surfaces in (missing, [], 3):
-        with pytest.raises(ValueError, match="field 'surfaces' has not the entries"):
+        with pytest.raises(ValueError, match="field 'surfaces' does not have the entries"):
             HyperplaneTree.from_dict({**record, "surfaces": surfaces})
     leaf = HyperplaneTree.from_dict(record).leaves[0]
     with pytest.raises(ValueError, match="field 'surface' is not None at a leaf"):

@@ -203,7 +203,7 @@ def test_split_takes_sample_weights():
         (lambda t: t.split(int(t.leaves[0]), Cut(np.ones(3), 0.0)), "shape .3,., the tree has 2 columns"),
         (lambda t: t.split(int(t.leaves[0]), Cut(np.zeros(2), 0.0)), "finite, non-zero normal"),
         (lambda t: t.split(int(t.leaves[0]), Cut(np.ones(2), np.nan)), "finite offset"),
-        (lambda t: t.describe(["a"]), "feature_names has 1 entries, the tree has 2 features"),
+        (lambda t: t.describe(["a"]), "feature_names has 1 entries, but the tree has 2 features"),
     ],
 )
 def test_impossible_edits_say_what_to_do(call, message):

@@ -1,7 +1,7 @@
-"""Cuts of rows that lie in parts: the searches of `ncut`, `mdh` and `principal`, by passes that bring back little.
+"""Cuts of out-of-core data: the searches of `ncut`, `mdh` and `principal`, done in passes that return small results.
 
-Small nodes are fetched, and cut as rows in memory are. Of a large one a sample is searched first, which leaves a few
-evaluations for all rows. An evaluation is one look at the rows along a direction, or two passes where there are many
+Rows of small nodes are fetched into memory and cut there. A large node is first searched on a sample, which leaves only
+a few evaluations on all rows. One evaluation takes one pass over the rows along a direction, or two passes for many
 columns.
 """
 
@@ -35,18 +35,20 @@ from ravine.cuts._pursuit import (
 from ravine.cuts._valley import strongest_valley
 
 TESTED_ROWS = 20_000
-"""Rows of a large node on which its valley is tested."""
+"""The valley of a large node is tested on a sample of this many rows."""
 
 FindSampleCut = Callable[[Matrix, Floats, Moments], Cut | None]
 
 ChunkedStarts = Callable[[ChunkedNode], Floats]
-"""Gives the directions, one a row, from which to search a node."""
+"""A function that returns the directions, one per row of the array, from which the search of a node starts."""
 
 
 def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike]) -> ChunkedStarts:
-    """Starts from what a user gives, as for rows in memory but for a callable."""
+    """Return the starts for `init`, with the meaning that it has for in-memory data; callables are not supported."""
     if callable(init):
-        raise ValueError("init is a function of all rows, which are not in memory: give directions, or a number")
+        raise ValueError(
+            "init is a function of all rows, which is not supported for out-of-core data: use directions or a number"
+        )
     if isinstance(init, str):
         init = 1
     if isinstance(init, int | np.integer):
@@ -55,7 +57,7 @@ def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike]) -> Chunk
 
 
 def along(node: ChunkedNode, direction: Floats) -> Lattice:
-    """Rows along a direction, from their mean, so finely that it stands for them."""
+    """Project the rows on a direction, centered at their mean, on a lattice fine enough to replace them."""
     return node.lattice(direction, _fine_step(node, direction))
 
 
@@ -65,7 +67,7 @@ def _fine_step(node: ChunkedNode, direction: Floats) -> float:
 
 
 def chunked_search(node: ChunkedNode, objective: LineObjective, start: Floats) -> Found:
-    """The search of `ravine.cuts._pursuit.search` for rows in parts."""
+    """Run `ravine.cuts._pursuit.search` on out-of-core data."""
 
     def evaluate(v: Floats) -> tuple[float, float, Callable[[], Floats]]:
         length = np.linalg.norm(v)
@@ -84,7 +86,7 @@ def chunked_search(node: ChunkedNode, objective: LineObjective, start: Floats) -
 
 
 def _look(node: ChunkedNode, objective: LineObjective, direction: Floats) -> tuple[Found, Lattice]:
-    """The end of a search that does not move, and the rows along the direction, in one pass."""
+    """Return the result of a search that stays at `direction`, and the projected rows, in one pass."""
     looked = node.look(direction, objective.step, MAX_BINS, _fine_step(node, direction))
     found = _on_line(node, objective, looked.lattices[0])
     return Found(direction, found.value, found.place), looked.lattices[1]
@@ -96,7 +98,7 @@ def _on_line(node: ChunkedNode, objective: LineObjective, on: Lattice) -> OnLine
 
 
 def _sample(node: ChunkedNode, direction: Floats) -> tuple[Matrix, Floats]:
-    """A sample of a large node, with weights."""
+    """Return a sample of a large node, and its weights."""
     rows = node.sample(direction, COARSE_ROWS, along(node, direction))
     return rows, np.full(len(rows), node.moments.count / len(rows))
 
@@ -108,7 +110,7 @@ def chunked_ncut_cut(
     scale: float | Callable[[float, float], float],
     min_cluster_size: float = 1,
 ) -> Cut | None:
-    """`ravine.cuts._ncut.ncut_cut` for rows in parts, rough."""
+    """Find the cut of `ravine.cuts._ncut.ncut_cut` for out-of-core data; the cut of a large node is rough."""
     directions = starts(node)
     deviation = node.deviation(directions[0]) if len(directions) else 0.0
     if not deviation > 0:
@@ -133,7 +135,7 @@ def chunked_ncut_cut(
 
 
 def finished_chunked_ncut(node: ChunkedNode, cut: Cut) -> Cut:
-    """`ravine.cuts._ncut.finished_ncut` for rows in parts."""
+    """Finish a rough cut on all rows, as `ravine.cuts._ncut.finished_ncut` does for in-memory data."""
     return _cut_at(node, chunked_search(node, cut.rough, cut.normal))
 
 
@@ -151,7 +153,7 @@ def chunked_density_cut(
     alphas: Sequence[float],
     tolerance: float = TOLERANCE,
 ) -> Cut | None:
-    """`ravine.cuts._mdh.minimum_density_cut` for rows in parts, rough."""
+    """Find the cut of `ravine.cuts._mdh.minimum_density_cut` for out-of-core data; that of a large node is rough."""
     directions = starts(node)
     deviation = node.deviation(directions[0]) if len(directions) else 0.0
     path = DensityPath.of(deviation, node.moments, bandwidth, alphas, tolerance)
@@ -173,7 +175,7 @@ def chunked_density_cut(
 
 
 def finished_chunked_density_cut(node: ChunkedNode, cut: Cut) -> Cut:
-    """`ravine.cuts._mdh.finished_density_cut` for rows in parts."""
+    """Finish a rough cut on all rows, as `ravine.cuts._mdh.finished_density_cut` does for in-memory data."""
     return _follow(node, cut.rough, cut.normal)
 
 
@@ -186,7 +188,7 @@ def _follow(node: ChunkedNode, path: DensityPath, start: Floats) -> Cut:
 
 
 def _stay(node: ChunkedNode, path: DensityPath, direction: Floats) -> Cut:
-    """The cut of `_follow`, across the direction itself."""
+    """Return the cut of `_follow` without a search: its normal is `direction` itself."""
     on: Lattice | None = None
 
     def look(objective: LineObjective, direction: Floats) -> Found:
@@ -202,13 +204,13 @@ def _stay(node: ChunkedNode, path: DensityPath, direction: Floats) -> Cut:
 
 
 def chunked_mean_cut(node: ChunkedNode) -> Cut | None:
-    """`ravine.cuts._principal.mean_cut` for rows in parts."""
+    """Find the cut of `ravine.cuts._principal.mean_cut` for out-of-core data."""
     directions = chunked_directions(node, 1)
     return Cut(directions[0], float(node.moments.mean @ directions[0])) if len(directions) else None
 
 
 def chunked_antimode_cut(node: ChunkedNode, *, bandwidth: float, min_cluster_size: float = 1) -> Cut | None:
-    """`ravine.cuts._principal.antimode_cut` for rows in parts."""
+    """Find the cut of `ravine.cuts._principal.antimode_cut` for out-of-core data."""
     directions = chunked_directions(node, 1)
     if not len(directions):
         return None
@@ -220,16 +222,16 @@ def chunked_antimode_cut(node: ChunkedNode, *, bandwidth: float, min_cluster_siz
 def cut_with_sampled_evidence(
     node: ChunkedNode, *, find_cut: FindSampleCut, bandwidth: float, min_cluster_size: float = 1
 ) -> Cut | None:
-    """The cut that a sample of a node finds, with its evidence, at the strongest valley of all rows along it.
+    """Find a cut and its p-value on a sample of a node, then move it to the strongest valley of all rows along it.
 
     Parameters
     ----------
     find_cut : callable ``(rows, weights, moments) -> Cut or None``
         Finds the cut of the sample, with a p-value.
     bandwidth : float
-        Factor of the bandwidth, as for `strongest_valley`.
+        Factor of the bandwidth, as in `strongest_valley`.
     min_cluster_size : float, default=1
-        Least weight on either side.
+        Minimum weight on either side.
     """
     directions = chunked_directions(node, 1)
     if not len(directions):

@@ -1,4 +1,4 @@
-"""A cut: a half-space test in the user's own coordinates, or where it bends, a surface near one."""
+"""A cut: a half-space test in the user's own columns, or a surface near such a hyperplane."""
 
 import math
 from dataclasses import dataclass, replace
@@ -13,32 +13,32 @@ from ravine.cuts._surface import Surface
 
 @dataclass(frozen=True)
 class Cut:
-    """Rows with ``x @ normal < offset`` go left; with a surface, those on the left of it.
+    """A half-space test: rows with ``x @ normal < offset`` go left.
 
-    The parameters are also the attributes that are there to be read.
+    If the cut has a surface, the surface decides instead. The parameters are also readable attributes.
 
     Parameters
     ----------
     normal : ndarray of shape (n_features,)
         Unit vector.
     offset : float
-        Place of the cut along `normal`.
+        Position of the cut along `normal`.
     value : float
-        The objective that chose the cut, smaller is better; its meaning is the method's.
+        Value of the objective that chose the cut. Smaller is better; the meaning depends on the method.
     relative_depth : float
-        How much higher than the valley the lower of its two modes is, in units of the valley (0 where there is none).
+        How far the lower of the two modes rises above the valley, relative to the valley; 0 if there is no valley.
     p_value : float
-        Evidence for the valley from rows that did not choose it; 1 where it was not tested.
+        Evidence for the valley from rows that did not choose it; 1 if the cut was not tested.
     surface : Surface or None
-        What decides where the cut is no hyperplane; `normal` and `offset` are then those of a hyperplane near it, for
-        pictures and for the features that carry the cut.
+        Decides the sides if the cut is not a hyperplane. `normal` and `offset` then describe a hyperplane near the
+        surface, for plots and for the features that drive the split.
     rough : object or None
-        Of a cut that a sample of the rows has found, what its method needs to search on from it on all rows.
+        For a cut that was found on a sample, what the method needs to continue the search on all rows.
 
     See Also
     --------
-    ravine.tree.HyperplaneTree.split : Cuts a leaf of a tree.
-    ravine.tree.grow : Grows a tree by any rule that finds a cut.
+    ravine.tree.HyperplaneTree.split : Splits a leaf of a tree.
+    ravine.tree.grow : Grows a tree with any rule that finds a cut.
 
     Examples
     --------
@@ -58,44 +58,44 @@ class Cut:
     rough: Any = None
 
     def beside_rows(self, moments: Moments) -> "Cut":
-        """The cut moved to the left by a length that is rounding for the rows of these moments.
+        """Move the cut to the left by a length that counts as rounding for these rows.
 
-        Rows that lie on the cut itself, such as those at the mean where it runs through the mean, then all go right,
+        Rows exactly on the cut, for example rows at the mean when the cut goes through the mean, then all go right,
         whatever rounding does to them.
 
         Parameters
         ----------
         moments : Moments
-            Moments of the rows that are cut.
+            Moments of the rows to split.
 
         Returns
         -------
         cut : Cut
-            With another offset.
+            The same cut with another offset.
         """
         length = rounding_length(math.sqrt(moments.sum_sq / moments.count), abs(self.offset))
         return replace(self, offset=self.offset - length)
 
     def turned(self) -> "Cut":
-        """The same cut with its sides exchanged.
+        """Return the same cut with its sides exchanged.
 
         Returns
         -------
         cut : Cut
-            With the other normal.
+            The cut with the opposite normal.
         """
         surface = None if self.surface is None else self.surface.turned()
         return replace(self, normal=-self.normal, offset=-self.offset, surface=surface)
 
     def goes_left(self, X: Matrix, n_jobs: int | None = None) -> Bools:
-        """Side of each row, decided by the routine that also predicts.
+        """Return the side of each row, decided by the same routine as in prediction.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_samples, n_features)
-            The rows.
+            Rows.
         n_jobs : int, optional
-            Threads; -1 uses all cores. The result does not depend on it.
+            Number of threads; -1 uses all cores. The result does not depend on it.
 
         Returns
         -------
@@ -105,19 +105,19 @@ class Cut:
         return self.heights(X, n_jobs) < 0
 
     def heights(self, X: Matrix, n_jobs: int | None = None) -> Floats:
-        """Signed distance of each row to the hyperplane, or height over the surface, negative on the left.
+        """Return the signed distance of each row to the hyperplane, or its height over the surface; negative is left.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_samples, n_features)
-            The rows.
+            Rows.
         n_jobs : int, optional
-            Threads; -1 uses all cores. The result does not depend on it.
+            Number of threads; -1 uses all cores. The result does not depend on it.
 
         Returns
         -------
         height : ndarray of shape (n_samples,)
-            Below 0 where a row goes left.
+            Negative if the row goes left.
         """
         if self.surface is not None:
             return self.surface.heights(X, n_jobs)

@@ -1,7 +1,7 @@
-"""The kernel density of projected rows on a grid, and the valleys in it.
+"""Kernel density of projected rows on a grid, and its valleys.
 
-Gaussian kernel, linear binning (Tasoulis et al. 2010 use the exact sum; `tests/naive.py` measures the difference):
-O(n + bins) for each density.
+The kernel is Gaussian and the binning is linear, so that a density costs O(n + bins). Tasoulis et al. (2010) use the
+exact sum; `tests/naive.py` measures the difference.
 """
 
 import math
@@ -13,20 +13,20 @@ from ravine import _kernels
 from ravine._matrix import Floats, Ints
 
 MARGIN = 3.0
-"""The grid reaches this many bandwidths beyond the outermost value."""
+"""The grid extends this many bandwidths beyond the smallest and the largest value."""
 
 REACH = 8.0
-"""The kernel is cut off at this many bandwidths, where it has fallen to 1e-14."""
+"""The kernel is truncated at this many bandwidths, where it has dropped to 1e-14."""
 
 DEPTH_BANDWIDTH = 0.9
-"""Factor of the bandwidth with which the depth of the valley at a cut is measured."""
+"""Bandwidth factor used to measure the depth of the valley at a cut."""
 
 MIN_BINS, MAX_BINS, BINS_PER_BANDWIDTH = 512, 1 << 16, 4
 
 
 @dataclass(frozen=True)
 class ProjectedDensity:
-    """Density of `count` (total weight) values on a line, at the grid points ``low + step * i``."""
+    """Density of values on a line, of total weight `count`, at the grid points ``low + step * i``."""
 
     low: float
     step: float
@@ -35,30 +35,33 @@ class ProjectedDensity:
     count: float
 
     def at(self, index: Ints) -> Floats:
-        """Position of grid points."""
+        """Return the positions of grid points."""
         return np.asarray(self.low + self.step * index, dtype=np.float64)
 
     def mass(self) -> Floats:
-        """Share of the weight up to each grid point."""
+        """Return the share of the weight up to each grid point."""
         total = np.cumsum(self.density)
         return np.asarray(total / total[-1])
 
     def index(self, place: float) -> int:
-        """The grid point nearest to a place."""
+        """Return the grid point nearest to a position."""
         return int(min(max(round((place - self.low) / self.step), 0), len(self.density) - 1))
 
     def valleys(self) -> Ints:
-        """Rows (valley, left mode, right mode, width) of grid indices, see `ravine._kernels.density.valleys`."""
+        """Return rows (valley, left mode, right mode, width) of grid indices; see `ravine._kernels.density.valleys`."""
         return _kernels.density.valleys(self.density)
 
     def relative_depth(self, valley: int, left_mode: int, right_mode: int) -> float:
-        """Eq. 2.30 of Hofmeyr (2016); a valley cannot lie below what one row adds where the kernel is cut off."""
+        """Return the relative depth of a valley (Hofmeyr 2016, eq. 2.30).
+
+        The density at the valley is at least what one row adds where the kernel is truncated.
+        """
         floor = math.exp(-0.5 * REACH**2) / (math.sqrt(2 * math.pi) * self.bandwidth * self.count)
         lower_mode = min(self.density[left_mode], self.density[right_mode])
         return float(lower_mode / max(self.density[valley], floor) - 1)
 
     def relative_depth_at(self, place: float) -> float:
-        """Relative depth of a cut at `place`: 0 where it does not lie between two modes and below both."""
+        """Return the relative depth at a position; 0 unless it lies between two modes and below both."""
         here = self.index(place)
         for _, left_mode, right_mode, _ in self.valleys():
             if left_mode < here < right_mode:
@@ -67,12 +70,12 @@ class ProjectedDensity:
 
 
 def normal_reference(factor: float, deviation: float, count: float) -> float:
-    """``factor * σ * n^(-1/5)``, n the total weight; weights that add up to less are those of one row."""
+    """Return ``factor * σ * n^(-1/5)``, where n is the total weight, but at least 1."""
     return factor * deviation * max(count, 1.0) ** -0.2
 
 
 def normal_bandwidth(values: Floats, weights: Floats, factor: float) -> float:
-    """The `normal_reference` of weighted values; 0 where they differ by rounding at most."""
+    """Return the `normal_reference` of weighted values; 0 if the values differ at most by rounding."""
     if np.ptp(values) <= 8 * np.finfo(np.float64).eps * np.abs(values).max():
         return 0.0
     count = weights.sum()
@@ -81,7 +84,7 @@ def normal_bandwidth(values: Floats, weights: Floats, factor: float) -> float:
 
 
 def projected_density(values: Floats, weights: Floats, bandwidth: float) -> ProjectedDensity:
-    """Density of weighted values; the bandwidth is positive."""
+    """Return the density of weighted values; the bandwidth must be positive."""
     low = values.min() - MARGIN * bandwidth
     high = values.max() + MARGIN * bandwidth
     n_bins = int(min(max(BINS_PER_BANDWIDTH * (high - low) / bandwidth, MIN_BINS), MAX_BINS))
@@ -94,7 +97,7 @@ def projected_density(values: Floats, weights: Floats, bandwidth: float) -> Proj
 
 
 def depth_at(place: float, values: Floats, weights: Floats) -> float:
-    """Relative depth of the valley in which a cut of weighted values lies; 0 where it lies in none."""
+    """Return the relative depth of the valley at a position among weighted values; 0 if there is no valley."""
     bandwidth = normal_bandwidth(values, weights, DEPTH_BANDWIDTH)
     return projected_density(values, weights, bandwidth).relative_depth_at(place) if bandwidth > 0 else 0.0
 
@@ -109,7 +112,7 @@ class Line:
 
     @classmethod
     def around(cls, values: Floats, step: float) -> "Line":
-        """The stretch of the lattice of this step that holds the values; a coarser one where it would be too long."""
+        """Return the section of the lattice that contains the values, with a larger step if it had too many points."""
         lowest, highest = values.min(), values.max()
         step = max(step, (highest - lowest) / (MAX_BINS - 4))
         first = math.floor(lowest / step) - 1
@@ -117,13 +120,14 @@ class Line:
 
     @property
     def places(self) -> Floats:
-        """The grid points."""
+        """Positions of the grid points."""
         return np.asarray(self.low + self.step * np.arange(self.n_bins), dtype=np.float64)
 
     def bin(self, values: Floats, weights: Floats) -> Floats:
-        """Weight on each grid point, see `ravine._kernels.density.bin_linear`."""
+        """Return the weight on each grid point; see `ravine._kernels.density.bin_linear`."""
         return _kernels.density.bin_linear(values, weights, self.low, self.step, self.n_bins)
 
     def slopes(self, potential: Floats, values: Floats, weights: Floats) -> Floats:
-        """Derivatives by the values of what has derivatives `potential` by the binned weights."""
+        """Return derivatives with respect to the values, given those (`potential`) with respect to the binned
+        weights."""
         return _kernels.density.slopes(values, weights, self.low, self.step, potential)

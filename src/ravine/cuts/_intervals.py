@@ -1,7 +1,7 @@
-"""The valley of a sample that is known by intervals (Hofmeyr, Pavlidis and Eckley 2016, §4.2).
+"""The valley of a sample that is stored as intervals (Hofmeyr, Pavlidis and Eckley 2016, §4.2).
 
-The level is that at which the dip is attained, the bandwidth the smallest one with two components above it. A density
-costs the number of intervals times the number of places.
+The level is where the dip is attained. The bandwidth is the smallest one with two components above that level. A
+density costs the number of intervals times the number of positions.
 """
 
 import math
@@ -14,17 +14,19 @@ from ravine import _kernels
 from ravine._matrix import Floats, Ints
 
 BISECTIONS, NARROWEST, FINE = 20, 1e-4, 256
-"""Steps of the search for a bandwidth, the smallest one as a share of the spread, and points between two components."""
+"""Number of steps in the search for a bandwidth, the smallest bandwidth as a share of the spread, and the number of
+points between two components."""
 
 EMPTIEST = 1e-12
-"""Least density of a valley as a share of the lower mode: an emptier one looks just as empty."""
+"""Minimum density of a valley as a share of the lower mode; emptier valleys look just as empty."""
 
 
 @dataclass(frozen=True)
 class SampleValley:
-    """Where a sample is cut, the highest modes beside that, and how much of it lies between them and around the cut.
+    """The valley at which a sample is cut: its position, the highest modes on both sides, and the weight near it.
 
-    `reach` is how far the inner region goes, which is a share of the way to the nearest mode.
+    `outer_mass` is the share of the sample between the modes and `inner_mass` the share within `reach` of the cut.
+    `reach` is a share of the distance to the nearest mode.
     """
 
     place: float
@@ -38,9 +40,9 @@ class SampleValley:
 
 
 def find_valley(parts: Floats, inner_share: float) -> SampleValley | None:
-    """The lowest antimode between two components above the level of the dip, at the smallest bandwidth with just two.
+    """Find the lowest antimode between two components above the level of the dip.
 
-    None where no bandwidth has two.
+    The bandwidth is the smallest one with exactly two components. The result is None if no bandwidth has two.
     """
     low, high, weight = pieces_of(parts)
     room = 2 * parts.shape[1] + 2
@@ -51,7 +53,7 @@ def find_valley(parts: Floats, inner_share: float) -> SampleValley | None:
     spread = spread_of(low, high, weight)
     if not (level > 0 and spread > 0):
         return None
-    narrow, wide = math.log(NARROWEST), math.log(4)  # of the spread, so that the unit does not change a digit
+    narrow, wide = math.log(NARROWEST), math.log(4)  # relative to the spread, so that the unit changes no digit
     for _ in range(BISECTIONS):
         half = (narrow + wide) / 2
         if len(_components(density_of(low, high, weight, spread * math.exp(half), grid), level)) > 2:
@@ -85,40 +87,40 @@ def find_valley(parts: Floats, inner_share: float) -> SampleValley | None:
 
 
 def _modes(density: Floats, level: float) -> Ints:
-    """Points that are no lower than the level and their neighbors."""
+    """Return the points that are at least as high as the level and as their neighbors."""
     around = np.concatenate([[-np.inf], density, [-np.inf]])
     return np.flatnonzero((density >= level) & (density >= around[:-2]) & (density >= around[2:]))
 
 
 def pieces_of(parts: Floats) -> tuple[Floats, Floats, Floats]:
-    """Ends of the intervals of a sample, and their shares of the weight."""
+    """Return the ends of the intervals of a sample, and their shares of the weight."""
     intervals = _kernels.intervals
     weight = parts[intervals.WEIGHT]
     return parts[intervals.LOW], parts[intervals.HIGH], weight / weight.sum()
 
 
 def spread_of(low: Floats, high: Floats, weight: Floats) -> float:
-    """Standard deviation of uniform pieces."""
+    """Return the standard deviation of uniform pieces."""
     middle = (low + high) / 2
     return math.sqrt(weight @ ((middle - weight @ middle) ** 2 + (high - low) ** 2 / 12))
 
 
 def _components(density: Floats, level: float) -> list[tuple[int, int]]:
-    """First and last point of each run of points above the level."""
+    """Return the first and the last point of each run of points above the level."""
     above = np.concatenate([[False], density >= level, [False]])
     edges = np.flatnonzero(above[1:] != above[:-1])
     return [(int(i), int(j) - 1) for i, j in edges.reshape(-1, 2)]
 
 
 def density_of(low: Floats, high: Floats, weight: Floats, bandwidth: float, x: Floats) -> Floats:
-    """Density of uniform pieces, and of points where a piece has no length, smoothed by a Gaussian."""
+    """Return the density of uniform pieces, smoothed by a Gaussian; a piece without length is a point."""
     out = np.empty(len(x))
     _kernels.intervals.smooth(low, high, weight, bandwidth, x, out)
     return out
 
 
 def mass_below(low: Floats, high: Floats, weight: Floats, bandwidth: float, x: Floats) -> Floats:
-    """Distribution function of the same density."""
+    """Return the distribution function of the density of `density_of`."""
 
     def integral(z: Floats) -> Floats:  # of the Gaussian distribution function
         return np.asarray(z * ndtr(z) + np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi))

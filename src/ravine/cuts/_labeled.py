@@ -1,8 +1,8 @@
-"""The direction along which rows are least connected while their labels keep them apart (Hofmeyr 2016, ch. 3B).
+"""The direction along which rows are least connected while labels keep the classes apart (Hofmeyr 2016, ch. 3B).
 
-All rows are masses on a grid along the direction. Those of a class are one node of the graph: the thesis joins them by
-a similarity H, and this is its limit for large H. A labeled row is joined to what lies on the wrong side of it by a
-penalty that grows with the distance, so the least connected direction separates the classes where one can.
+All rows are masses on a grid along the direction. The rows of a class form one node of the graph: the thesis joins them
+by a similarity H, and this is its limit for large H. A penalty that grows with the distance joins a labeled row to
+whatever lies on the wrong side of it. So the least connected direction separates the classes where a direction can.
 """
 
 import math
@@ -22,46 +22,47 @@ from ravine.cuts._pursuit import COARSE_ROWS, search, spread_sample
 from ravine.cuts._spectral import contraction_at, drawn_in, first_vectors
 
 FIRST_SCALE, FIRST_BOUND = 3.0, 0.5
-"""A search begins with a scale so many times as large, and the cut near the mean: without it, it stays at its start."""
+"""A search begins with a scale this many times larger, and with the cut near the mean; otherwise it stays at its
+start."""
 
 POWER = 1.5
-"""1 + ε of eq. 3.47."""
+"""Exponent 1 + ε of eq. 3.47."""
 
 APART = 1e-6
-"""Rows are apart where λ₂ is so small a share of their weight; to make it smaller still is not worth a step."""
+"""Rows count as separated if λ₂ is below this share of their weight; a smaller λ₂ is not worth another step."""
 
 POINTS = 128
-"""Grid points within reach, at the start of a search; no more rows than these are the points themselves."""
+"""Number of grid points within reach at the start of a search; with at most this many rows, the rows are the points."""
 
 REACH = 4.0
-"""The grid reaches so many scales beyond the bound; rows further out are moved to its ends."""
+"""The grid extends this many scales beyond the bound; rows farther out are moved to its ends."""
 
 TOLERANCE = 1e-4
-"""Decrease of log λ₂ at which a search ends."""
+"""A search ends when log λ₂ decreases by less than this."""
 
 CENTILE = 99
-"""Of the distances of rows to their nearest neighbors, which give the scale."""
+"""Percentile of the distances from rows to their nearest neighbors that sets the scale."""
 
 FEW_ROWS = 256
-"""Up to here all distances are computed."""
+"""Up to this many rows, all distances are computed."""
 
 
 @dataclass(frozen=True)
 class LabeledConnectivity:
-    """log λ₂ of rows on a line, some of them labeled, as an objective of `ravine.cuts._pursuit`.
+    """log λ₂ of rows on a line, some of them labeled, as an objective for `ravine.cuts._pursuit`.
 
     Parameters
     ----------
     sides : ndarray of shape (n_samples,)
-        -1 for the rows of the class on the left, 1 for that on the right, 0 for rows without a label.
+        -1 for rows of the class on the left, 1 for rows of the class on the right, 0 for unlabeled rows.
     scale : float
         σ of the similarity exp(-d² / 2σ²), in units.
     bound : float
-        β: distances beyond so many standard deviations are shortened.
+        β: distances beyond this many standard deviations are shortened.
     unit : float
-        Length in which distances are measured.
+        Unit of length for distances.
     step : float
-        Distance of the grid points, in units.
+        Distance between grid points, in units.
     tolerance : float, default=TOLERANCE
     """
 
@@ -73,7 +74,7 @@ class LabeledConnectivity:
     tolerance: float = TOLERANCE
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
-        """log λ₂, the place of the best cut, and the derivatives by the values."""
+        """Return log λ₂, the position of the best cut, and the derivatives with respect to the values."""
         count = weights.sum()
         values = values / self.unit
         deviation = math.sqrt(weights @ values**2 / count)
@@ -101,7 +102,7 @@ class LabeledConnectivity:
         vectors = first_vectors(first[:, np.newaxis])
         second, _ = _kernels.spectral.second_pair(graph, pivots, sizes, vectors)
         tiny = APART * count
-        if not 0 < second < np.inf:  # similarities have vanished: nothing is joined
+        if not 0 < second < np.inf:  # the similarities have vanished, so nothing is connected
             return math.log(tiny), place, lambda: np.zeros_like(values)
 
         def derivatives() -> Floats:
@@ -127,7 +128,8 @@ class LabeledConnectivity:
 
 
 def _best_place(graph: Floats, sizes: Floats, places: Floats, free: Floats) -> float:
-    """The middle between two neighbors of all places where the best cut lies, the classes on their sides."""
+    """Return the midpoint between the two neighboring positions around the best cut, with the classes on their
+    sides."""
     among = graph[2:, 2:]
     added = among.sum(axis=1) - 2 * np.tril(among).sum(axis=1) + graph[1, 2:] - graph[0, 2:]
     across = graph[0].sum() + np.concatenate([[0.0], np.cumsum(added)])
@@ -149,24 +151,24 @@ def labeled_cut(
     bound: float,
     n_jobs: int | None = None,
 ) -> Cut | None:
-    """Cut along the least connected direction that is found from some starts.
+    """Find the cut along the least connected direction, over several starts.
 
     Parameters
     ----------
     X, weights, moments : rows, their weights and moments
     sides : ndarray of shape (n_samples,)
-        -1 for the rows that belong to the left of the cut, 1 to the right, 0 for those without a label.
+        -1 for rows that belong to the left of the cut, 1 for those to the right, 0 for unlabeled rows.
     starts : ndarray of shape (n_starts, n_features)
-        Unit directions, the left class on their low side.
+        Unit directions with the left class on their low side.
     scale : float
-        Factor of σ = scale · q / √d for d columns, q the 99th centile of the distances to the nearest neighbors.
+        Factor in σ = scale · q / √d for d columns, where q is the 99th percentile of the nearest-neighbor distances.
     bound : float
         β, in standard deviations.
 
     Returns
     -------
     cut : Cut or None
-        None where the rows do not vary.
+        None if the rows do not vary.
     """
     if not moments.sum_sq > 0 or not len(starts):
         return None
@@ -194,10 +196,10 @@ def labeled_cut(
 
 
 def merged(X: Matrix, sides: Ints, weights: Floats) -> tuple[Matrix, Ints, Floats]:
-    """Rows with those that are equal, and on the same side, made one of more weight; many rows as they are.
+    """Merge equal rows on the same side into one row of more weight; many rows are returned unchanged.
 
-    Few rows in many columns fall apart along very many directions, and which of them is found hangs by the last digit:
-    copies and weights must not differ in that.
+    Few rows in many columns can be separated along very many directions, and the last digit decides which one is found.
+    Copies of a row and a weight must give the same result there.
     """
     if X.shape[0] > COARSE_ROWS:
         return X, sides, weights
@@ -207,10 +209,10 @@ def merged(X: Matrix, sides: Ints, weights: Floats) -> tuple[Matrix, Ints, Float
 
 
 def typical_gap(X: Matrix, moments: Moments, direction: Floats, n_jobs: int | None = None) -> float:
-    """The 99th centile of the distances of distinct rows to their nearest neighbors; of many rows, of a sample
-    that is spread along a direction.
+    """Return the 99th percentile of the distances from distinct rows to their nearest neighbors.
 
-    Where nothing but copies is left, it is the root mean square distance to the mean.
+    For many rows, a sample spread along a direction is used. If all rows are copies, the result is the root mean square
+    distance to the mean.
     """
     rows = X
     if X.shape[0] > COARSE_ROWS:
@@ -224,12 +226,12 @@ def typical_gap(X: Matrix, moments: Moments, direction: Floats, n_jobs: int | No
 
 
 def _nearest_distances(rows: Matrix, mean: Floats) -> Floats:
-    """Distance of each row to its nearest neighbor."""
+    """Return the distance of each row to its nearest neighbor."""
     if sparse.issparse(rows):
         return np.asarray(NearestNeighbors(n_neighbors=1).fit(rows).kneighbors()[0][:, 0])
-    centered = rows - mean  # far from the origin squares would lose their digits
+    centered = rows - mean  # squares lose digits far from the origin
     if len(rows) > FEW_ROWS:
         return np.asarray(NearestNeighbors(n_neighbors=1).fit(centered).kneighbors()[0][:, 0])
-    apart = distance.squareform(distance.pdist(centered))  # threads would take longer to wake up
+    apart = distance.squareform(distance.pdist(centered))  # starting threads would take longer
     np.fill_diagonal(apart, np.inf)
     return np.asarray(apart.min(axis=1))

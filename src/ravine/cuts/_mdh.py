@@ -1,7 +1,7 @@
-"""The minimum density hyperplane (Hofmeyr 2016, ch. 2): the direction and cut of least projected density.
+"""The minimum density hyperplane (Hofmeyr 2016, ch. 2): the direction and cut with the lowest projected density.
 
-A penalty keeps the cut within α standard deviations of the mean. α grows, each search starting where the last one
-ended, and the last cut that is a minimum of the density itself is kept.
+A penalty keeps the cut within α standard deviations of the mean. α grows, and each search starts where the previous one
+ended. The last cut that is a minimum of the density itself is kept.
 """
 
 import math
@@ -23,37 +23,38 @@ from ravine.cuts._pursuit import COARSE_ABOVE, COARSE_ROWS, Found, OnLine, Start
 from ravine.cuts._valley import strongest_valley
 
 EXACT_ROWS = 200
-"""Up to here the density near the cut is summed over the rows themselves."""
+"""Up to this many rows, the density near the cut is summed over the rows themselves."""
 
 STEPS_PER_BANDWIDTH = 8
 
 POWER, OUTSIDE = 1.5, 0.1
-"""1 + ε of eq. 2.10, and η in units of the bandwidth: a minimum lies at most so far outside the bound."""
+"""Exponent 1 + ε of eq. 2.10, and η in bandwidths: the maximum distance of a minimum from the bound, if outside."""
 
 TOLERANCE = 1e-5
-"""Decrease at which a search ends, in units of the peak of a Gaussian density with the deviation along the start."""
+"""A search ends at this decrease, in units of the peak of a Gaussian density with the deviation along the start."""
 
 RESCUE_BANDWIDTH = 1.06
-"""Factor of the bandwidth with which a line is searched for a valley where the bound stopped every search."""
+"""Bandwidth factor used to look for a valley on the whole line when the bound has stopped every search."""
 
 MARGIN_SHRINK, MARGIN_STEPS = 2.0, 12
-"""For the large margin the bandwidth is divided by the first number, at most so often."""
+"""The large-margin search divides the bandwidth by the first number, and repeats this at most the second number of
+times."""
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Rows that belong on one side of a cut.
+    """Rows that must lie on one side of a cut.
 
     Parameters
     ----------
     rows : ndarray of int
     pulls : ndarray
-        Positive for the rows that belong above the cut, negative for the others; |pull| · distance², in units of the
-        objective, is the penalty of a row on the wrong side.
+        Positive for rows that belong above the cut, negative for the others. A row on the wrong side adds the penalty
+        |pull| · distance², in units of the objective.
     margin : float
-        So far on its own side a row is to lie.
+        Distance to the cut that a row should have on its own side.
     reach : float
-        No labeled row lies further from the mean, and the standard deviation along no direction is larger.
+        Upper bound for the distance of labeled rows to the mean, and for the standard deviation along any direction.
     """
 
     rows: Ints
@@ -67,20 +68,20 @@ NO_LABELS = Labels(np.empty(0, dtype=np.int64), np.empty(0), 0.0, 0.0)
 
 @dataclass(frozen=True)
 class PenalisedDensity:
-    """Least penalized density of projected rows as an objective of `ravine.cuts._pursuit`.
+    """Minimum penalized density of projected rows, as an objective for `ravine.cuts._pursuit`.
 
     Parameters
     ----------
     bandwidth : float
     alpha : float
-        Bound of the cut, in standard deviations of the projected rows.
+        Bound for the position of the cut, in standard deviations of the projected rows.
     tolerance : float
-        Decrease of the density at which a search ends.
+        A search ends when the density decreases by less than this.
     unit : float, default=1
-        Length in which distances are measured: steps of the search do not depend on the unit of the data.
+        Unit of length for distances, so that the steps of the search do not depend on the unit of the data.
     exact_rows : int
     labels : Labels, optional
-        Rows that belong on one side of the cut.
+        Rows that must lie on one side of the cut.
     """
 
     bandwidth: float
@@ -91,7 +92,7 @@ class PenalisedDensity:
     labels: Labels = NO_LABELS
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
-        """Least penalized density, where it is, and its derivatives by the values."""
+        """Return the minimum penalized density, its position, and its derivatives with respect to the values."""
         h, exact = self.bandwidth / self.unit, len(values) <= self.exact_rows
         values = values / self.unit
         labels = self._settings(len(values))[-3:]
@@ -106,11 +107,11 @@ class PenalisedDensity:
 
     @property
     def step(self) -> float:
-        """Distance of the grid points."""
+        """Distance between grid points."""
         return self.bandwidth / STEPS_PER_BANDWIDTH
 
     def on_line(self, line: Line, mass: Floats, deviation: float) -> OnLine:
-        """Least penalized density of weights on a grid, as `ravine.cuts._pursuit.LineObjective` asks for it."""
+        """Return the minimum penalized density of weights on a grid; see `ravine.cuts._pursuit.LineObjective`."""
         h, alpha, steepness, power, _, reach, *_ = self._settings(self.exact_rows + 1)
         step, count, none = line.step / self.unit, float(mass.sum()), np.empty(0)
         settings = (none, none, h, alpha, steepness, power, reach, none, none, 0.0)
@@ -123,19 +124,19 @@ class PenalisedDensity:
         return OnLine(value, b * self.unit, np.diff(potential) / line.step, pull / self.unit**2)
 
     def search(self, X: Matrix, weights: Floats, mean: Floats, start: Floats, n_jobs: int | None = None) -> Found:
-        """The search of `ravine.cuts._pursuit.search`; a dense matrix of one block is searched in one compiled call."""
+        """Run `ravine.cuts._pursuit.search`; a dense matrix of one block is searched in one compiled call."""
         if sparse.issparse(X) or X.size > BLOCK_CELLS:
             return search(X, weights, mean, self, start, n_jobs)
         settings = self._settings(X.shape[0])
         return Found(*_kernels.penalty.search(X, weights, mean, start, self.unit, self.tolerance, *settings))
 
     def _settings(self, n_rows: int) -> tuple[Any, ...]:
-        """What `ravine._kernels.penalty.least` takes beside the values."""
+        """Return the arguments of `ravine._kernels.penalty.least` besides the values."""
         h = self.bandwidth / self.unit
         margin = self.labels.margin / self.unit
-        steepest = 1.0 / (math.sqrt(2 * math.pi * math.e) * h * h)  # the slope of no density exceeds this
+        steepest = 1.0 / (math.sqrt(2 * math.pi * math.e) * h * h)  # upper bound for the slope of any density
         furthest = (1 + self.alpha) * self.labels.reach / self.unit + margin
-        steepest += 2 * float(np.abs(self.labels.pulls).sum()) * furthest  # nor that of the labeled rows this
+        steepest += 2 * float(np.abs(self.labels.pulls).sum()) * furthest  # and for that of the labeled rows
         steepness = steepest / (OUTSIDE * h) ** (POWER - 1)
         grid = (self.step / self.unit, REACH, MAX_BINS, n_rows <= self.exact_rows)
         return h, self.alpha, steepness, POWER, *grid, self.labels.rows, self.labels.pulls, margin
@@ -154,22 +155,23 @@ def minimum_density_cut(
     rough: bool = False,
     n_jobs: int | None = None,
 ) -> Cut | None:
-    """Cut of least density found from some starts, the one with the deepest valley.
+    """Find the cut of minimum density, over several starts, that has the deepest valley.
 
     Parameters
     ----------
     X, weights, moments : rows of the node, their weights and moments
     starts : Starts
     bandwidth : float or callable ``(deviation, count) -> h``
-        Factor of h = bandwidth · deviation · count^(-1/5), `deviation` the standard deviation along the first start.
+        Factor in h = bandwidth · deviation · count^(-1/5), where `deviation` is the standard deviation along the first
+        start.
     alphas : sequence of float
-        Bounds of the cut, from small to large.
+        Bounds for the cut, in increasing order.
     margin : bool, default=False
-        Shrink the bandwidth until the partition stands still.
+        Shrink the bandwidth until the partition no longer changes.
     tolerance : float
-        As `TOLERANCE`.
+        See `TOLERANCE`.
     rough : bool, default=False
-        Search a large node on a sample only; `finished_density_cut` is to follow. Not with a margin.
+        Search a large node on a sample only; call `finished_density_cut` afterwards. Not for ``margin=True``.
     """
     path: DensityPath | None = None
     best: Cut | None = None
@@ -187,7 +189,7 @@ def minimum_density_cut(
             best = cut
     if best is None or path is None:
         return None
-    if sample is not None:  # the sample has chosen a start and a bound: to the end on all rows
+    if sample is not None:  # the sample has chosen a start and a bound: finish the search on all rows
         last = replace(path, alphas=path.alphas[-1:])
         if rough and not margin:
             return replace(last.stay(X, weights, moments, best.normal, n_jobs), rough=last)
@@ -196,7 +198,7 @@ def minimum_density_cut(
 
 
 def finished_density_cut(X: Matrix, weights: Floats, moments: Moments, cut: Cut, n_jobs: int | None = None) -> Cut:
-    """The end of the search on all rows that begins at a rough cut."""
+    """Continue the search on all rows from a rough cut to its end."""
     path: DensityPath = cut.rough
     return path.follow(X, weights, moments, cut.normal, n_jobs)
 
@@ -215,23 +217,23 @@ def labeled_density_cut(
     tolerance: float = TOLERANCE,
     n_jobs: int | None = None,
 ) -> Cut | None:
-    """Cut of low density with the labeled rows on their sides, the best found from some starts.
+    """Find a low-density cut with the labeled rows on their sides, the best over several starts.
 
     Parameters
     ----------
     X, weights, moments, starts, bandwidth, alphas, tolerance : as for `minimum_density_cut`
     sides : ndarray of shape (n_samples,)
-        -1 for the rows that belong to the left of the cut, 1 to the right, 0 for those without a label.
+        -1 for rows that belong to the left of the cut, 1 for those to the right, 0 for unlabeled rows.
     gammas : sequence of float
-        Weights of the labels, from small to large. The penalty is gamma times the weighted mean over the labeled rows
-        of (distance / deviation)², in units of the peak of a Gaussian density with the deviation along the first start.
+        Weights of the labels, in increasing order. The penalty is gamma times the weighted mean over the labeled rows
+        of (distance / deviation)². Its unit is the peak of a Gaussian density with the deviation along the first start.
     margin : float
-        A labeled row is to lie so many bandwidths on its side of the cut.
+        Distance from the cut, in bandwidths, that a labeled row should have on its side.
 
     Returns
     -------
     cut : Cut or None
-        None where the rows do not vary.
+        None if the rows do not vary.
     """
     directions = starts(X, weights, moments)
     if not len(directions):
@@ -262,7 +264,7 @@ def labeled_density_cut(
 
 
 def _labels(X: Matrix, weights: Floats, moments: Moments, sides: Ints, path: "DensityPath", margin: float) -> Labels:
-    """Labels whose pulls sum to one."""
+    """Return labels whose absolute pulls sum to one."""
     rows = np.flatnonzero(sides)
     pulls = sides[rows] * weights[rows]
     reach = math.sqrt(max(_furthest_square(X[rows], moments.mean), moments.sum_sq / moments.count))
@@ -270,7 +272,7 @@ def _labels(X: Matrix, weights: Floats, moments: Moments, sides: Ints, path: "De
 
 
 def _furthest_square(X: Matrix, mean: Floats) -> float:
-    """Largest squared distance of a row to the mean."""
+    """Return the largest squared distance of a row to the mean."""
     if sparse.issparse(X):
         return float((X.multiply(X).sum(axis=1) - 2 * (X @ mean)).max() + mean @ mean)
     return float(((X - mean) ** 2).sum(axis=1).max())
@@ -279,7 +281,7 @@ def _furthest_square(X: Matrix, mean: Floats) -> float:
 def _coarse(
     X: Matrix, weights: Floats, labels: Labels, direction: Floats, n_jobs: int | None
 ) -> tuple[Matrix, Floats, Labels]:
-    """A sample of the rows, and of those with a label, which do not count for the density where they came by that."""
+    """Sample the rows and the labeled rows; rows added only for their label have no weight in the density."""
     sample = spread_sample(X, direction, n_jobs)
     kept = np.arange(len(labels.rows))
     if len(kept) > COARSE_ROWS:
@@ -292,7 +294,7 @@ def _coarse(
 
 @dataclass(frozen=True)
 class DensityPath:
-    """A sequence of searches of one bandwidth, from one bound to the next."""
+    """A sequence of searches with one bandwidth, from one bound to the next."""
 
     bandwidth: float
     tolerance: float
@@ -309,7 +311,7 @@ class DensityPath:
         alphas: Sequence[float],
         tolerance: float,
     ) -> "DensityPath | None":
-        """The path for rows with this standard deviation along the first start; None where they do not vary."""
+        """Return the path for rows with this standard deviation along the first start; None if the rows do not vary."""
         if not deviation > 0:
             return None
         factor = bandwidth if callable(bandwidth) else partial(normal_reference, bandwidth)
@@ -318,13 +320,13 @@ class DensityPath:
         return cls(h, tolerance * unit / (math.sqrt(2 * math.pi) * deviation), unit, deviation, alphas)
 
     def objective(self, alpha: float, gamma: float, labels: Labels) -> PenalisedDensity:
-        """The objective of one search, given labels whose pulls sum to one."""
+        """Return the objective of one search, given labels whose absolute pulls sum to one."""
         scale = gamma / math.sqrt(2 * math.pi) * (self.unit / self.deviation) ** 3
         pulling = replace(labels, pulls=scale * labels.pulls)
         return PenalisedDensity(self.bandwidth, alpha, self.tolerance, self.unit, labels=pulling)
 
     def follow(self, X: Matrix, weights: Floats, moments: Moments, start: Floats, n_jobs: int | None) -> Cut:
-        """Cut at the end of the path that begins at `start`."""
+        """Return the cut at the end of the path that begins at `start`."""
 
         def search_from(objective: PenalisedDensity, direction: Floats) -> Found:
             return objective.search(X, weights, moments.mean, direction, n_jobs)
@@ -335,7 +337,7 @@ class DensityPath:
         return self.follow_by(search_from, along, moments, start)
 
     def stay(self, X: Matrix, weights: Floats, moments: Moments, direction: Floats, n_jobs: int | None) -> Cut:
-        """Cut where the path begins, across the direction itself."""
+        """Return the cut without a search: its normal is `direction` itself."""
         values = project(X, direction, n_jobs) - moments.mean @ direction
 
         def look(objective: PenalisedDensity, direction: Floats) -> Found:
@@ -351,7 +353,8 @@ class DensityPath:
         moments: Moments,
         start: Floats,
     ) -> Cut:
-        """The path for rows of which is known how to search them, and how they lie, with weights, along a direction."""
+        """Follow the path, given functions that search the rows and that return their values and weights along a
+        direction."""
         direction, kept = start, None
         for alpha in self.alphas:
             found = search_from(PenalisedDensity(self.bandwidth, alpha, self.tolerance, self.unit), direction)
@@ -364,13 +367,13 @@ class DensityPath:
                 kept, kept_values, kept_weights, kept_is_minimum = found, values, weights, is_minimum
         assert kept is not None
         place = kept.place
-        if not kept_is_minimum:  # the bound stopped every search: look at the whole line
+        if not kept_is_minimum:  # the bound stopped every search, so look at the whole line
             valley = strongest_valley(kept_values, kept_weights, RESCUE_BANDWIDTH)
             place = kept.place if valley is None else valley.place
         return self.cut_at(kept_values, kept_weights, moments, kept.direction, place)
 
     def cut_at(self, values: Floats, weights: Floats, moments: Moments, direction: Floats, place: float) -> Cut:
-        """The cut at a place along a direction, on which the centered rows have these values."""
+        """Return the cut at a position along a direction, given the values of the centered rows on it."""
         along = projected_density(values, weights, self.bandwidth)
         offset = float(place + moments.mean @ direction)
         density = float(along.density[along.index(place)])
@@ -380,7 +383,7 @@ class DensityPath:
 def _deviation_along(
     direction: Floats, X: Matrix, weights: Floats, moments: Moments, n_jobs: int | None = None
 ) -> float:
-    """Standard deviation along a direction; 0 where the values differ by rounding at most."""
+    """Return the standard deviation along a direction; 0 if the values differ at most by rounding."""
     values = project(X, direction, n_jobs)
     if np.ptp(values) <= 8 * np.finfo(np.float64).eps * np.abs(values).max():
         return 0.0

@@ -1,6 +1,7 @@
-"""Many small clusters that stand for the rows: centers with counts, by a few steps of k-means.
+"""Microclusters: many small groups that replace the rows, each with a center and a count, found by a few k-means steps.
 
-Where there are no more distinct rows than microclusters may be, each distinct row is one, and nothing is approximated.
+If there are at most as many distinct rows as allowed microclusters, each distinct row is one of them and nothing is
+approximated.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from ravine._matrix import Floats, Ints, Matrix, fingerprint
 from ravine._ties import ROUNDING
 
 STEPS, FURTHER_STEPS = 8, 3
-"""Steps of k-means, and where it starts from a result: that groups are small matters, not that they are the best."""
+"""Number of k-means steps from scratch, and from an earlier result. Groups must be small; they need not be optimal."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Microclusters:
 def microclusters(
     X: Matrix, weights: Floats, n_groups: int, order: Ints, seed: int, n_jobs: int | None = None
 ) -> Microclusters:
-    """At most `n_groups` microclusters of rows, all of positive weight.
+    """Group rows of positive weight into at most `n_groups` microclusters.
 
     Parameters
     ----------
@@ -38,9 +39,9 @@ def microclusters(
     weights : ndarray
     n_groups : int
     order : ndarray of shape (n_samples,)
-        The rows from one end to the other, so that how they are stored has no say in what is drawn.
+        The rows sorted from one end to the other, so that the sample does not depend on how they are stored.
     seed : int
-        Draws the rows from which k-means begins.
+        Seed for drawing the rows from which k-means starts.
     """
     _, first, group = np.unique(fingerprint(X, 0, n_jobs), return_index=True, return_inverse=True)
     if len(first) <= n_groups:
@@ -55,9 +56,10 @@ def microclusters(
 def stretched(
     micro: Microclusters, X: Matrix, weights: Floats, directions: Floats, n_jobs: int | None = None
 ) -> Microclusters:
-    """Microclusters near those that are given, of rows that are near along some directions more than elsewhere.
+    """Return new microclusters, started from given ones, whose rows are closest along some directions.
 
-    The squared distance of two rows is that in the data plus their squared difference in ``directions @ x``.
+    The squared distance between two rows is their squared distance in the data plus the squared difference of
+    ``directions @ x``.
     """
     return _means_of_nearest(X, weights, micro.centers, directions, FURTHER_STEPS, n_jobs)
 
@@ -72,8 +74,8 @@ def _means_of_nearest(
 
 
 def _nearest(X: Matrix, centers: Floats, directions: Floats | None, n_jobs: int | None) -> Ints:
-    """Number of the nearest center of each row; of those that tie, the first."""
-    origin = np.zeros(X.shape[1]) if sparse.issparse(X) else centers.mean(axis=0)  # far from it digits are lost
+    """Return the index of the nearest center for each row; ties go to the first center."""
+    origin = np.zeros(X.shape[1]) if sparse.issparse(X) else centers.mean(axis=0)  # far from it, digits are lost
     places = centers - origin
     images = places if directions is None else places + (places @ directions.T) @ directions
     squares, twice = np.einsum("ij,ij->i", images, places), -2.0 * images.T
@@ -86,7 +88,7 @@ def _nearest(X: Matrix, centers: Floats, directions: Floats | None, n_jobs: int 
 
 
 def _means(X: Matrix, weights: Floats, group: Ints) -> tuple[Floats, Floats, Ints]:
-    """Means and weights of the groups that have rows, and the groups numbered without gaps."""
+    """Return the means and weights of the groups that have rows, and the groups numbered without gaps."""
     used, group = np.unique(group, return_inverse=True)
     member = sparse.csr_array((weights, (group, np.arange(len(group)))), shape=(len(used), len(group)))
     counts = _totals(group, weights)

@@ -1,7 +1,7 @@
-"""The minimum normalized cut hyperplane (Hofmeyr 2016, ch. 4): the direction and cut of least NCut.
+"""The minimum normalized cut hyperplane (Hofmeyr 2016, ch. 4): the direction and cut with the smallest NCut.
 
-Exact for few rows, O(n log n) for the sort; on a grid for many, O(n + bins), which finds the partition of the exact
-objective to some hundredths of a percent of the rows.
+For few rows the objective is exact and costs a sort, O(n log n). For many rows it uses a grid, O(n + bins), and finds
+the partition of the exact objective up to some hundredths of a percent of the rows.
 """
 
 import math
@@ -18,39 +18,41 @@ from ravine.cuts._density import Line, normal_reference
 from ravine.cuts._pursuit import COARSE_ABOVE, Found, OnLine, Starts, cut_at, even_sample, pursue, search
 
 EXACT_ROWS = 1000
-"""Up to here the sums run over the rows themselves."""
+"""Up to this many rows, the sums run over the rows themselves."""
 
 BINS_PER_DEVIATION = 128
 
 TOLERANCE = 4e-6
-"""Decrease at which a search ends, in units of how much NCut varies; ten times as much changes partitions."""
+"""A search ends at this decrease, in units of how much NCut varies; a value ten times larger changes partitions."""
 
 MARGIN_SHRINK, MARGIN_STEPS, MARGIN_SIDE = 5.0, 12, 0.2
-"""For the large margin σ is divided by the first number, at most so often; a side has the third share of the rows."""
+"""The large-margin search divides σ by the first number, at most the second number of times. The third number is the
+minimum share of the rows on a side."""
 
 LIMIT_SHRINK, LIMIT_STEPS, LIMIT_STILL, LIMIT_SCALE = 2.0, 30, 1e-5, 0.1
-"""Then by this, at most so often, until the direction turns by less than the cosine 1 - third, and σ is less than the
-fourth share of the root mean square distance of the rows to their mean."""
+"""After that, σ is divided by the first number, at most the second number of times. This ends when the cosine between
+two directions exceeds 1 minus the third number and σ is below the fourth number times the root mean square distance of
+the rows to their mean."""
 
 LOG_TOLERANCE = 1e-4
-"""Decrease of log NCut at which a search ends."""
+"""A search ends when log NCut decreases by less than this."""
 
 
 @dataclass(frozen=True)
 class NormalizedCut:
-    """NCut of projected rows as an objective of `ravine.cuts._pursuit`.
+    """NCut of projected rows, as an objective for `ravine.cuts._pursuit`.
 
     Parameters
     ----------
     scale : float
         σ of the similarity exp(-distance / σ).
     step : float
-        Distance of the grid points for more than `exact_rows` rows. The grid does not move with the direction.
+        Distance between grid points for more than `exact_rows` rows. The grid does not move with the direction.
     least : float, default=1
-        Least weight on either side.
+        Minimum weight on either side.
     exact_rows : int
     log : bool, default=False
-        Give the logarithm of NCut, which has a slope also where NCut itself has all but vanished.
+        Return the logarithm of NCut, which has a slope even where NCut itself has almost vanished.
     """
 
     scale: float
@@ -61,13 +63,14 @@ class NormalizedCut:
 
     @property
     def tolerance(self) -> float:
-        """Against how much NCut varies: less than 1 by about the deviation of the rows over σ, where σ is large."""
+        """Tolerance relative to the range of NCut; for large σ, NCut is below 1 by about the deviation of the rows over
+        σ."""
         if self.log:
             return LOG_TOLERANCE
         return TOLERANCE * min(BINS_PER_DEVIATION * self.step / self.scale, 1.0)
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
-        """Least NCut, where it is, and its derivatives by the values."""
+        """Return the minimum NCut, its position, and its derivatives with respect to the values."""
         exact = len(values) <= self.exact_rows
         value, place, derivatives = self._exact(values, weights) if exact else self._binned(values, weights)
         if not self.log:
@@ -96,7 +99,7 @@ class NormalizedCut:
         return value, place, lambda: line.slopes(potential, values, weights)
 
     def on_line(self, line: Line, mass: Floats, deviation: float) -> OnLine:
-        """Least NCut of weights on a grid, as `ravine.cuts._pursuit.LineObjective` asks for it."""
+        """Return the minimum NCut of weights on a grid; see `ravine.cuts._pursuit.LineObjective`."""
         value, place, potential = self._on_grid(line, mass)
         return OnLine(value, place, np.diff(potential) / line.step)
 
@@ -119,20 +122,21 @@ def ncut_cut(
     rough: bool = False,
     n_jobs: int | None = None,
 ) -> Cut | None:
-    """Cut of least NCut that is found from some starts.
+    """Find the cut with the smallest NCut over several starts.
 
     Parameters
     ----------
     X, weights, moments : rows of the node, their weights and moments
     starts : Starts
     scale : float or callable ``(deviation, count) -> σ``
-        Factor of σ = scale · deviation · count^(-1/5), `deviation` the standard deviation along the first start.
+        Factor in σ = scale · deviation · count^(-1/5), where `deviation` is the standard deviation along the first
+        start.
     margin : bool, default=False
-        Shrink σ until the partition stands still, with a fifth of the rows on either side at least.
+        Shrink σ until the partition no longer changes, with at least a fifth of the rows on either side.
     min_cluster_size : float, default=1
-        Least weight on either side.
+        Minimum weight on either side.
     rough : bool, default=False
-        Search a large node on a sample only; `finished_ncut` is to follow. Not with a margin.
+        Search a large node on a sample only; call `finished_ncut` afterwards. Not for ``margin=True``.
     """
     rough = rough and X.shape[0] > COARSE_ABOVE and not margin
     best: Found | None = None
@@ -167,7 +171,7 @@ def ncut_cut(
 
 
 def finished_ncut(X: Matrix, weights: Floats, moments: Moments, cut: Cut, n_jobs: int | None = None) -> Cut:
-    """The end of the search on all rows that begins at a rough cut."""
+    """Continue the search on all rows from a rough cut to its end."""
     return cut_at(X, weights, moments, search(X, weights, moments.mean, cut.rough, cut.normal, n_jobs), n_jobs)
 
 
@@ -182,10 +186,10 @@ def _widen_margin(
         side = new_side
         objective = replace(objective, scale=objective.scale / MARGIN_SHRINK)
         narrower = pursue(X, weights, moments.mean, objective, found.direction, n_jobs)
-        if not 0 < narrower.value < np.inf:  # similarities across the cut have vanished
+        if not 0 < narrower.value < np.inf:  # the similarities across the cut have vanished
             break
         found = narrower
-    if X.shape[0] <= X.shape[1]:  # every partition has a margin then, and it means nothing
+    if X.shape[0] <= X.shape[1]:  # then every partition has a margin, and a large one means nothing
         return found
     return _at_the_limit(X, weights, moments, objective, found, n_jobs)
 
@@ -193,7 +197,7 @@ def _widen_margin(
 def _at_the_limit(
     X: Matrix, weights: Floats, moments: Moments, objective: NormalizedCut, found: Found, n_jobs: int | None
 ) -> Found:
-    """Turn a cut to the largest margin of its partition: σ shrinks on until the direction stands still."""
+    """Rotate a cut to the largest margin of its partition: shrink σ until the direction no longer changes."""
     side = _left_of(X, moments, found, n_jobs)
     small = LIMIT_SCALE * math.sqrt(moments.sum_sq / moments.count)
     for _ in range(LIMIT_STEPS):

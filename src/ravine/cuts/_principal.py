@@ -1,7 +1,7 @@
 """Cuts along the first principal component: at the mean (PDDP) or at the lowest antimode of the density (dePDDP).
 
 Boley (1998) and Tasoulis et al. (2010), as compared in Hofmeyr (2016, ch. 2 §5.1). The direction costs one pass over
-the rows while the scatter matrix is small, and some twenty passes by Lanczos iterations in higher dimension.
+the rows while the scatter matrix is small. With more columns it costs about twenty passes of Lanczos iterations.
 """
 
 from collections.abc import Callable
@@ -16,28 +16,31 @@ from ravine.cuts._cut import Cut
 from ravine.cuts._density import normal_bandwidth, projected_density
 
 MAX_SCATTER_COLUMNS = 128
-"""Up to here the scatter matrix costs no more than Lanczos iterations do at worst; at 512 it costs five times them."""
+"""Up to this many columns, the scatter matrix costs at most as much as Lanczos iterations; at 512 columns it costs five
+times as much."""
 
 MAX_GRAM_CELLS = 1 << 20
-"""A node of fewer cells and fewer rows than columns is decomposed by its Gram matrix."""
+"""A node with fewer cells than this, and fewer rows than columns, is decomposed by its Gram matrix."""
 
 ROWS_PER_COLUMN, SMALL_VARIANCE = 30, 1e-9
-"""With fewer rows the least kurtosis is noise's; dimensions with so small a share of the variance are left out."""
+"""With fewer rows per column, noise determines the minimum kurtosis. Components with a smaller share of the variance
+are ignored."""
 
 MAX_FLATTENINGS, FLAT_ENOUGH = 10, 1e-3
-"""Most steps towards the least kurtosis, and how near to 1 the cosine of two in a row ends them."""
+"""Maximum number of steps towards the minimum kurtosis; they end when the cosine of two successive steps is this close
+to 1."""
 
 SMALL_SPREAD, SMALL_SQUARE = 1e-12, 1e-14
-"""A deviation that is this small for the size of the rows is rounding; so is so small a share of the largest square."""
+"""A deviation that is this small relative to the rows is rounding, and so is this share of the largest square."""
 
 SAME_WIDTH = 2
-"""Grid points by which the widths of two equal stretches can differ."""
+"""The widths of two equal empty stretches can differ by this many grid points."""
 
 LANCZOS_STEPS, LANCZOS_RESTARTS, LANCZOS_TOLERANCE = 30, 4, 1e-8
 
 
 def principal_direction(X: Matrix, weights: Floats, moments: Moments, n_jobs: int | None = None) -> Floats | None:
-    """Unit vector along which the rows vary most, its largest entry positive; None where they do not vary."""
+    """Return the unit vector of maximum variance, with its largest entry positive; None if the rows do not vary."""
     directions = principal_directions(X, weights, moments, 1, n_jobs)
     return directions[0] if len(directions) else None
 
@@ -45,7 +48,7 @@ def principal_direction(X: Matrix, weights: Floats, moments: Moments, n_jobs: in
 def principal_directions(
     X: Matrix, weights: Floats, moments: Moments, n_directions: int, n_jobs: int | None = None
 ) -> Floats:
-    """The first principal directions, one a row; fewer where the rows vary along fewer."""
+    """Return the first principal directions, one per row; fewer if the rows vary along fewer directions."""
     n_rows, n_columns = X.shape
     n_directions = min(n_directions, n_rows, n_columns)
     if not moments.varies:
@@ -60,7 +63,7 @@ def principal_directions(
 
 
 def chunked_directions(node: ChunkedNode, n_directions: int) -> Floats:
-    """The first principal directions of rows in parts, as `principal_directions` gives those of rows in memory."""
+    """Return the first principal directions of out-of-core data, as `principal_directions` does for in-memory data."""
     n_columns = len(node.moments.mean)
     n_directions = min(n_directions, node.n_rows, n_columns)
     if not node.moments.varies:
@@ -71,14 +74,14 @@ def chunked_directions(node: ChunkedNode, n_directions: int) -> Floats:
 
 
 def _settled(squares: Floats, vectors: Floats) -> Floats:
-    """Directions of the eigenvectors along which the rows vary, as `settled_basis` gives them."""
+    """Return the directions of the eigenvectors along which the rows vary, made unique by `settled_basis`."""
     real = squares > SMALL_SQUARE * squares[0]
     lengths = np.linalg.norm(vectors[real], axis=1, keepdims=True)
     return settled_basis(squares[real], vectors[real] / lengths)
 
 
 def _by_products(times_scatter: Callable[[Floats], Floats], n_directions: int, n_columns: int) -> Floats:
-    """Principal directions by products of the scatter matrix with vectors, one direction after the other."""
+    """Find principal directions one after the other, using only products of the scatter matrix with vectors."""
     found, first = np.empty((0, n_columns)), 0.0
     for _ in range(n_directions):
         square, vector = _lanczos(times_scatter, found)
@@ -94,9 +97,9 @@ def _scatter_of(X: Matrix, weights: Floats, moments: Moments, n_jobs: int | None
 
 
 def spread_across(X: Matrix, normal: Floats, n_jobs: int | None = None) -> Floats | None:
-    """Unit vector orthogonal to a unit `normal` along which the rows vary most, its largest entry positive.
+    """Return the unit vector orthogonal to `normal` of maximum variance, with its largest entry positive.
 
-    None where the rows do not vary across the normal.
+    None if the rows do not vary orthogonally to the normal.
     """
     n_rows, n_columns = X.shape
     if n_rows < 2 or n_columns < 2:
@@ -116,12 +119,12 @@ def spread_across(X: Matrix, normal: Floats, n_jobs: int | None = None) -> Float
 
 
 def flattest_direction(X: Matrix, weights: Floats, moments: Moments, n_jobs: int | None = None) -> Floats | None:
-    """Unit vector along which the kurtosis of the rows is small: two clusters make it so, one direction of many.
+    """Return a unit vector along which the kurtosis of the rows is small, as it is across two clusters.
 
-    In units of their own deviations all principal components look alike, and none need show the clusters (Peña and
-    Prieto 2001 search for the kurtosis instead). Found by fixed-point steps (Hyvärinen and Oja 1997) from the flattest
-    principal component. Where the rows are few for their columns it is the first principal component itself. Rows that
-    are sparse are made dense.
+    Scaled by their own deviations, all principal components look alike, and none of them needs to show the clusters.
+    Peña and Prieto (2001) therefore search for the kurtosis. The vector is found by fixed-point steps (Hyvärinen and
+    Oja 1997) from the flattest principal component. With few rows per column, the result is the first principal
+    component. Sparse rows are converted to dense ones.
     """
     n_rows, n_columns = X.shape
     if n_columns < 2 or n_rows < ROWS_PER_COLUMN * n_columns or not moments.varies:
@@ -146,7 +149,8 @@ def flattest_direction(X: Matrix, weights: Floats, moments: Moments, n_jobs: int
 
 
 def _leading(matrix: Floats, n_vectors: int) -> tuple[Floats, Floats]:
-    """The largest eigenvalues and their eigenvectors, one a row: so many at least, and all that tie with the last."""
+    """Return at least `n_vectors` of the largest eigenvalues and eigenvectors (one per row), with all ties of the
+    last."""
     size = len(matrix)
     n_asked = min(n_vectors + 1, size)
     values, vectors = _top(matrix, n_asked)
@@ -162,10 +166,10 @@ def _top(matrix: Floats, n: int) -> tuple[Floats, Floats]:
 
 
 def _lanczos(times_scatter: Callable[[Floats], Floats], before: Floats) -> tuple[float, Floats]:
-    """Leading eigenvalue and eigenvector of the scatter matrix across the orthonormal rows of `before`.
+    """Return the leading eigenvalue and eigenvector of the scatter matrix, orthogonal to the rows of `before`.
 
-    The matrix is known by its products with vectors. The basis is orthogonalised in full and restarted from its best
-    vector.
+    The matrix is given by its products with vectors; the rows of `before` are orthonormal. The basis is fully
+    orthogonalized and restarted from its best vector.
     """
     n_columns = before.shape[1]
     n_steps = min(LANCZOS_STEPS, n_columns - len(before))
@@ -185,7 +189,7 @@ def _lanczos(times_scatter: Callable[[Floats], Floats], before: Floats) -> tuple
             beside[k] = np.linalg.norm(image)
             ritz, coordinates = linalg.eigh_tridiagonal(diagonal[: k + 1], beside[:k], select="i", select_range=(k, k))
             residual = beside[k] * abs(coordinates[-1, 0])
-            # What is left of an image is rounding once the basis holds all directions along which the rows vary.
+            # Once the basis contains all directions along which the rows vary, the rest of an image is rounding.
             if residual <= LANCZOS_TOLERANCE * abs(ritz[0]) or beside[k] <= SMALL_SPREAD * size:
                 return float(ritz[0]), np.asarray(coordinates[:, 0] @ basis[: k + 1])
             vector = image / beside[k]
@@ -194,7 +198,7 @@ def _lanczos(times_scatter: Callable[[Floats], Floats], before: Floats) -> tuple
 
 
 def _somewhere_across(before: Floats) -> Floats:
-    """A vector across orthonormal rows: random, or along an axis where rounding is all that they leave of that."""
+    """Return a vector orthogonal to orthonormal rows: random, or along an axis if only rounding is left of it."""
     drawn = np.random.default_rng(0).normal(size=before.shape[1])
     axis = np.eye(1, before.shape[1], first_least(np.einsum("ij,ij->j", before, before)))[0]
     for start in (drawn, axis):
@@ -205,7 +209,7 @@ def _somewhere_across(before: Floats) -> Floats:
 
 
 def mean_cut(X: Matrix, weights: Floats, moments: Moments, n_jobs: int | None = None) -> Cut | None:
-    """Cut at the mean, across the first principal component."""
+    """Return the cut through the mean, orthogonal to the first principal component."""
     normal = principal_direction(X, weights, moments, n_jobs)
     return None if normal is None else Cut(normal, float(moments.mean @ normal))
 
@@ -219,9 +223,10 @@ def antimode_cut(
     min_cluster_size: float = 1,
     n_jobs: int | None = None,
 ) -> Cut | None:
-    """Cut at the lowest antimode of the density along the first principal component; its density is the cut's value.
+    """Find the cut at the lowest antimode of the density along the first principal component.
 
-    Antimodes that leave less weight than `min_cluster_size` on one side are passed over.
+    The density there is the value of the cut. Antimodes with less weight than `min_cluster_size` on one side are
+    skipped.
     """
     normal = principal_direction(X, weights, moments, n_jobs)
     if normal is None:
@@ -232,7 +237,7 @@ def antimode_cut(
 def lowest_antimode(
     normal: Floats, values: Floats, weights: Floats, bandwidth: float, min_cluster_size: float
 ) -> Cut | None:
-    """The cut of `antimode_cut` for rows that have these values along a direction."""
+    """Return the cut of `antimode_cut`, given the values of the rows along a direction."""
     h = normal_bandwidth(values, weights, bandwidth)
     if not h > 0:
         return None
@@ -242,7 +247,7 @@ def lowest_antimode(
         valleys = valleys[_lesser_side(values, weights, along.at(valleys[:, 0])) >= min_cluster_size]
     if not len(valleys):
         return None
-    # Empty stretches tie at density zero: the widest wins.
+    # Empty stretches tie at density zero; the widest one wins.
     density = along.density[valleys[:, 0]]
     lowest = valleys[density <= (1 + TIE) * density.min()]
     valley, left_mode, right_mode, _ = lowest[(lowest[:, 3] >= lowest[:, 3].max() - SAME_WIDTH).argmax()]
@@ -255,7 +260,7 @@ def lowest_antimode(
 
 
 def _lesser_side(values: Floats, weights: Floats, places: Floats) -> Floats:
-    """Weight on the lighter side of each place."""
+    """Return the weight on the lighter side of each position."""
     order = np.argsort(values)
     below = np.concatenate([[0.0], np.cumsum(weights[order])])[np.searchsorted(values, places, sorter=order)]
     return np.minimum(below, weights.sum() - below)

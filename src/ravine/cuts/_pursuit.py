@@ -1,8 +1,8 @@
-"""Search for the direction on which an objective of the projected rows is least.
+"""Search for the direction that minimizes an objective of the projected rows.
 
-The objective sees only the projections; its value and gradient cost two passes over the rows. Directions are moved by
-BFGS from the identity as the first inverse Hessian, with backtracking steps. The objective is not rescaled, since the
-length of the first step decides which basin is found (docs/decisions/projection-pursuit.md).
+The objective sees only the projections, so its value and gradient cost two passes over the rows. Directions move by
+BFGS with backtracking steps; the first inverse Hessian is the identity. The objective is not rescaled, since the length
+of the first step decides which basin is found (docs/decisions/projection-pursuit.md).
 """
 
 import math
@@ -25,17 +25,17 @@ Extra = TypeVar("Extra")
 Evaluate = Callable[[Floats], tuple[float, Extra, Callable[[], Floats]]]
 
 COARSE_ABOVE, COARSE_ROWS = 20_000, 4_000
-"""Nodes with more rows than the first number are searched on a sample of the second first, then to the end on all."""
+"""Nodes with more rows than the first number are first searched on a sample of the second size, then on all rows."""
 
 SMALL_CELLS = 1 << 21
-"""Numbers in a small node at most."""
+"""Maximum number of cells in a small node."""
 
 POINTS_PER_DEVIATION = 2048
-"""Of a grid that stands for the rows along a direction."""
+"""Points per standard deviation of a grid that replaces the rows along a direction."""
 
 
 def is_small(n_rows: int, n_columns: int) -> bool:
-    """Whether a node is searched without a sample, and copies of it do not count."""
+    """Return whether a node is searched without a sample, so that a copy of its rows costs little."""
     return n_rows <= COARSE_ABOVE and n_rows * n_columns <= SMALL_CELLS
 
 
@@ -47,20 +47,21 @@ class Objective(Protocol):
         """The search ends when the decrease is below this twice in a row."""
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
-        """Value, place of the cut, and a function that gives the derivatives by the projected rows."""
+        """Return the value, the position of the cut, and a function that returns the derivatives by the projected
+        rows."""
 
 
 @dataclass(frozen=True)
 class OnLine:
-    """An objective of weights on a grid along a direction.
+    """Value of an objective of weights on a grid along a direction.
 
     Attributes
     ----------
     value, place : float
-        As `Objective` gives them.
+        See `Objective`.
     slopes : ndarray of shape (n_bins - 1,)
     tilt : float, default=0
-        The derivative by the place of a row is its weight times (the slope of its cell minus tilt · the place).
+        The derivative by the position of a row is its weight times (the slope of its cell minus tilt · the position).
     """
 
     value: float
@@ -74,19 +75,20 @@ class LineObjective(Protocol):
 
     @property
     def tolerance(self) -> float:
-        """As for `Objective`."""
+        """See `Objective`."""
 
     @property
     def step(self) -> float:
-        """Distance of the grid points."""
+        """Distance between grid points."""
 
     def on_line(self, line: Line, mass: Floats, deviation: float) -> OnLine:
-        """Of the weights on a grid around the mean, given the standard deviation of the rows along it."""
+        """Evaluate weights on a grid around the mean, given the standard deviation of the rows along it."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The end of a search: a unit vector, the objective there, and the place of the cut from the projected mean."""
+    """Result of a search: a unit vector, the objective there, and the position of the cut relative to the projected
+    mean."""
 
     direction: Floats
     value: float
@@ -94,11 +96,11 @@ class Found:
 
 
 Starts = Callable[[Matrix, Floats, Moments], Floats]
-"""Gives the directions, one a row, from which to search some rows, given their weights and moments."""
+"""A function that returns the directions, one per row, from which to search rows with given weights and moments."""
 
 
 def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike], n_jobs: int | None = None) -> Starts:
-    """Starts from what a user gives: "pca", a number of principal components, directions, or a callable."""
+    """Return the starts for `init`: "pca", a number of principal components, directions, or a callable."""
     if isinstance(init, str):
         init = 1
 
@@ -111,13 +113,13 @@ def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike], n_jobs: 
 
 
 def unit_directions(given: ArrayLike, n_features: int) -> Floats:
-    """Directions that a user gave, one a row, of length 1."""
+    """Return directions given by a user, one per row, scaled to length 1."""
     directions = np.atleast_2d(np.asarray(given, dtype=np.float64))
     lengths = np.linalg.norm(directions, axis=1)
     if directions.shape[1:] != (n_features,) or not (np.isfinite(lengths).all() and (lengths > 0).all()):
         raise ValueError(
             f"init gives directions of shape {directions.shape}: "
-            f"each must be {n_features} finite numbers, not all of them zero"
+            f"each direction needs {n_features} finite numbers that are not all zero"
         )
     return np.asarray(directions / lengths[:, np.newaxis])
 
@@ -125,7 +127,7 @@ def unit_directions(given: ArrayLike, n_features: int) -> Floats:
 def pursue(
     X: Matrix, weights: Floats, mean: Floats, objective: Objective, start: Floats, n_jobs: int | None = None
 ) -> Found:
-    """Direction near the unit vector `start` on which the objective of the rows, centered at `mean`, is least.
+    """Return the direction near the unit vector `start` that minimizes the objective of the rows, centered at `mean`.
 
     A large node is searched on a sample first.
     """
@@ -143,9 +145,9 @@ def pursued_cut(
     objective: Objective,
     n_jobs: int | None = None,
 ) -> Cut | None:
-    """Cut of the least value of an objective that is found from some starts; None where none is finite.
+    """Return the cut with the smallest value of an objective over several starts; None if no value is finite.
 
-    All that a method needs whose objective is the same for every node; `docs/maintainers/objective.md` makes one of it.
+    This is all that a method needs if its objective is the same for every node; see `docs/maintainers/objective.md`.
     """
     found = [pursue(X, weights, moments.mean, objective, start, n_jobs) for start in starts(X, weights, moments)]
     best = found[first_least([end.value for end in found])] if found else None
@@ -153,7 +155,7 @@ def pursued_cut(
 
 
 def cut_at(X: Matrix, weights: Floats, moments: Moments, found: Found, n_jobs: int | None = None) -> Cut:
-    """The cut at the end of a search, with the depth of the valley in which it lies."""
+    """Return the cut at the end of a search, with the depth of the valley at the cut."""
     values = project(X, found.direction, n_jobs) - moments.mean @ found.direction
     offset = float(found.place + moments.mean @ found.direction)
     return Cut(found.direction, offset, found.value, depth_at(found.place, values, weights))
@@ -162,9 +164,9 @@ def cut_at(X: Matrix, weights: Floats, moments: Moments, found: Found, n_jobs: i
 def even_sample(
     X: Matrix, weights: Floats, mean: Floats, direction: Floats, n_jobs: int | None = None
 ) -> tuple[Matrix, Floats]:
-    """Rows of a large node and weights for them, spread evenly over the weight of all along a direction.
+    """Sample rows of a large node, spread evenly over the weight along a direction, and return them with weights.
 
-    How the rows are stored has no say, and rows in parts give the same sample.
+    The sample does not depend on how the rows are stored. Out-of-core data gives the same sample.
     """
     values, count = project(X, direction, n_jobs) - mean @ direction, weights.sum()
     deviation = math.sqrt(weights @ values**2 / count)
@@ -175,7 +177,7 @@ def even_sample(
 
 
 def spread_sample(X: Matrix, direction: Floats, n_jobs: int | None = None) -> Ints:
-    """Some rows of a large node, spread evenly over all in their order along a direction."""
+    """Return rows of a large node, spread evenly over all rows in their order along a direction."""
     order = order_along(X, project(X, direction, n_jobs), n_jobs)
     return np.sort(order[np.linspace(0, len(order) - 1, COARSE_ROWS).astype(np.int64)])
 
@@ -183,7 +185,7 @@ def spread_sample(X: Matrix, direction: Floats, n_jobs: int | None = None) -> In
 def search(
     X: Matrix, weights: Floats, mean: Floats, objective: Objective, start: Floats, n_jobs: int | None = None
 ) -> Found:
-    """The search of `pursue` on all rows that are given."""
+    """Run the search of `pursue` on all given rows."""
 
     def evaluate(v: Floats) -> tuple[float, float, Callable[[], Floats]]:
         length = np.linalg.norm(v)
@@ -192,8 +194,8 @@ def search(
 
         def gradient() -> Floats:
             c = derivatives()
-            if c.shape != weights.shape:  # compiled passes would read beyond its end
-                raise ValueError(f"the objective gives derivatives of shape {c.shape} for {len(weights)} rows")
+            if c.shape != weights.shape:  # compiled passes would read past its end
+                raise ValueError(f"the objective returned derivatives of shape {c.shape} for {len(weights)} rows")
             by_direction = weighted_sum(X, c, n_jobs) - c.sum() * mean
             return np.asarray((by_direction - (by_direction @ unit) * unit) / length)
 
@@ -204,12 +206,12 @@ def search(
 
 
 def descend(evaluate: Evaluate[Extra], start: Floats, tolerance: float) -> tuple[Floats, float, Extra]:
-    """Minimize by BFGS: the point, the value and what came with it.
+    """Minimize by BFGS, and return the point, its value and the extra result that came with it.
 
     Parameters
     ----------
     evaluate : callable ``v -> (value, extra, gradient)``
-        The gradient is a function, which is called where it is needed.
+        The gradient is a function that is called only when needed.
     start : ndarray
     tolerance : float
         The search ends when the decrease is below this twice in a row.
@@ -234,7 +236,7 @@ def descend(evaluate: Evaluate[Extra], start: Floats, tolerance: float) -> tuple
         else:
             if n_steps == 0:
                 break
-            n_steps = 0  # the curvature has misled: once more downhill from here
+            n_steps = 0  # the curvature was misleading: restart with steepest descent from here
             continue
         step = length * towards
         small_decreases = small_decreases + 1 if value - new_value <= tolerance else 0

@@ -1,9 +1,9 @@
 """The projection in which rows are least connected, and the cut that it shows (Hofmeyr 2016, ch. 3A).
 
-The connectivity of projected points is λ₂, the second eigenvalue of the Laplacian of their graph. Its logarithm is
-minimized, which makes the weight of the correlation between directions a number without unit, and lets the scale of the
-similarities go to zero. An evaluation costs O(m³) for m points, whatever the number of rows: the points are
-microclusters, or the masses of the rows on a grid where the projection is a line.
+The connectivity of projected points is λ₂, the second eigenvalue of the Laplacian of their graph. The search minimizes
+its logarithm. So the weight of the correlation between directions has no unit, and the scale of the similarities can go
+to zero. One evaluation costs O(m³) for m points, independent of the number of rows: the points are microclusters or, if
+the projection is a line, masses of the rows on a grid.
 """
 
 import math
@@ -24,44 +24,47 @@ from ravine.cuts._pursuit import Starts, descend, search
 from ravine.cuts._surface import Surface
 
 SHAPE = 0.1
-"""α of the similarity (d / (σ α) + 1)^α exp(-d / σ), eq. 3.30."""
+"""Parameter α of the similarity (d / (σ α) + 1)^α exp(-d / σ), eq. 3.30."""
 
 CONTRACTION = 0.01
-"""δ of eq. 3.23 at most; it is σ² where that is smaller. Distances outside the bound are this much shorter."""
+"""Maximum δ of eq. 3.23; δ is σ² if that is smaller. Distances outside the bound are multiplied by about this much."""
 
 BOUNDS = (3.0, 1.5, 1.0, 0.5)
-"""β: how far from the mean distances count in full, in standard deviations; the first that gives a balanced cut."""
+"""Values of β, in standard deviations: distances count in full up to β from the mean. The first β with a balanced cut
+is used."""
 
 LEAST_SHARE, MOST_SHARE = 1 / 8, 1 / 4
-"""Of the rows of a node, which the lighter side of a balanced cut may be asked to have."""
+"""Limits for the share of a node's rows that the lighter side of a balanced cut must have."""
 
 ORTHOGONAL, CORRELATED = 1.0, -0.1
-"""ω: what the squared correlations of the directions add to log λ₂."""
+"""Values of ω, the weight of the squared correlations of the directions in log λ₂."""
 
 ROUGHLY, TOLERANCE = 1e-3, 1e-4
-"""Decrease of log λ₂ at which a search ends: to see whether the cut will be balanced, and to its end."""
+"""A search ends at this decrease of log λ₂: a rough one, to see whether the cut is balanced, and a full one."""
 
 LINE_POINTS = 256
-"""Grid points on a line, at the start of a search."""
+"""Number of grid points on a line at the start of a search."""
 
 MARGIN_SHRINK, MARGIN_STEPS, MARGIN_STILL = 2.0, 10, 1e-3
-"""For the large margin σ is divided by the first number until no direction turns by more than the cosine 1 - third."""
+"""The large-margin search divides σ by the first number, at most the second number of times, until the cosine between
+old and new directions exceeds 1 minus the third number."""
 
 SMALL = 1e-12
-"""Share of the spread that is none; added to a covariance before it is inverted."""
+"""A share of the spread below this counts as zero; it is also added to a covariance before inversion."""
 
 REPEATED, MOST_REPEATED = 1e-6, 8
-"""Eigenvalues are one where they differ by less, relatively; of more than so many, the first are looked at."""
+"""Eigenvalues count as equal if their relative difference is below the first number; at most the second number of them
+are used."""
 
 LEAST_CONNECTED = 1e-22
-"""λ₂ below this share of the largest degree counts as zero: its vector has too few digits left for a derivative."""
+"""λ₂ below this share of the largest degree counts as zero: its vector then has too few digits for a derivative."""
 
 NOISE = 1e-3
-"""In the first vectors of an iteration, over their deviation."""
+"""Noise in the first vectors of an iteration, relative to their deviation."""
 
 
 def drawn_in(values: Floats, bound: Floats | float, contraction: float) -> tuple[Floats, Floats]:
-    """Values with the distances beyond ± `bound` shortened (T of eq. 3.23, centered), and the slopes of that."""
+    """Shorten the distances beyond ± `bound` (T of eq. 3.23, centered); return the new values and their slopes."""
     columns, bounds = values.reshape(len(values), -1), np.atleast_1d(np.asarray(bound, dtype=np.float64))
     drawn, slope = np.empty_like(columns), np.empty_like(columns)
     _kernels.spectral.draw_in(columns, bounds, contraction, drawn, slope)
@@ -69,14 +72,14 @@ def drawn_in(values: Floats, bound: Floats | float, contraction: float) -> tuple
 
 
 def contraction_at(scale: float) -> float:
-    """δ for a scale in units of the data's deviation (ch. 3A §7.1)."""
+    """Return δ for a scale in units of the deviation of the data (ch. 3A §7.1)."""
     return max(min(CONTRACTION, scale * scale), sys.float_info.min)
 
 
 def first_vectors(drawn: Floats) -> Floats:
-    """Two vectors from which to look for eigenvectors: along the points, and their squares, with a little noise.
+    """Return two start vectors for the eigenvectors: along the points and their squares, with a little noise.
 
-    Points that lie with a symmetry could have an eigenvector to which both are orthogonal.
+    Without noise, points with a symmetry could have an eigenvector that is orthogonal to both.
     """
     vectors = np.stack([drawn[:, 0], drawn[:, -1] ** 2 + drawn[:, -1]])
     noise = np.random.default_rng(0).normal(size=vectors.shape)
@@ -90,15 +93,15 @@ class View:
     Attributes
     ----------
     directions, lengths : ndarray of shape (n_components, n_features) and (n_components, 1)
-        Unit directions, and the lengths that they were given with.
+        Unit directions, and the lengths with which they were given.
     values, deviation : ndarray of shape (n_points, n_components) and (n_components,)
-        Where the points fall, and how far they spread.
+        Projected points, and their standard deviations.
     drawn, slope : ndarray of shape (n_points, n_components)
-        The values with the distances outside the bound shortened, and the slopes of that.
+        Projected points with the distances outside the bound shortened, and the slopes of this map.
     value, next_value : float
-        λ₂ and λ₃, the latter roughly.
+        λ₂ and an approximation of λ₃.
     vectors, sizes : ndarray of shape (2, n_points) and (n_points,)
-        Their eigenvectors, and the diagonal that makes these of length 1.
+        Eigenvectors of both, and the diagonal matrix in whose norm they have length 1.
     """
 
     directions: Floats
@@ -114,21 +117,21 @@ class View:
 
 
 class Connectivity:
-    """log λ₂ of projected points plus the correlation of the directions, as a function for `pursuit.descend`.
+    """log λ₂ of projected points plus a term for correlated directions, as a function for `pursuit.descend`.
 
     Parameters
     ----------
     points : ndarray of shape (n_points, n_features)
-        Their mean, by `counts`, is zero.
+        Points with mean zero, weighted by `counts`.
     counts : ndarray of shape (n_points,)
     scale : float
         σ of the similarity.
     bound : float
-        β: distances beyond so many standard deviations of a direction are shortened.
+        β: distances beyond this many standard deviations along a direction are shortened.
     normalized : bool
-        The Laplacian.
+        Whether the Laplacian is normalized.
     correlation : float
-        ω.
+        ω, the weight of the correlation.
     """
 
     def __init__(
@@ -141,7 +144,7 @@ class Connectivity:
         self._vectors: Floats | None = None
 
     def __call__(self, flat: Floats) -> tuple[float, View, Callable[[], Floats]]:
-        """Value, view and gradient for directions that lie one after the other in `flat`, of any length."""
+        """Return value, view and gradient for directions of any length, concatenated in `flat`."""
         raw = flat.reshape(-1, self.points.shape[1])
         lengths = np.linalg.norm(raw, axis=1, keepdims=True)
         directions = raw / lengths
@@ -162,15 +165,15 @@ class Connectivity:
             self._vectors = vectors
             of_correlation = 4 * self.correlation * across(between @ directions, view)
             slopes = np.asarray(self._slopes(view, vectors[0]) / second + of_correlation.ravel())
-            # Too steep to be followed, as its square overflows: the similarities have all but vanished.
+            # The gradient is too steep to follow, since its square overflows: the similarities have almost vanished.
             return slopes if np.abs(slopes).max() < LARGEST else np.zeros_like(flat)
 
         return math.log(second) + self.correlation * float((between**2).sum()), view, gradient
 
     def minimize(self, start: Floats, tolerance: float = TOLERANCE) -> View | None:
-        """The view at the end of a search from some directions; None where nothing is left to compare.
+        """Search from some directions and return the view at the end; None if all similarities have vanished.
 
-        Where the search ends at an eigenvalue that is repeated, it goes on along a direction that parts the two.
+        If the search ends at a repeated eigenvalue, it continues along a direction that separates the two.
         """
         at, value, view = descend(self, start.ravel(), tolerance)
         while np.isfinite(value) and view.next_value <= (1 + REPEATED) * view.value:
@@ -181,10 +184,10 @@ class Connectivity:
         return view if np.isfinite(value) else None
 
     def decoupled(self, flat: Floats) -> Floats:
-        """A lower point beside one where λ₂ is repeated, along one coordinate (Algorithm 1); itself where none is.
+        """Return a lower point along one coordinate near a point with repeated λ₂ (Algorithm 1), or the point itself.
 
-        The derivative of λ₂ along a coordinate is then the smallest eigenvalue of the form that the derivative of the
-        Laplacian has on the eigenvectors of λ₂.
+        At a repeated λ₂, the derivative of the Laplacian defines a quadratic form on the eigenvectors of λ₂. The
+        smallest eigenvalue of this form is the derivative of λ₂ along a coordinate.
         """
         value, view, _ = self(flat)
         self._weigh(view.drawn)
@@ -194,7 +197,7 @@ class Connectivity:
         t = len(vectors)
         forms = np.empty((len(flat), t, t))
         for a in range(t):
-            for b in range(t):  # by polarisation
+            for b in range(t):  # by polarization
                 plus, minus = vectors[a] + vectors[b], vectors[a] - vectors[b]
                 forms[:, a, b] = (self._slopes(view, plus) - self._slopes(view, minus)) / 4
         eigenvalues = np.linalg.eigvalsh(forms)
@@ -209,7 +212,7 @@ class Connectivity:
         return flat
 
     def best_cut(self, view: View) -> Bools:
-        """Which points lie on the left of the best cut among those that the second eigenvector orders."""
+        """Return the points on the left of the best cut among the cuts in the order of the second eigenvector."""
         self._weigh(view.drawn)
         order = rounded_order(view.vectors[0])
         _, n_left = _kernels.spectral.sweep(self._graph, order, view.sizes)
@@ -221,7 +224,7 @@ class Connectivity:
         _kernels.spectral.similarities(drawn, self.counts, self.scale, SHAPE, self._graph, self._degrees)
 
     def _slopes(self, view: View, vector: Floats) -> Floats:
-        """Derivatives of the eigenvalue, or of the form on any vector, by the directions as they were given."""
+        """Return the derivatives of the eigenvalue, or of the form on any vector, by the directions as given."""
         by_drawn = np.empty_like(view.drawn)
         settings = (self.scale, SHAPE, self._graph, vector, view.value, self.normalized)
         _kernels.spectral.slopes(view.drawn, *settings, by_drawn)
@@ -233,24 +236,24 @@ class Connectivity:
 
 
 def across(by_direction: Floats, view: View) -> Floats:
-    """Derivatives by directions of any length, from those by unit directions."""
+    """Convert derivatives by unit directions into derivatives by directions of any length."""
     along = (by_direction * view.directions).sum(axis=1, keepdims=True)
     return np.asarray((by_direction - along * view.directions) / view.lengths)
 
 
 @dataclass(frozen=True)
 class LineConnectivity:
-    """log λ₂ of the rows' masses on a grid along a direction, as an objective of `ravine.cuts._pursuit`.
+    """log λ₂ of the masses of rows on a grid along a direction, as an objective for `ravine.cuts._pursuit`.
 
     Parameters
     ----------
-    scale, bound, normalized : as for `Connectivity`
+    scale, bound, normalized : see `Connectivity`
     unit : float
-        Length in which `scale` is given.
+        Unit of length for `scale`.
     step : float
-        Distance of the grid points, in units. Rows far outside the bound are moved to the outermost points.
+        Distance between grid points, in units. Rows far outside the bound are moved to the outermost points.
     tolerance : float
-        Decrease at which a search ends.
+        A search ends at this decrease.
     """
 
     scale: float
@@ -261,7 +264,7 @@ class LineConnectivity:
     tolerance: float
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
-        """log λ₂, the place of the best cut, and the derivatives by the values."""
+        """Return log λ₂, the position of the best cut, and the derivatives with respect to the values."""
         count = weights.sum()
         values = values / self.unit
         deviation = math.sqrt(weights @ values**2 / count)
@@ -291,7 +294,7 @@ class LineConnectivity:
             spectral.slopes(points, self.scale, SHAPE, graph, vectors[0], second, self.normalized, by_point)
             by_value = line.slopes(np.interp(line.places, places, by_mass), inside, weights)
             moved = np.abs(values) > reach
-            # The deviation moves the bound under the images outside, and the rows that the reach has moved.
+            # The deviation moves the bound, which moves the images outside it and the rows clipped at the reach.
             by_bound = by_point[:, 0] @ (np.sign(places) * (1 - slope)) + by_value[moved] @ np.sign(values[moved])
             by_value[moved] = 0.0
             by_value += by_bound * self.bound * weights * values / (count * deviation)
@@ -316,29 +319,30 @@ def spectral_cut(
     on_bound: Callable[[float], None] | None = None,
     n_jobs: int | None = None,
 ) -> Cut | None:
-    """Cut of the rows in the projection, found from some starts, in which they are least connected.
+    """Find the cut in the projection in which the rows are least connected, starting from given directions.
 
     Parameters
     ----------
     X, weights, moments : rows of the node, their weights and moments
     starts : Starts
-        Their number is that of the directions of the projection.
+        The number of starts is the number of directions of the projection.
     normalized : bool
-        The Laplacian.
+        Whether the Laplacian is normalized.
     correlated : bool
-        Let the directions become one, and cut across it; else they stay apart, and the cut is a surface.
+        Let the directions become one, and cut orthogonally to it. Otherwise they stay apart, and the cut is a surface.
     scale : float
-        Factor of σ = scale · √l · σ₁ n^(-1/5) for l directions, σ₁ the standard deviation along the first start.
+        Factor in σ = scale · √l · σ₁ n^(-1/5) for l directions, where σ₁ is the standard deviation along the first
+        start.
     margin : bool, default=False
-        Shrink σ until the directions stand still.
+        Shrink σ until the directions no longer change.
     n_microclusters : int
-        Points that stand for the rows at most.
+        Maximum number of points that replace the rows.
     balance : float
-        Weight that the lighter side should have; no less than an eighth and no more than a fourth of the node.
+        Desired weight of the lighter side, limited to between an eighth and a fourth of the node.
     seed : int
-        Draws the rows from which microclusters begin.
+        Seed for drawing the rows from which microclusters start.
     on_bound : callable ``(bound)``, optional
-        Told how much the microclusters can have changed λ₂ at most, relatively.
+        Called with an upper bound for the relative change of λ₂ by the microclusters.
     """
     directions = starts(X, weights, moments)
     values = [project(X, direction, n_jobs) - moments.mean @ direction for direction in directions]
@@ -371,7 +375,7 @@ def spectral_cut(
 
 @dataclass(frozen=True)
 class _Found:
-    """Directions in the coordinates of the rows, points along them in units, and the sides of these."""
+    """Directions in the columns of the rows, points along them in units, and the sides of these points."""
 
     directions: Floats
     places: Floats
@@ -389,7 +393,7 @@ class _Found:
 
 
 class _Search:
-    """The rows of a node, centered and in units of their deviation, and the searches among their projections."""
+    """The rows of a node, centered and in units of their deviation, and searches over their projections."""
 
     def __init__(
         self,
@@ -406,7 +410,7 @@ class _Search:
         self.unit = moments.unit
 
     def run(self, directions: Floats, sigma: float, bound: float, tolerance: float) -> "_Found | None":
-        """Least connected projection from some directions, for several of them and then for the one they became."""
+        """Find the least connected projection; correlated directions are merged into one, which is then searched."""
         n_directions = len(directions)
         if not self.correlated or n_directions == 1:
             return self._among_points(self.micro, directions, sigma, bound, ORTHOGONAL, tolerance)
@@ -417,17 +421,17 @@ class _Search:
         return self._among_points(self.micro, one, sigma / math.sqrt(n_directions), bound, 0.0, tolerance)
 
     def widen_margin(self, found: "_Found", least: float) -> "_Found":
-        """Shrink σ until the directions stand still, or the lighter side becomes lighter than `least`."""
+        """Shrink σ until the directions no longer change, or the lighter side has less weight than `least`."""
         first, micro = found.scale, self.micro
         least = min(least, found.lighter_side)
         for _ in range(MARGIN_STEPS):
             directions, sigma = found.directions, found.scale / MARGIN_SHRINK
-            # log λ₂ is about the margin over σ: what a step of the directions changes grows as σ shrinks.
+            # log λ₂ is about the margin over σ, so the effect of a step of the directions grows as σ shrinks.
             tolerance = TOLERANCE * first / sigma
             if len(directions) == 1 and not micro.exact:
                 narrower = self._on_line(directions[0], sigma, found.bound, tolerance)
             else:
-                if not micro.exact:  # of rows that are close in the projection more than elsewhere
+                if not micro.exact:  # group rows that are close in the projection
                     further = directions * math.sqrt((first / sigma) ** 2 - 1)
                     micro = stretched(micro, self.X, self.weights, further, self.n_jobs)
                 narrower = self._among_points(micro, directions, sigma, found.bound, ORTHOGONAL, tolerance)
@@ -443,7 +447,7 @@ class _Search:
     ) -> "_Found | None":
         points = (micro.centers - self.moments.mean) / self.unit
         basis = None
-        if points.shape[1] > len(points):  # directions of descent lie in the span of the points
+        if points.shape[1] > len(points):  # descent directions lie in the span of the points
             basis = linalg.qr(points.T, mode="economic", check_finite=False)[0].T
             points, directions = points @ basis.T, directions @ basis.T
         objective = Connectivity(points, micro.counts, sigma, bound, self.normalized, correlation)
@@ -471,12 +475,13 @@ class _Search:
         return _Found(end.direction[np.newaxis], places, counts, is_left, value, sigma, bound, places)
 
     def _values(self, directions: Floats) -> Floats:
-        """Projected rows, centered, in units."""
+        """Return projected rows, centered and in units."""
         parts = [project(self.X, v, self.n_jobs) - self.moments.mean @ v for v in directions]
         return np.stack(parts, axis=1) / self.unit
 
     def cut(self, found: "_Found") -> Cut:
-        """The cut in the coordinates of the rows: a hyperplane on a line, else a surface and one near it."""
+        """Return the cut in the user's columns: a hyperplane if the projection is a line, else a surface and a
+        hyperplane near it."""
         on_line = len(found.directions) == 1
         normal = found.directions[0] if on_line else self._normal(found)
         along = found.places @ (found.directions @ normal)
@@ -497,11 +502,11 @@ class _Search:
         return Cut(normal, offset, found.value, depth, surface=surface)
 
     def approximation_bound(self, found: "_Found") -> float:
-        """How much λ₂ of the microclusters can differ from that of the rows, relatively.
+        """Return an upper bound for the relative difference between λ₂ of the microclusters and of the rows.
 
-        Similarities change by a factor between two numbers (Lemma 15, with the radii in the projection, and for rows of
-        one microcluster too), and so does λ₂ of the standard Laplacian; that of the normalized one, a ratio of two such
-        sums, by their quotient.
+        Each similarity changes by a factor between two numbers (Lemma 15, with the radii in the projection, and applied
+        to rows of one microcluster too). So λ₂ of the standard Laplacian changes by such a factor as well. For the
+        normalized Laplacian, λ₂ is a ratio of two such sums and changes by the quotient of the two numbers.
         """
         if self.micro.exact:
             return 0.0
@@ -518,7 +523,7 @@ class _Search:
         return min(float(bound), sys.float_info.max)
 
     def _normal(self, found: "_Found") -> Floats:
-        """Unit normal in the plane of the directions, the discriminant of the two sides."""
+        """Return the unit normal in the span of the directions that discriminates the two sides."""
         weights = found.counts / found.counts.sum()
         means = [
             np.average(found.places[side], axis=0, weights=weights[side]) for side in (found.is_left, ~found.is_left)
@@ -536,7 +541,7 @@ def _log_similarity(r: Floats) -> Floats:
 
 
 def _threshold(values: Floats, is_left: Bools, counts: Floats) -> tuple[float, float]:
-    """The two neighbors on a line between which a cut errs least about the sides of points."""
+    """Return two neighbors on a line; a cut between them puts the least weight of points on the wrong side."""
     order = rounded_order(values)
     signed = np.where(is_left, counts, -counts)[order]
     k = first_least(-np.cumsum(signed)[:-1])
@@ -544,7 +549,7 @@ def _threshold(values: Floats, is_left: Bools, counts: Floats) -> tuple[float, f
 
 
 def _middle_of_widest_gap(values: Floats, low: float, high: float) -> float:
-    """The middle of the widest gap between values that lie between two places, these included."""
+    """Return the midpoint of the widest gap among the values between two positions, which are included."""
     between = np.sort(np.concatenate([[low, high], values[(values > low) & (values < high)]]))
     k = first_least(-np.diff(between))
     return float(between[k] + between[k + 1]) / 2

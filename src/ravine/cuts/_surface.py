@@ -1,4 +1,4 @@
-"""Where a cut bends: a partition of the plane, or space, on which the rows are projected."""
+"""A curved cut: a partition of the plane, or space, onto which the rows are projected."""
 
 from dataclasses import dataclass
 
@@ -11,18 +11,18 @@ from ravine._matrix import Bools, Floats, Matrix, project
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """A row goes left if the nearest of some places in the projection is one of the left.
+    """A curved cut: a row goes left if the point nearest to its projection is a point of the left side.
 
-    The parameters are also the attributes that are there to be read.
+    The parameters are also readable attributes.
 
     Parameters
     ----------
     directions : ndarray of shape (n_directions, n_features)
         The projection of a row x is ``directions @ x``.
     places : ndarray of shape (n_places, n_directions)
-        Places in the projection.
+        Points in the projection.
     is_left : ndarray of shape (n_places,)
-        Whether each place is one of the left; there is a place on either side.
+        Whether each point belongs to the left. Both sides have at least one point.
 
     Examples
     --------
@@ -38,29 +38,29 @@ class Surface:
     is_left: Bools
 
     def turned(self) -> "Surface":
-        """The same surface with its sides exchanged.
+        """Return the same surface with its sides exchanged.
 
         Returns
         -------
         surface : Surface
-            With the same places.
+            A surface with the same points.
         """
         return Surface(self.directions, self.places, ~self.is_left)
 
     def heights(self, X: Matrix, n_jobs: int | None = None) -> Floats:
-        """Distance of each row to the nearest place on the left minus that to the nearest on the right.
+        """Return the distance of each row to the nearest point on the left minus that to the nearest on the right.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_samples, n_features)
-            The rows.
+            Rows.
         n_jobs : int, optional
-            Threads; -1 uses all cores. The result does not depend on it.
+            Number of threads; -1 uses all cores. The result does not depend on it.
 
         Returns
         -------
         height : ndarray of shape (n_samples,)
-            Below 0 where a row goes left.
+            Negative if the row goes left.
         """
         values = np.stack([project(X, direction, n_jobs) for direction in self.directions], axis=1)
         out = np.empty(X.shape[0])
@@ -72,7 +72,7 @@ class Surface:
         return out
 
     def unscaled(self, center: Floats, scale: Floats) -> "Surface":
-        """The surface of the rows before ``(rows - center) / scale`` was taken.
+        """Return the surface for the rows before they were scaled by ``(rows - center) / scale``.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class Surface:
         Returns
         -------
         surface : Surface
-            Which sends a row where this one sends the scaled row.
+            A surface that sends each row to the side to which this one sends the scaled row.
         """
         directions = self.directions / scale
         return Surface(directions, self.places + directions @ center, self.is_left)

@@ -1,7 +1,7 @@
 """The valley on a line that is most likely to be real.
 
-The deepest valley of a density mostly cuts off a few outliers. The strongest is the one whose emptiness is the most
-surprising, given how many rows lie in windows of one width at the valley and at its two modes.
+The deepest valley of a density often cuts off just a few outliers. The strongest valley is the one whose emptiness is
+most surprising, given the number of rows in windows of one width at the valley and at its two modes.
 """
 
 from dataclasses import dataclass
@@ -14,15 +14,16 @@ from ravine._ties import is_less
 from ravine.cuts._density import normal_bandwidth, projected_density
 
 BANDWIDTHS = (1.0, 0.5, 0.25)
-"""Multiples of the normal-reference bandwidth searched for valleys: it oversmooths where there are many clusters."""
+"""Multiples of the normal-reference bandwidth that are searched for valleys; that bandwidth oversmooths many
+clusters."""
 
 WINDOWS = np.array([0.25, 0.5, 0.75, 1.0])
-"""Widths of the windows tried, in units of the distance from the valley to the nearer mode."""
+"""Window widths that are tried, relative to the distance from the valley to the nearer mode."""
 
 
 @dataclass(frozen=True)
 class Valley:
-    """A valley on a line: its place, its modes, the window by which to test it, and the score that chose it."""
+    """A valley on a line: its position, its modes, the window for its test, and the score that chose it."""
 
     place: float
     left_mode: float
@@ -36,18 +37,18 @@ class Valley:
 def strongest_valley(
     values: Floats, weights: Floats, bandwidth: float, resolution: float = 0.0, least_side: float = 0.0
 ) -> Valley | None:
-    """The valley whose test promises most, over all bandwidths, windows and antimodes.
+    """Find the valley with the best score over all bandwidths, windows and antimodes.
 
     Parameters
     ----------
     values, weights : ndarray of shape (n_samples,)
         Projected rows.
     bandwidth : float
-        Factor of σ n^(-1/5); multiples of it, `BANDWIDTHS`, are searched.
+        Factor of σ n^(-1/5); the multiples `BANDWIDTHS` of it are searched.
     resolution : float, default=0
-        Structure finer than this is not believed, see `ravine.tree._evidence.resolution_along`.
+        Structure finer than this is ignored; see `ravine.tree._evidence.resolution_along`.
     least_side : float, default=0
-        Least share of the weight on either side of the valley.
+        Minimum share of the weight on either side of the valley.
     """
     reference = normal_bandwidth(values, weights, bandwidth)
     if not reference > 0:

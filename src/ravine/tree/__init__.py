@@ -1,4 +1,4 @@
-"""Trees of cuts: the product of every hyperplane method, and all that prediction, pruning and plots need to know."""
+"""Trees of cuts: the result of every hyperplane method, and all that prediction, pruning and plots need."""
 
 from ravine.tree._evidence import cut_with_evidence, direction_of
 from ravine.tree._grow import grow, grow_on

@@ -1,4 +1,4 @@
-"""The conditions that make arrays a tree. Every HyperplaneTree passes through here, also one read from a file."""
+"""The conditions that make arrays a valid tree. Every HyperplaneTree is checked here, also one read from a file."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ NOT_NEGATIVE = ("count", "sum_sq", "relative_depth", "p_value")
 
 
 def checked(arrays: dict[str, Any]) -> dict[str, NDArray[Any]]:
-    """The arrays with their proper types; ValueError names the first field that is wrong and says why."""
+    """Return the arrays with their proper types; a ValueError names the first invalid field and says why."""
     out = {name: _typed(name, array) for name, array in arrays.items()}
     n_nodes = len(out["left"])
     _require(n_nodes > 0, "left", "is empty; a tree has at least a root")
@@ -28,7 +28,7 @@ def checked(arrays: dict[str, Any]) -> dict[str, NDArray[Any]]:
 
 
 def checked_surfaces(surfaces: Any, is_cut: NDArray[Any]) -> NDArray[Any]:
-    """The surfaces by node, None where there is none; ValueError where a leaf has one."""
+    """Return the surface of each node, or None; raise ValueError if a leaf has one."""
     out = np.full(len(is_cut), None, dtype=object)
     if surfaces is not None:
         _require(len(surfaces) == len(is_cut), "surface", f"has {len(surfaces)} entries for {len(is_cut)} nodes")
@@ -46,7 +46,7 @@ def _typed(name: str, array: Any) -> NDArray[Any]:
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"field {name!r} is not an array of numbers: {error}") from None
     _require(typed.ndim == (2 if name in MATRICES else 1), name, f"has {typed.ndim} dimensions")
-    is_finite = not raw.size or bool(np.isfinite(raw.min()) and np.isfinite(raw.max()))  # without a mask of its size
+    is_finite = not raw.size or bool(np.isfinite(raw.min()) and np.isfinite(raw.max()))  # needs no mask of that size
     _require(is_finite, name, "has an entry that is not finite")
     if name in INTEGERS:
         _require(bool((typed == raw).all()), name, "has an entry that is not an integer")
@@ -60,11 +60,11 @@ def _check_structure(out: dict[str, NDArray[Any]], n_nodes: int) -> None:
 
 
 def check_links(left: NDArray[Any], right: NDArray[Any], parent_of: NDArray[Any]) -> list[int]:
-    """The depths of the nodes of a tree in preorder; ValueError names the field that makes it none."""
+    """Return the depths of the nodes of a tree in preorder; a ValueError names the field that makes it invalid."""
     n_nodes = len(left)
     depths: list[int] = []
     stack = [(0, -1, 0)]
-    # A preorder walk must meet the nodes as 0, 1, 2, …: cycles, orphans and shared children all break that.
+    # A preorder walk must visit the nodes as 0, 1, 2, …; cycles, orphans and shared children all break this.
     while stack:
         node, parent, depth = stack.pop()
         name, expected = "left" if parent < 0 or left[parent] == node else "right", len(depths)
@@ -83,7 +83,7 @@ def check_links(left: NDArray[Any], right: NDArray[Any], parent_of: NDArray[Any]
 def _check_cuts(out: dict[str, NDArray[Any]]) -> None:
     is_cut = out["left"] >= 0
     cuts, rank = np.flatnonzero(is_cut), out["rank"]
-    # Without a copy of the normals, which are most of a wide tree.
+    # Avoid a copy of the normals, which make up most of a wide tree.
     lengths = np.sqrt(np.einsum("ij,ij->i", out["normal"], out["normal"]))
     _require(np.allclose(lengths[is_cut], 1, atol=1e-6), "normal", "is not of unit length at a cut")
     is_normal: NDArray[Any] = np.any(out["normal"], axis=1)

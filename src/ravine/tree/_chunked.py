@@ -1,4 +1,4 @@
-"""Rows in parts, as a tree grows on them."""
+"""Out-of-core data as the rows on which a tree grows."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,25 +10,25 @@ from ravine.cuts._pursuit import is_small
 from ravine.tree._grow import FindCut, NodeRows
 
 FindChunkedCut = Callable[[ChunkedNode], Cut | None]
-"""Finds the cut of a node whose rows lie in parts."""
+"""Finds the cut of a node of out-of-core data."""
 
 FinishChunkedCut = Callable[[ChunkedNode, Cut], Cut | None]
-"""Finds it from one that a sample of the rows has found."""
+"""Finishes a cut that was found on a sample of the rows."""
 
 
 class ChunkedRows(NodeRows):
-    """Rows in parts; the rows of a small node are fetched while its cut is found.
+    """Out-of-core data; the rows of a small node are fetched into memory to find its cut.
 
     Parameters
     ----------
     root : ChunkedNode
-        All rows.
+        The node of all rows.
     find_cut : callable
-        Finds the cut of rows in memory.
+        Finds the cut of in-memory data.
     find_chunked_cut : callable
-        Finds that of a node whose rows stay where they are.
+        Finds the cut of a node whose rows are not fetched.
     finish_chunked_cut : callable, optional
-        Finds it from a rough one.
+        Finishes a rough cut.
     """
 
     def __init__(
@@ -43,37 +43,37 @@ class ChunkedRows(NodeRows):
         self._find_chunked_cut, self._finish_chunked_cut = find_chunked_cut, finish_chunked_cut
 
     def root(self) -> ChunkedNode:
-        """All rows."""
+        """Return the node of all rows."""
         return self._root
 
     def moments_of(self, rows: ChunkedNode) -> Moments:
-        """They are known."""
+        """Return the moments, which the node already has."""
         return rows.moments
 
     def find_cut(self, rows: ChunkedNode, moments: Moments) -> Cut | None:
-        """By the method."""
+        """Find the cut with the method."""
         if not is_small(rows.n_rows, self.n_features):
             return self._find_chunked_cut(rows)
         taken = rows.fetch()
-        # As rows in memory are: in the order that `fetch` gives, the same digits.
+        # Same order as for in-memory data, so that the digits are the same: `fetch` sorts the rows.
         return self._find_cut(taken.X, taken.weights, moments_of(taken.X, taken.weights))
 
     def finish_cut(self, rows: ChunkedNode, moments: Moments, cut: Cut) -> Cut | None:
-        """By the method."""
+        """Finish the cut with the method."""
         assert self._finish_chunked_cut is not None
         return self._finish_chunked_cut(rows, cut)
 
     def divide(self, rows: ChunkedNode, cut: Cut) -> tuple[float, tuple[ChunkedNode, ChunkedNode]] | None:
-        """Weight on the left, and the two nodes."""
+        """Return the weight on the left, and the two nodes."""
         both = rows.children(cut.normal, cut.offset)
         return None if both is None else (both[0].moments.count, both)
 
     def map(
         self, function: Callable[[ChunkedNode], Any], nodes: Sequence[ChunkedNode], n_jobs: int | None
     ) -> list[Any]:
-        """What both ask of the rows is answered in one pass, or side by side."""
+        """Call a function on the nodes; their passes over the rows are shared or run in parallel."""
         return self._root.whole.parts.at_once(function, nodes)
 
     def children(self, node: ChunkedNode, division: tuple[ChunkedNode, ChunkedNode]) -> tuple[ChunkedNode, ChunkedNode]:
-        """What `part` gave."""
+        """Return the two nodes that `divide` returned."""
         return division

@@ -1,6 +1,6 @@
-"""Other trees from a tree: with the counts of other rows, with another order of cuts, without empty leaves.
+"""Trees derived from a tree: with the counts of other rows, with another order of cuts, without empty leaves.
 
-All of them keep the cuts. What a user asks for (`cut_to`, `prune`, `split`) is a method of the tree itself.
+All of them keep the cuts. The operations for users (`cut_to`, `prune`, `split`) are methods of the tree.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from ravine.tree._tree import HyperplaneTree, columns_of, fields_of
 def with_counts_of(
     tree: HyperplaneTree, X: Matrix, weights: Floats, leaf: Ints | None = None, n_jobs: int | None = -1
 ) -> HyperplaneTree:
-    """The same cuts with the counts, means and sums of squares of these rows; see `with_leaves`.
+    """Return the same cuts with the counts, means and sums of squares of these rows; see `with_leaves`.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def with_counts_of(
     X : ndarray or CSR matrix of shape (n_samples, n_features)
     weights : ndarray of shape (n_samples,)
     leaf : ndarray of shape (n_samples,), optional
-        What ``tree.apply`` gave for these rows, which are then not checked again.
+        Result of ``tree.apply`` for these rows. The rows are then not checked again.
     n_jobs : int, default=-1
 
     Examples
@@ -39,9 +39,9 @@ def with_counts_of(
 
 
 def with_leaves(tree: HyperplaneTree, count: Floats, mean: Floats, sum_sq: Floats) -> HyperplaneTree:
-    """The same cuts with these counts, means and sums of squares of the leaves.
+    """Return the same cuts with these counts, means and sums of squares of the leaves.
 
-    A cut with no weight on one side is left out.
+    Cuts with no weight on one side are removed.
     """
     columns = {**fields_of(tree), "count": np.zeros(tree.n_nodes), "mean": tree.mean.copy()}
     columns["sum_sq"] = np.zeros(tree.n_nodes)
@@ -51,7 +51,7 @@ def with_leaves(tree: HyperplaneTree, count: Floats, mean: Floats, sum_sq: Float
 
 
 def with_summed_cuts(tree: HyperplaneTree) -> HyperplaneTree:
-    """The same tree with the counts, means and sums of squares of its cuts made from those of its leaves."""
+    """Return the same tree with counts, means and sums of squares of its cuts computed from those of its leaves."""
     count, mean, sum_sq = tree.count.copy(), tree.mean.copy(), tree.sum_sq.copy()
     for node in tree.cuts[::-1]:  # children come after their parents
         a, b = tree.left[node], tree.right[node]
@@ -65,7 +65,7 @@ def with_summed_cuts(tree: HyperplaneTree) -> HyperplaneTree:
 
 
 def without_empty_leaves(tree: HyperplaneTree) -> HyperplaneTree:
-    """The tree without the cuts that have nothing on one side; what lies below them on the other side moves up."""
+    """Remove the cuts that have no weight on one side; the subtree on the other side moves up."""
     if (tree.count > 0).all() or not tree.count[0] > 0:
         return tree
     left, right = tree.left.copy(), tree.right.copy()
@@ -85,15 +85,16 @@ def without_empty_leaves(tree: HyperplaneTree) -> HyperplaneTree:
 
 
 def with_ranks(tree: HyperplaneTree, rank: ArrayLike) -> HyperplaneTree:
-    """The same tree with another sequence of cuts for `cut_to`.
+    """Return the same tree with another sequence of cuts for `cut_to`.
 
-    `rank` is 0 for a leaf and counts the cuts from 1; the rank of a cut exceeds that of its parent.
+    `rank` is 0 for a leaf and numbers the cuts from 1; the rank of a cut exceeds that of its parent.
     """
     return HyperplaneTree(**{**fields_of(tree), "rank": np.asarray(rank)})
 
 
 def nodes_in(tree: HyperplaneTree, coarser: HyperplaneTree) -> Ints:
-    """The node of `tree` that each node of `coarser` was, which `cut_to` or `prune` made from it.
+    """Return, for each node of `coarser`, the node of `tree` that it was; `cut_to` or `prune` made `coarser` from
+    `tree`.
 
     Examples
     --------
@@ -115,9 +116,9 @@ def nodes_in(tree: HyperplaneTree, coarser: HyperplaneTree) -> Ints:
 
 
 def labels_in(tree: HyperplaneTree, coarser: HyperplaneTree) -> Ints:
-    """The label in `coarser`, which `cut_to` or `prune` made from `tree`, for each label of `tree`.
+    """Return, for each label of `tree`, the label in `coarser`, which `cut_to` or `prune` made from `tree`.
 
-    So ``labels_in(tree, coarser)[tree.predict(X)]`` is ``coarser.predict(X)``.
+    Thus ``labels_in(tree, coarser)[tree.predict(X)]`` equals ``coarser.predict(X)``.
 
     Examples
     --------
@@ -136,7 +137,7 @@ def labels_in(tree: HyperplaneTree, coarser: HyperplaneTree) -> Ints:
 
 
 def subtree_end(tree: HyperplaneTree, node: int) -> int:
-    """One more than the largest number of a node below `node`: in preorder, a subtree is a range of numbers."""
+    """Return one more than the largest number of a node below `node`; in preorder, a subtree is a range of numbers."""
     while not tree.is_leaf[node]:
         node = int(tree.right[node])
     return node + 1

@@ -1,10 +1,11 @@
-"""Is a split real? A valley test on rows that did not choose the valley.
+"""The valley test: is a split real? The valley is tested on rows that did not choose it.
 
-Half of the rows choose a direction, a valley on it, the modes beside it and one width. On the other half the rows in
-three windows of that width are counted, at the two modes and at the valley. Under any unimodal density the window
-between the others holds at least as much as the emptier of them, so two one-sided binomial tests bound the chance that
-the valley is an accident; both must reject. The halves swap roles, a few random halvings are drawn, and Bonferroni's
-bound combines them. `docs/decisions/number-of-clusters.md` has the reasoning and the figures.
+Half of the rows choose a direction, a valley on it, the two modes beside it and a window width. The test counts the
+rows of the other half in three windows of that width: at the two modes and at the valley. Under any unimodal density,
+the middle window holds at least as much as the emptier of the other two. So two one-sided binomial tests bound the
+probability that the valley is due to chance, and both must reject. The halves then swap roles, and a few random
+halvings are drawn. Bonferroni's bound combines the p-values. See `docs/decisions/number-of-clusters.md` for the
+reasoning and the figures.
 """
 
 from collections.abc import Callable
@@ -21,23 +22,23 @@ from ravine.cuts import Cut
 from ravine.cuts._valley import Valley, strongest_valley
 
 Direction = Callable[[Matrix, Floats, Moments], Floats | None]
-"""Finds a direction for some rows, given their weights (zero if held out) and moments; None where there is none."""
+"""Finds a direction for rows, given their weights (0 for held-out rows) and moments; None if there is no direction."""
 
 VALLEY_BANDWIDTH = 1.06
-"""Factor of the bandwidth in the test, for methods that have no bandwidth of their own for it."""
+"""Bandwidth factor of the test, for methods without a bandwidth of their own for it."""
 
 BEYOND_DOUBT = 1e-6
-"""No more halves are drawn once the p-value is below this."""
+"""No more halvings are drawn once the p-value is below this."""
 
 HOPELESS = 0.5
-"""Where the p-values of both halves exceed this, there is no hope of a valley, nor of one below a cut on trial."""
+"""If the p-values of both halves exceed this, neither the node nor a cut below it on trial can show a valley."""
 
 MIN_ROWS = 20
-"""With fewer rows no valley can be told from chance."""
+"""With fewer rows, no valley can be distinguished from chance."""
 
 
 def direction_of(find_cut: Callable[[Matrix, Floats, Moments], Cut | None]) -> Direction:
-    """The direction of the cuts that a method finds.
+    """Return a function that finds the direction of the cuts of a method.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def direction_of(find_cut: Callable[[Matrix, Floats, Moments], Cut | None]) -> D
     Returns
     -------
     direction : callable ``(rows, weights, moments) -> ndarray or None``
-        What `cut_with_evidence` takes: the normal of the cut, None where there is none.
+        The argument of `cut_with_evidence`: it returns the normal of the cut, or None if there is no cut.
 
     Examples
     --------
@@ -67,7 +68,7 @@ def direction_of(find_cut: Callable[[Matrix, Floats, Moments], Cut | None]) -> D
 
 
 def valley_p_value(valley: Valley, values: Floats, weights: Floats, resolution: float = 0.0) -> float:
-    """Bound on the chance that held-out values of a unimodal density fall so thinly into the valley."""
+    """Bound the probability that so few held-out values of a unimodal density fall into the valley."""
     order = np.argsort(values)
     values, weights = values[order], weights[order]
     middle, left, right = (
@@ -78,12 +79,12 @@ def valley_p_value(valley: Valley, values: Floats, weights: Floats, resolution: 
 
 
 def _binomial(middle: float, beside: float) -> float:
-    """P(B <= middle), B the middle's part of the two windows' rows if each row chose its window by a fair coin."""
+    """Return P(B <= middle), where B counts the rows of the middle if each row chose its window by a fair coin."""
     return float(betainc(beside, middle + 1, 0.5)) if beside > 0 else 1.0
 
 
 def _spread_mass(values: Floats, weights: Floats, low: float, high: float, resolution: float) -> float:
-    """Weight between low and high if each of the sorted values is spread evenly over the resolution around it."""
+    """Return the weight between low and high if each sorted value is spread evenly over the resolution around it."""
     if resolution == 0:
         return float(weights[np.searchsorted(values, low) : np.searchsorted(values, high)].sum())
     near = slice(np.searchsorted(values, low - resolution / 2), np.searchsorted(values, high + resolution / 2))
@@ -102,11 +103,11 @@ def cut_with_evidence(
     min_cluster_size: float = 1,
     n_jobs: int | None = None,
 ) -> Cut | None:
-    """Cut at the strongest valley of a node, with the p-value that the node has one.
+    """Find the cut at the strongest valley of a node, with the p-value of the valley test.
 
-    Each half of the rows is tested on the direction, and at the valley, that the other half found. The cut itself is
-    the strongest valley of all rows, on the direction that all of them found or one of the halves: a few far outliers
-    can turn the former away from every valley.
+    Each half of the rows is tested on the direction and at the valley that the other half found. The cut itself is at
+    the strongest valley of all rows, on the direction found by all rows or by one of the halves. The halves are
+    included because a few far outliers can turn the direction of all rows away from every valley.
 
     Parameters
     ----------
@@ -115,32 +116,32 @@ def cut_with_evidence(
     weights : ndarray of shape (n_samples,)
         Their weights.
     moments : Moments
-        Their moments, which `grow` gives to a method.
+        Their moments, as `grow` passes them to a method.
     direction : callable ``(rows, weights, moments) -> ndarray or None``
-        Finds the direction of a cut from the rows that have weight; those of weight 0 are held out.
+        Finds the direction of a cut from the rows with weight; rows of weight 0 are held out.
     bandwidth : float
-        Factor of the bandwidth σ n^(-1/5) of the density along a direction, 1.06 as a rule.
+        Factor of the bandwidth σ n^(-1/5) of the density along a direction; 1.06 is typical.
     seed : int
-        Draws the halves. They are drawn among the rows in their order along the cut of all rows, so the order in which
-        the rows are stored has no say.
+        Seed for drawing the halves. They are drawn from the rows in their order along the cut of all rows, so the
+        result does not depend on the order in which the rows are stored.
     min_cluster_size : float, default=1
-        Least weight on either side of the cut.
+        Minimum weight on either side of the cut.
     n_jobs : int, optional
-        Threads; -1 uses all cores. The result does not depend on it.
+        Number of threads; -1 uses all cores. The result does not depend on it.
 
     Returns
     -------
     cut : Cut or None
-        With its p-value; None where the rows have no valley on any of these directions.
+        The cut with its p-value; None if the rows have no valley on any of these directions.
 
     See Also
     --------
-    ravine.tree.grow : Its `accept` decides by the p-value.
-    direction_of : The direction of a method that finds cuts.
+    ravine.tree.grow : Its argument `accept` decides by the p-value.
+    direction_of : Returns the direction of a method that finds cuts.
 
     Examples
     --------
-    Two clouds, and one, cut across their first column.
+    Two clouds and one cloud, cut along the first column.
 
     >>> import numpy as np
     >>> from ravine.datasets import make_blobs
@@ -168,17 +169,17 @@ def cut_with_evidence(
 def confirmed_cut(
     X: Matrix, weights: Floats, moments: Moments, *, test: "ValleyTest", direction: Direction, significance: float
 ) -> Cut | None:
-    """Test a node first, and search all its rows for the direction only where the test finds evidence.
+    """Test a node first; search all its rows for a direction only if the test finds evidence.
 
-    Where it finds none, the cut is that of the half whose valley the other half came nearest to confirm, and there is
-    none where the scouts spoke clearly against a valley. The order of the rows has a say in the halves.
+    Without evidence, the cut is that of the half whose valley the other half came nearest to confirming. There is no
+    cut if the scouts clearly rejected a valley. The halves depend on the order of the rows.
 
     Parameters
     ----------
     X, weights, moments : rows of the node, their weights and moments
     test : ValleyTest
     direction : Direction
-        Finds the direction of all rows; unlike that of the test it may use what the halves must not know.
+        Finds the direction of all rows. Unlike the direction of the test, it may use what the halves must not know.
     significance : float
     """
     trials = test.run(X, weights, np.arange(X.shape[0]))
@@ -194,7 +195,7 @@ def confirmed_cut(
 
 @dataclass(frozen=True)
 class Trial:
-    """A direction that one half found, and the p-value of its valley on the other half."""
+    """A direction found by one half, and the p-value of its valley on the other half."""
 
     p_value: float
     normal: Floats
@@ -202,26 +203,26 @@ class Trial:
 
 @dataclass(frozen=True)
 class ValleyTest:
-    """Whether rows have a valley: found on one half of them, tested on the other.
+    """Test whether rows have a valley, which is found on one half of them and tested on the other half.
 
     Attributes
     ----------
     direction : Direction
-        Finds a direction for a half of the rows, the others having weight zero.
+        Finds a direction for one half of the rows; the other rows have weight zero.
     bandwidth : float
-        Factor of the bandwidth, as for `strongest_valley`.
+        Bandwidth factor, as in `strongest_valley`.
     steps : ndarray of shape (n_features,)
         Lattice steps of the columns.
     seed : int
-        Draws the halves.
+        Seed for drawing the halves.
     min_cluster_size : float
-        Least weight on either side of a valley.
+        Minimum weight on either side of a valley.
     n_halvings : int
-        Random halvings at most; each gives two p-values.
+        Maximum number of random halvings; each gives two p-values.
     scout : Direction, optional
-        A cheaper search for the first halving. Where both of its p-values exceed `HOPELESS`, the test ends.
+        A cheaper search for the first halving. If both of its p-values exceed `HOPELESS`, the test ends.
     give_up : float
-        The test also ends where no p-value is below this after a halving that was searched with `direction`.
+        The test also ends if no p-value is below this after a halving that was searched with `direction`.
     """
 
     direction: Direction
@@ -235,15 +236,16 @@ class ValleyTest:
     n_jobs: int | None = None
 
     def combine(self, trials: list[Trial]) -> float:
-        """The p-value of all trials together, by Bonferroni's bound."""
+        """Combine the p-values of all trials by Bonferroni's bound."""
         return min(1.0, 2 * self.n_halvings * trials[0].p_value) if trials else 1.0
 
     def run(self, X: Matrix, weights: Floats, order: Ints) -> list[Trial]:
-        """Try halves of the rows, drawn among them in the given order; the trial with the smallest p-value is first."""
+        """Test halves of the rows, drawn from them in the given order; the trial with the smallest p-value comes
+        first."""
         n_rows = X.shape[0]
         if n_rows < MIN_ROWS:
             return []
-        rows = weights * (weights.sum() / (weights @ weights))  # evidence counts rows: Kish's effective number of them
+        rows = weights * (weights.sum() / (weights @ weights))  # evidence counts rows: Kish's effective sample size
         random = np.random.default_rng(self.seed)
         trials: list[Trial] = []
         for halving in range(self.n_halvings):
@@ -267,7 +269,7 @@ class ValleyTest:
         return trials
 
     def strongest_cut(self, X: Matrix, weights: Floats, normals: list[Floats], p_value: float) -> Cut | None:
-        """Cut at the strongest valley of all rows on some directions; the first of two equals wins."""
+        """Cut at the strongest valley of all rows on some directions; ties go to the first direction."""
         best: tuple[Floats, Valley] | None = None
         for normal in normals:
             found = self._valley(project(X, normal, self.n_jobs), weights, normal, weights.sum())
@@ -284,18 +286,19 @@ class ValleyTest:
 
 
 def resolution_along(normal: Floats, steps: Floats) -> float:
-    """How far a row would be spread along a direction if each feature were spread evenly over its step.
+    """Return how far a row would be spread along a direction if each feature were spread evenly over its step.
 
-    It is the width of the even distribution that has the variance of that sum. Gaps of this size are the lattice's.
+    It is the width of the uniform distribution with the variance of that sum. Gaps of this size come from the lattice.
     """
     return float(np.linalg.norm(normal * steps))
 
 
 def lattice_steps(X: Matrix, max_rows: int = 2000) -> Floats:
-    """Typical distance from a value of each feature to the next other value.
+    """Return the typical distance from a value of each feature to the next different value.
 
-    It is 1 for integers, 0.1 for numbers rounded to one digit, and next to nothing for continuous features. Of many
-    rows, `max_rows` are looked at, spread evenly over their order by length, so that the order of the rows has no say.
+    It is 1 for integers, 0.1 for numbers rounded to one digit, and almost 0 for continuous features. For many rows, a
+    sample of `max_rows` is used. The sample is spread evenly over the rows sorted by length, so it does not depend on
+    the order of the rows.
     """
     n_rows, n_columns = X.shape
     sample = np.linspace(0, n_rows - 1, min(n_rows, max_rows)).astype(np.int64)
@@ -315,9 +318,10 @@ def lattice_steps(X: Matrix, max_rows: int = 2000) -> Floats:
 
 
 def _gaps_above_zero(columns: Matrix) -> tuple[Floats, Ints]:
-    """Distance from zero to the next larger value of each CSC column, to the next smaller where there is none.
+    """Return the distance from zero to the next larger value of each CSC column, or to the next smaller if there is
+    none.
 
-    Where more than half of a column is zero, this is its typical gap. The second array has the number of other values.
+    If more than half of a column is zero, this is its typical gap. The second array counts the nonzero values.
     """
     n_columns = columns.shape[1]
     column, value = np.repeat(np.arange(n_columns), np.diff(columns.indptr)), columns.data.astype(np.float64)
@@ -329,9 +333,9 @@ def _gaps_above_zero(columns: Matrix) -> tuple[Floats, Ints]:
 
 
 def _typical_gaps(rows: Floats) -> Floats:
-    """For each row of sorted values, the median over its entries of the distance to the next larger value.
+    """Return the median over the entries of each row of sorted values of the distance to the next larger value.
 
-    The largest value counts the distance to the value below it; a constant row gives 0.
+    The largest value counts the distance to the value below it. A constant row gives 0.
     """
     last = rows.shape[1] - 1
     if last == 0:

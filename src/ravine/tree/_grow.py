@@ -1,8 +1,8 @@
 """Grow a tree of cuts, the most promising leaf first.
 
-Rows in memory move by index: beside the data there is one permutation of the rows, one side for each row, and a
-contiguous copy of the rows at work: those of one node, or of two children that together have no more than half of the
-data.
+In-memory rows move by index. Besides the data, memory holds one permutation of the rows, one side per row, and a
+contiguous copy of the rows being processed: those of one node, or of two children with at most half of the data
+together.
 """
 
 import heapq
@@ -24,16 +24,17 @@ from ravine.cuts._pursuit import is_small
 from ravine.tree._tree import HyperplaneTree
 
 PAIR_CELLS = 1 << 18
-"""Numbers in two children that are worth a thread each, where a search is mostly Python's."""
+"""Two children with at least this many numbers are searched on separate threads; a search is mostly Python."""
 
 LEAST_DEPTH = 0.1
-"""Of a valley, in the order of the leaves: a large node whose cut shows none must still have its turn."""
+"""Minimum depth of a valley in the order of the leaves: a large node whose cut shows no valley must still get its
+turn."""
 
 FindCut: TypeAlias = Callable[[Matrix, Floats, Moments], Cut | None]
-"""Finds the cut of some rows, given their weights and moments; None where they should not be cut."""
+"""Finds the cut of rows, given their weights and moments; None if they should not be cut."""
 
 FinishCut: TypeAlias = Callable[[Matrix, Floats, Moments, Cut], Cut | None]
-"""Finds it from one that a sample of the rows has found."""
+"""Finishes a cut that was found on a sample of the rows."""
 
 Order: TypeAlias = (
     Literal["size", "value", "relative_depth", "sum_sq", "sum_sq_depth"] | Callable[[Cut, Moments], float]
@@ -48,56 +49,56 @@ ORDERS: dict[str, Callable[[Cut, Moments], float]] = {
 }
 
 WITHOUT_CUT = ("size", "sum_sq")
-"""Orders that do not ask for the cut: a leaf is searched when its turn has come, and perhaps never."""
+"""Orders that do not need the cut: a leaf is searched only when it is its turn."""
 
 
 class NodeRows(ABC):
-    """The rows of the nodes of a tree that grows, wherever they are.
+    """The rows of the nodes of a growing tree, wherever they are stored.
 
-    What a node is, this class decides: `root` gives the first, `children` the others.
+    This class decides what a node is: `root` returns the first node, `children` the others.
     """
 
     n_features: int
 
     @abstractmethod
     def root(self) -> Any:
-        """The node of all rows."""
+        """Return the node of all rows."""
 
     def fetch(self, node: Any) -> Any:
-        """The rows of a node, at hand for the methods that take them; by default the node itself."""
+        """Return the rows of a node as the other methods take them; by default the node itself."""
         return node
 
     @abstractmethod
     def moments_of(self, rows: Any) -> Moments:
-        """Moments of rows that were fetched."""
+        """Return the moments of fetched rows."""
 
     @abstractmethod
     def find_cut(self, rows: Any, moments: Moments) -> Cut | None:
-        """The cut of rows that were fetched; None where they should not be cut."""
+        """Return the cut of fetched rows; None if they should not be cut."""
 
     @abstractmethod
     def finish_cut(self, rows: Any, moments: Moments, cut: Cut) -> Cut | None:
-        """The cut of rows that were fetched, from one that a sample of them has found."""
+        """Finish a cut of fetched rows that was found on a sample of them."""
 
     @abstractmethod
     def divide(self, rows: Any, cut: Cut) -> tuple[float, Any] | None:
-        """Weight on the left of a cut, and what `children` needs; None where all rows lie on one side."""
+        """Return the weight on the left of a cut, and the argument of `children`; None if all rows lie on one side."""
 
     @abstractmethod
     def children(self, node: Any, division: Any) -> tuple[Any, Any]:
-        """The nodes on both sides of a cut that is made, from what `part` gave."""
+        """Return the nodes on both sides of a cut, from the result of `divide`."""
 
     def at_once(self, nodes: Sequence[Any]) -> bool:
-        """Whether two nodes are searched at the same time."""
+        """Return whether two nodes are searched at the same time."""
         return False
 
     def map(self, function: Callable[[Any], Any], nodes: Sequence[Any], n_jobs: int | None) -> list[Any]:
-        """Call a function on two nodes, at the same time where that is of use."""
+        """Call a function on two nodes, at the same time if that helps."""
         return map_items(function, nodes, n_jobs if self.at_once(nodes) else 1)
 
 
 class HeldRows(NodeRows):
-    """Rows in memory; a node is a stretch of their permutation, and what is fetched are its rows and weights."""
+    """In-memory rows; a node is a slice of their permutation, and `fetch` returns its rows and weights."""
 
     def __init__(
         self,
@@ -117,14 +118,14 @@ class HeldRows(NodeRows):
         self._number = None if keep_order else fingerprint(X, 0, n_jobs)
 
     def root(self) -> slice:
-        """All of the permutation."""
+        """Return the slice of the whole permutation."""
         return slice(0, len(self._order))
 
     def fetch(self, node: slice) -> tuple[Matrix, Floats]:
-        """A copy of the node's rows; of all rows, where they are many, none.
+        """Return a copy of the rows of a node; all rows, if they are many, are not copied.
 
-        Few rows are put in an order that has nothing to do with how they are stored: the last digit of a sum can decide
-        which of two cuts is found.
+        Few rows are sorted into an order that does not depend on how they are stored, because the last digit of a sum
+        can decide which of two cuts is found.
         """
         mine = self._order[node]
         if self._number is not None and is_small(len(mine), self.n_features):
@@ -135,20 +136,20 @@ class HeldRows(NodeRows):
         return self._X[mine], self._weights[mine]
 
     def moments_of(self, rows: tuple[Matrix, Floats]) -> Moments:
-        """Two passes."""
+        """Compute the moments in two passes."""
         return moments_of(*rows, self._n_jobs)
 
     def find_cut(self, rows: tuple[Matrix, Floats], moments: Moments) -> Cut | None:
-        """By the method."""
+        """Find the cut with the method."""
         return self._find_cut(*rows, moments)
 
     def finish_cut(self, rows: tuple[Matrix, Floats], moments: Moments, cut: Cut) -> Cut | None:
-        """By the method."""
+        """Finish the cut with the method."""
         assert self._finish_cut is not None
         return self._finish_cut(*rows, moments, cut)
 
     def divide(self, rows: tuple[Matrix, Floats], cut: Cut) -> tuple[float, Bools] | None:
-        """Weight and rows on the left."""
+        """Return the weight and the rows on the left."""
         X, weights = rows
         goes_left = cut.goes_left(X, self._n_jobs)
         if not goes_left.any() or goes_left.all():
@@ -156,14 +157,14 @@ class HeldRows(NodeRows):
         return float(weights[goes_left].sum()), goes_left
 
     def children(self, node: slice, division: Bools) -> tuple[slice, slice]:
-        """Two stretches, once the rows on the left stand first."""
+        """Move the rows on the left to the front, and return the two slices."""
         mine = self._order[node]
         middle = node.start + int(division.sum())
         self._order[node] = np.concatenate([mine[division], mine[~division]])
         return slice(node.start, middle), slice(middle, node.stop)
 
     def at_once(self, nodes: Sequence[slice]) -> bool:
-        """Where there is work for two threads, and memory for both copies."""
+        """Return whether there is enough work for two threads, and enough memory for both copies."""
         n_rows = sum(node.stop - node.start for node in nodes)
         n_cells = n_rows * self._row_length
         return n_cells >= self._pair_cells and (2 * n_rows <= len(self._order) or n_cells <= BLOCK_CELLS)
@@ -194,34 +195,34 @@ def grow(
     n_jobs: int | None = -1,
     **options: Any,
 ) -> HyperplaneTree:
-    """Grow a tree on rows in memory.
+    """Grow a tree on in-memory rows.
 
     Parameters
     ----------
     X : ndarray (C-contiguous) or CSR matrix
-        The rows.
+        Rows.
     find_cut : callable ``(rows, weights, moments) -> Cut or None``
-        The method: finds the cut of a node, or says that there is none. The moments are `count`, `mean`, `sum_sq` and
+        The method: returns the cut of a node, or None if there is no cut. The moments are `count`, `mean`, `sum_sq` and
         `unit`, the root mean square deviation of the rows.
     sample_weight : ndarray of shape (n_samples,), optional
-        Weights of the rows, all positive. Default: 1 for each.
+        Weights of the rows, all positive. The default is 1 for each row.
     pair_cells : float, default=2**18
-        Two children with at least so many numbers are searched at the same time; on fewer, threads would wait for each
-        other.
+        Two children with at least this many numbers are searched at the same time. With fewer numbers, threads would
+        wait for each other.
     keep_order : bool, default=False
-        Give a node's rows in the order in which they are stored, also where they are few.
+        Pass the rows of a node in the order in which they are stored, even if they are few.
     finish_cut : callable ``(rows, weights, moments, cut) -> Cut or None``, optional
-        Where `find_cut` gives rough cuts: finds the cut of a node whose turn has come.
+        Finishes the rough cuts of `find_cut`, for a node whose turn it is.
     n_jobs : int, default=-1
-        Threads; -1 uses all cores. The result does not depend on it.
+        Number of threads; -1 uses all cores. The result does not depend on it.
     **options : dict
-        What `grow_on` takes: `n_clusters`, `min_cluster_size`, `max_depth`, `order`, `accept`, `look_ahead` and
+        Parameters of `grow_on`: `n_clusters`, `min_cluster_size`, `max_depth`, `order`, `accept`, `look_ahead` and
         `on_split`.
 
     Returns
     -------
     tree : HyperplaneTree
-        The cuts that were made, in the order in which they were made.
+        The cuts in the order in which they were made.
 
     See Also
     --------
@@ -230,7 +231,7 @@ def grow(
 
     Examples
     --------
-    A method of one's own: cut across the column that varies most, at its mean, the largest cluster first.
+    A custom method: cut orthogonally to the column with the largest variance, at its mean, largest cluster first.
 
     >>> import numpy as np
     >>> from ravine.cuts import Cut
@@ -263,41 +264,42 @@ def grow_on(
     on_split: Callable[[int], bool] | None = None,
     n_jobs: int | None = -1,
 ) -> HyperplaneTree:
-    """Cut leaf after leaf until there are `n_clusters`, or no leaf has a cut that may be made.
+    """Split one leaf after another until there are `n_clusters`, or no leaf has a valid cut.
 
     Parameters
     ----------
     rows : NodeRows
         The rows of the nodes, and the method that cuts them.
     n_clusters : int, optional
-        Stop at this many leaves. Default: stop where nothing is left to cut.
+        Stop at this many leaves. By default, stop when no leaf can be split.
     min_cluster_size : float, default=1
-        A cut that leaves less weight than this on one side is not made.
+        Cuts that leave less weight than this on one side are not made.
     max_depth : int, optional
-        Leaves at this depth are not cut.
+        Leaves at this depth are not split.
     order : {"size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable, default="value"
-        Which leaf is cut next: the largest, the one whose cut has the smallest objective, the deepest valley, the
-        largest sum of squares, the largest product of this and the logarithm of how far the modes rise above the
-        valley, or the one with the smallest number from ``callable(cut, moments) -> float``. Ties go to the older leaf.
+        Which leaf is split next: the largest leaf, the one whose cut has the smallest objective, the deepest valley,
+        the largest sum of squares, or the largest product of the sum of squares and the logarithm of how far the modes
+        rise above the valley. A callable ``callable(cut, moments) -> float`` picks the leaf with the smallest number.
+        Ties go to the older leaf.
     accept : callable ``(cut, n_not_accepted) -> bool``, optional
-        The stopping test of the method; the second argument is the number of cuts just above that were not accepted. A
-        cut that is not accepted is undone in the end, unless a cut below it is accepted. Default: every cut is.
+        The stopping test of the method. The second argument is the number of rejected cuts just above. A rejected cut
+        is undone in the end, unless a cut below it is accepted. By default, every cut is accepted.
     look_ahead : int, default=0
-        So many cuts in a row are made on trial below one that is not accepted: the upper cuts of many clusters often
-        show no valley while those below them do.
+        Maximum number of successive cuts made on trial below a rejected one. The upper cuts of many clusters often show
+        no valley while those below them do.
     on_split : callable, optional
-        Called with the number of leaves after each cut; true ends the growth.
+        Called with the number of leaves after each cut. If it returns true, growth stops.
     n_jobs : int, default=-1
-        Threads; -1 uses all cores. The result does not depend on it.
+        Number of threads; -1 uses all cores. The result does not depend on it.
 
     Returns
     -------
     tree : HyperplaneTree
-        The cuts that were made, in the order in which they were made.
+        The cuts in the order in which they were made.
 
     See Also
     --------
-    grow : The same for rows in memory.
+    grow : The same for in-memory rows.
 
     Examples
     --------
@@ -318,7 +320,7 @@ def grow_on(
     n_leaves = 1
 
     def examine(mine: Any, depth: int, lookahead_left: int) -> _Node:
-        """A leaf of some rows, with its cut where that decides on its turn."""
+        """Make a leaf of some rows, with its cut if the order of the leaves needs it."""
         here = rows.fetch(mine)
         node = _Node(mine, depth, lookahead_left, rows.moments_of(here))
         if cut_decides and n_leaves != n_clusters and may_be_searched(node):
@@ -329,7 +331,7 @@ def grow_on(
         return (max_depth is None or node.depth < max_depth) and node.moments.count >= 2 * min_cluster_size
 
     def search(node: _Node, here: Any) -> None:
-        """Find the cut of a leaf, and the sides of its rows if it may be made."""
+        """Find the cut of a leaf and, if the cut is valid, the sides of its rows."""
         node.searched = True
         node.cut = rows.find_cut(here, node.moments)
         if node.cut is not None and node.cut.rough is None:
@@ -339,17 +341,17 @@ def grow_on(
             divide(node, here)
 
     def divide(node: _Node, here: Any) -> None:
-        """Find the sides of the rows of a leaf, if its cut may be made."""
+        """Find the sides of the rows of a leaf, if its cut is valid."""
         division = None if node.cut is None else rows.divide(here, node.cut)
         if division is not None and min(division[0], node.moments.count - division[0]) >= min_cluster_size:
             node.division = division[1]
 
     def add(node: _Node) -> int:
-        """Number the leaf, and put it in the queue if its cut may be made, or is still to be found."""
+        """Number the leaf, and queue it if its cut is valid or still has to be found."""
         nodes.append(node)
         is_rough = node.cut is not None and node.cut.rough is not None
         if node.division is not None or is_rough or (not cut_decides and may_be_searched(node)):
-            # An order that does not ask for the cut is given one that may not be there.
+            # An order that does not need the cut may receive None here.
             heapq.heappush(heap, (rank_leaf(node.cut, node.moments), len(nodes) - 1))  # type: ignore[arg-type]
         return len(nodes) - 1
 
@@ -358,7 +360,7 @@ def grow_on(
         node = nodes[pop_first(heap)]
         if not node.searched:
             pending = [node]
-            if heap and n_leaves + 1 != n_clusters:  # the next in the queue, while a thread is free
+            if heap and n_leaves + 1 != n_clusters:  # also search the next leaf in the queue while a thread is free
                 following = nodes[heap[0][1]]
                 pending += [following] if not following.searched and rows.at_once([node.rows, following.rows]) else []
             map_items(lambda leaf: search(leaf, rows.fetch(leaf.rows)), pending, n_jobs)
@@ -384,7 +386,7 @@ def grow_on(
 
 
 def _undo_not_accepted(nodes: list[_Node]) -> list[_Node]:
-    """Make leaves of the nodes whose cut is not accepted, nor any cut below it."""
+    """Turn nodes into leaves if neither their cut nor any cut below it is accepted."""
     kept = [False] * len(nodes)
     for i in range(len(nodes) - 1, -1, -1):  # children come after their parents
         node = nodes[i]

@@ -1,6 +1,7 @@
-"""A tree of cuts that follows a stream: leaves split where a second mode shows, cuts fall where rows fill their valley.
+"""A tree of cuts that follows a stream: it splits leaves with a second mode, and removes cuts whose valley fills up.
 
-Hofmeyr, Pavlidis and Eckley (2016). The compiled loop of `ravine._kernels.hsdc` learns rows; here the tree changes.
+Hofmeyr, Pavlidis and Eckley (2016). The compiled loop of `ravine._kernels.hsdc` learns rows; this module changes the
+tree.
 """
 
 import json
@@ -26,59 +27,62 @@ from ravine.tree._tree import HyperplaneTree
 OnEvent = Callable[[dict[str, Any]], None]
 
 KINDS = ("split", "drift", "withdrawal")
-"""Kinds of events: a new cut, a removed cut that rows had confirmed, and a removed cut that they never had."""
+"""Kinds of events: a new cut, a removed cut that rows had confirmed, and a removed cut that was never confirmed."""
 
 MOST_EVENTS = 1000
-"""Number of events of each kind that are kept, the last ones: a stream may never end."""
+"""Number of most recent events kept for each kind, since a stream may never end."""
 
 ROOM, ROOM_CELLS = 64, 1 << 20
-"""Nodes for which there is room at first, and numbers of each kind for all of them; it doubles."""
+"""Initial number of nodes in the arrays, and the number of values of each kind that bounds it for wide rows. It doubles
+when needed."""
 
 PATIENCE = 1.1
-"""A leaf that could not be cut is tested again when its weight has grown by this factor."""
+"""A leaf that could not be split is tested again when its weight has grown by this factor."""
 
 DENSITY, DEPTH, PRIOR_INNER, PRIOR_OUTER = range(4)
-"""Columns of `valley`: density and relative depth at a cut, and weight in its two regions of the rows that chose it."""
+"""Columns of `valley`: density and relative depth at a cut, and the weight in its two regions of the rows that chose
+it."""
 
 CONFIRMED = 1e-3
-"""Chance, at most, of so few rows in the inner region if there were no valley, for a cut to count as confirmed."""
+"""A cut counts as confirmed if the probability of so few rows in the inner region, without a valley, is below this."""
 
 TOTALS = ("n_rows", "n_ids")
 LINKS = ("left", "right", "parent")
 COUNTS = ("identity", "order", "n_intervals")
 NUMBERS = ("mean", "direction", "second", "leaf", "cut", "valley", "sample")
-"""What is counted; and arrays of the nodes: numbers of other nodes, other whole numbers, and the rest."""
+"""The counters, and the arrays with one entry per node: links to other nodes, other integers, and all others."""
 
 FIELDS = (*TOTALS, "events", "n_events", *LINKS, *COUNTS, *NUMBERS)
 NEW_FIELDS = ("largest", "first_rows", "repeats_due")
-"""Of a saved stream, and those that older files do not have."""
+"""Fields of a saved stream, and those that older files do not have."""
 
 MOST = {"mean": LARGEST, "direction": 1e153, "second": 1e153, "sample": 1e153, "valley": 1e300}
-"""Largest entries of arrays; those along a direction may be longer than a row. Others are infinite until known."""
+"""Largest allowed entries of the arrays. Entries along a direction may exceed those of a row. Entries of other arrays
+may be infinite until they are known."""
 
 
 @dataclass(frozen=True)
 class HSDCSettings:
-    """How a stream is followed.
+    """Settings of a tree that follows a stream.
 
     Attributes
     ----------
     inherit : bool
-        Children begin with the second direction of their parent.
+        Children start with the second direction of their parent.
     n_intervals : int
-        Intervals of the sample along a direction.
+        Number of intervals of the sample along a direction.
     significance : float
-        Of the dip.
+        Significance level of the dip test.
     smoothing : float
         γ of eq. 3.
     max_forgetting : float
         Λ of eq. 3, below 1.
     min_samples_split, min_weight : float
-        Rows of a leaf, and weight of its sample, before its first test.
+        Number of rows in a leaf, and weight of its sample, before its first test.
     inner_share : float
-        Share β of the way from a cut to the nearest mode that is the inner region.
+        β: the inner region covers this share of the distance from a cut to the nearest mode.
     run_lengths : tuple of two floats
-        Rows until a CUSUM raises the alarm, before and after a change.
+        Number of rows until a CUSUM raises an alarm, before and after a change.
     """
 
     inherit: bool = False
@@ -93,7 +97,7 @@ class HSDCSettings:
 
 
 class HSDCTree:
-    """The tree and all that its nodes remember.
+    """The tree, and the state of its nodes.
 
     Parameters
     ----------
@@ -120,7 +124,7 @@ class HSDCTree:
         self.n_features = n_features
         self.n_rows = 0
         self.n_ids = 0
-        self.largest = 0.0  # absolute value of the rows so far
+        self.largest = 0.0  # largest absolute value of the rows so far
         self.repeats = RepeatWatch(n_features)
         self._events: dict[str, deque[dict[str, Any]]] = {kind: deque(maxlen=MOST_EVENTS) for kind in KINDS}
         self.n_events = dict.fromkeys(KINDS, 0)
@@ -129,7 +133,7 @@ class HSDCTree:
         self._start_leaf(self._take_node(), parent=-1)
 
     def learn(self, X: Matrix, on_event: OnEvent | None = None) -> None:
-        """The next rows, in their order; `on_event` is called with what happens to the tree."""
+        """Learn the next rows, in their order; `on_event` is called with each change of the tree."""
         stream, row, node = _kernels.hsdc, 0, 0
         settings, table = self._numbers(), threshold_table(self.settings.significance)
         while row < len(X):
@@ -142,7 +146,7 @@ class HSDCTree:
         self.n_rows += len(X)
 
     def _numbers(self) -> tuple[float, ...]:
-        """The settings, as the compiled loop takes them."""
+        """Return the settings as the compiled loop takes them."""
         s = self.settings
         forgetting = float(s.smoothing), float(s.max_forgetting)
         return (
@@ -154,17 +158,17 @@ class HSDCTree:
         )
 
     def _arrays(self) -> tuple[Ints, Ints, Ints, Floats, Floats, Floats, Floats, Floats, Floats, Ints]:
-        """What the nodes remember, as the compiled loop takes it."""
+        """Return the state of the nodes as the compiled loop takes it."""
         links, vectors = (self.left, self.right, self.parent), (self.mean, self.direction, self.second)
         return *links, *vectors, self.leaf, self.cut, self.sample, self.n_intervals
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """What happened to the tree, in the order of the rows: the last events of each kind."""
+        """The most recent changes of the tree of each kind, in the order of the rows."""
         return sorted((event for kind in KINDS for event in self._events[kind]), key=lambda event: event["row"])
 
     def _record(self, event: dict[str, Any] | None, on_event: OnEvent | None) -> None:
-        """Remember an event, if it is one, and tell of it."""
+        """Store an event, if there is one, and pass it to `on_event`."""
         if event is None:
             return
         self._events[event["kind"]].append(event)
@@ -175,7 +179,8 @@ class HSDCTree:
     # Nodes
 
     def _make_room(self, n_nodes: int, size: int | None = None) -> None:
-        """Room for `size` nodes, by default twice the `n_nodes` that there are; fewer at first where rows are wide."""
+        """Enlarge the arrays to `size` nodes, by default to twice the current `n_nodes`; wide rows start with fewer
+        nodes."""
         stream, d = _kernels.hsdc, self.n_features
         widest = max(d, _kernels.intervals.N_ROWS * (self.settings.n_intervals + 1))
         size = size or max(2 * n_nodes, min(ROOM, max(ROOM_CELLS // widest, 1)))
@@ -221,10 +226,10 @@ class HSDCTree:
         self.n_ids += 1
         return self.n_ids - 1
 
-    # A leaf splits
+    # Split a leaf
 
     def _split(self, node: int, row: int) -> dict[str, Any] | None:
-        """Cut a leaf where its sample has a valley; None if it has none, and then it is tested again later."""
+        """Cut a leaf at the valley of its sample; if there is none, return None and test it again later."""
         stream, s = _kernels.hsdc, self.settings
         parts = self.sample[node][:, : self.n_intervals[node]]
         found = find_valley(parts, s.inner_share)
@@ -246,7 +251,7 @@ class HSDCTree:
         )
         cut = self.cut[node]
         cut[:] = 0.0
-        # By a loop of our own: the last digit of a BLAS product depends on where the numbers lie in memory.
+        # Use our own loop: the last digit of a BLAS product depends on where the numbers lie in memory.
         cut[stream.OFFSET] = found.place + _kernels.rows.dot(self.direction[node], self.mean[node])
         cut[[stream.OUTER_LOW, stream.OUTER_HIGH]] = found.left_mode - found.place, found.right_mode - found.place
         cut[[stream.INNER_LOW, stream.INNER_HIGH]] = -found.reach, found.reach
@@ -273,10 +278,10 @@ class HSDCTree:
             "weight": float(weight),
         }
 
-    # A cut falls
+    # Remove a cut
 
     def _fall(self, node: int, row: int) -> dict[str, Any]:
-        """Remove a cut and all below it; the node is a leaf again, and knows nothing."""
+        """Remove a cut and all cuts below it; the node becomes an empty leaf again."""
         stream, cut = _kernels.hsdc, self.cut[node]
         below = self._below(node)
         event = {
@@ -304,22 +309,23 @@ class HSDCTree:
         return nodes
 
     def _preorder(self) -> tuple[Ints, Ints]:
-        """The nodes from the root down, left before right, and the place of each among them; -1 stays -1."""
+        """Return the nodes in preorder, left before right, and the position of each node; -1 stays -1."""
         order = np.array(self._below(0))
         place = np.full(len(self.left) + 1, -1)
         place[order] = np.arange(len(order))
         return order, place
 
     def evidence(self, node: int) -> float:
-        """Chance of so few rows in the inner region of a cut, since it was made, if the density there were flat."""
+        """Return the probability of so few rows in the inner region of a cut, since it was made, if the density were
+        flat."""
         stream, cut = _kernels.hsdc, self.cut[node]
         inner, outer = cut[[stream.N_INNER, stream.N_OUTER]] - self.valley[node, [PRIOR_INNER, PRIOR_OUTER]]
         return float(betainc(outer - inner, inner + 1, 1 - cut[stream.RATE])) if outer > inner else 1.0
 
-    # The tree in a file
+    # Save and restore the tree
 
     def state(self) -> dict[str, Any]:
-        """All that there is to remember but the settings; the nodes are numbered in preorder."""
+        """Return everything that must be saved except the settings; the nodes are numbered in preorder."""
         order, place = self._preorder()
         links = {name: place[getattr(self, name)[order]] for name in LINKS}
         arrays = {name: getattr(self, name)[order] for name in (*COUNTS, *NUMBERS)}
@@ -328,11 +334,11 @@ class HSDCTree:
         return {**totals, **events, **links, **arrays, "largest": self.largest, **self.repeats.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back what `state` gave, before any row was learned; ValueError names the field that is wrong."""
+        """Restore the result of `state` before any row is learned; a ValueError names the invalid field."""
         left = state.get("left")
         n_nodes = len(left) if isinstance(left, np.ndarray) and left.ndim == 1 else 0
         if not n_nodes % 2:
-            raise ValueError("field 'left' does not give the nodes of a tree")
+            raise ValueError("field 'left' does not contain the nodes of a tree")
         if len(self.left) < n_nodes:
             self._make_room(len(self.left), n_nodes)
         for name in (*LINKS, *COUNTS, *NUMBERS):
@@ -340,7 +346,7 @@ class HSDCTree:
             shape = (n_nodes, *room.shape[1:])
             array = state.get(name)
             if name == "leaf" and isinstance(array, np.ndarray) and array.shape == (n_nodes, _kernels.hsdc.UNIT):
-                array = np.c_[array, np.ones(n_nodes)]  # an older file, in which the unit was always 1
+                array = np.c_[array, np.ones(n_nodes)]  # in older files the unit was always 1
             if not isinstance(array, np.ndarray) or array.dtype != room.dtype or array.shape != shape:
                 raise ValueError(f"field {name!r} is not an array of {room.dtype} of shape {shape}")
             room[:n_nodes] = array
@@ -360,7 +366,7 @@ class HSDCTree:
             self.n_events[kind] = number
 
     def _take_back(self, state: dict[str, Any], n_nodes: int) -> None:
-        """Check what would harm the compiled loop, or give a model that cannot be: links, samples, numbers."""
+        """Reject links, samples and numbers that would break the compiled loop, or give an impossible model."""
         here = slice(n_nodes)
         _check.check_links(self.left[here], self.right[here], self.parent[here])
         for name in TOTALS:
@@ -376,12 +382,12 @@ class HSDCTree:
             raise ValueError("field 'leaf' has a negative length or unit")
         self._take_back_rows(state)
         if ((self.identity[here] < 0) | (self.identity[here] >= self.n_ids)).any():
-            raise ValueError("field 'identity' has an entry that is no cluster's")
+            raise ValueError("field 'identity' has an entry that is not the number of a cluster")
         for node in range(n_nodes):
             self._check_sample(node)
 
     def _take_back_rows(self, state: dict[str, Any]) -> None:
-        """What is known of the rows themselves, of which older files say nothing."""
+        """Restore what is known of the rows themselves; older files do not have it."""
         self.largest = state.get("largest", 1.0)
         if type(self.largest) is not float or not 0 <= self.largest <= LARGEST:
             raise ValueError("field 'largest' is not the largest absolute value of rows")
@@ -393,20 +399,20 @@ class HSDCTree:
     def _check_sample(self, node: int) -> None:
         n = self.n_intervals[node]
         if not 0 <= n <= self.settings.n_intervals:
-            raise ValueError("field 'n_intervals' has an entry that is no number of intervals")
+            raise ValueError("field 'n_intervals' has an entry that is not a number of intervals")
         low, high, weight, atoms, _ = self.sample[node][:, :n]
         in_order = (low <= high).all() and (high[:-1] < low[1:]).all()
         if not (in_order and (weight > 0).all() and (atoms >= 1).all()):
-            raise ValueError("field 'sample' has intervals that are not in order, or weigh nothing")
+            raise ValueError("field 'sample' has intervals that are not in order, or that have no weight")
 
-    # The tree for the rest of the world
+    # Conversion to a HyperplaneTree
 
     def _cuts(self, nodes: Ints) -> tuple[Floats, Floats]:
-        """Unit normals and offsets of some nodes, of which only cuts have any."""
+        """Return unit normals and offsets of some nodes; only cuts have them."""
         return self.direction[nodes], self.cut[nodes, _kernels.hsdc.OFFSET]
 
     def snapshot(self) -> tuple[HyperplaneTree, Ints]:
-        """The tree as it is now, and the identity of each of its nodes."""
+        """Return the current tree, and the identity of each of its nodes."""
         stream, (order, place) = _kernels.hsdc, self._preorder()
         is_cut = self.left[order] >= 0
         count = np.where(is_cut, 0.0, self.leaf[order, stream.N_SEEN])
@@ -430,7 +436,7 @@ class HSDCTree:
 
 @cache
 def threshold_table(significance: float) -> tuple[float, float, Floats]:
-    """Start and step of the logarithms of the sizes, and the logarithms of the dips, for `_kernels.hsdc.threshold`."""
+    """Return start and step of the log sizes, and the log dips, as the table for `_kernels.hsdc.threshold`."""
     record = json.loads((resources.files("ravine.tree") / "dip_quantiles.json").read_text(encoding="utf-8"))
     sizes, levels = np.log(record["n_rows"]), np.log(record["significance"][::-1])
     dips = np.log(np.array(record["dip"])[:, ::-1])

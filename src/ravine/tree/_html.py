@@ -1,7 +1,7 @@
-"""A tree for a notebook: the map as a static drawing above a table of its clusters.
+"""A tree as HTML for a notebook: a static drawing of the tree above a table of its clusters.
 
-The fragment has inline styles only, no script and no color but that of the text around it, so that it stands on light
-and on dark pages and beside others of its kind.
+The fragment uses only inline styles, no script, and no color but that of the surrounding text. So it works on light and
+dark pages, and several fragments can be on one page.
 """
 
 import html
@@ -18,22 +18,23 @@ if TYPE_CHECKING:
     from ravine.tree._tree import HyperplaneTree
 
 MOST_CLUSTERS = 30
-"""Clusters shown; those of the first cuts if there are more."""
+"""Maximum number of clusters shown; if there are more, those of the first cuts are shown."""
 
 PAGE, NARROWEST, WIDEST, LYING = 880, 34, 92, 72
-"""Pixels of a page and of a column; in a column narrower than the last, the label of a leaf stands upright."""
+"""Width of a page in pixels, minimum and maximum width of a column, and the width below which leaf labels are
+vertical."""
 
 LEVEL, RADIUS, LINE, LETTER = 74, 15, 13, 6
-"""Distance of two levels, radius of the root, height of a line of text and width of a letter."""
+"""Distance between two levels, radius of the root, height of a line of text and width of a letter."""
 
 THIN, THICK = 1.0, 7.0
-"""Width of the line of a valley that is not known, and of an empty one."""
+"""Line width for a valley of unknown depth, and for an empty valley."""
 
 LONGEST_NAME = 40
 
 
 def draw(tree: "HyperplaneTree", feature_names: Sequence[str] | None) -> str:
-    """HTML of `HyperplaneTree.to_html`."""
+    """Return the HTML of `HyperplaneTree.to_html`."""
     names = shown_names(tree, feature_names)
     title = f"HyperplaneTree: {size(tree)}"
     if tree.n_clusters > MOST_CLUSTERS:
@@ -87,7 +88,7 @@ def _drawing(tree: "HyperplaneTree", names: list[str]) -> str:
 
 
 def _lines(tree: "HyperplaneTree", cut: int, x: Floats, y: Floats, radius: Floats, top: Floats) -> str:
-    """Lines from the rim of a cut's circle to the tops of its children; no line runs behind a circle or a label."""
+    """Draw lines from the circle of a cut to the tops of its children; no line runs behind a circle or a label."""
     a, b = tree.left[cut], tree.right[cut]
     depth = _map.depth_of_valley(tree)[cut]
     dashes = "" if depth > 0 else ' stroke-dasharray="4 3"'
@@ -143,7 +144,7 @@ def _table(tree: "HyperplaneTree", names: list[str]) -> str:
 
 
 def _differences(tree: "HyperplaneTree") -> Floats:
-    """Of each cluster's mean from that of all rows, in deviations between the means; 0 where the means are equal."""
+    """Return the difference of each cluster mean from the overall mean, in deviations between the means; 0 if equal."""
     leaves = tree.leaves
     apart = tree.mean[leaves] - tree.mean[0]
     weight = tree.count[leaves] / (tree.count[leaves].sum() or 1.0)

@@ -1,7 +1,7 @@
-"""A tree of low-density cuts that is learned from a stream, in memory that does not grow (Hofmeyr 2020, §2-3).
+"""A tree of low-density cuts learned from a stream in constant memory (Hofmeyr 2020, §2-3).
 
-A complete tree of fixed depth. Each row moves the cuts on its way down, and is forgotten. The result does not depend on
-how the stream is broken into batches, nor on the number of threads.
+The tree is complete and has a fixed depth. Each row moves the cuts on its way down and is then discarded. The result
+depends neither on how the stream is divided into batches nor on the number of threads.
 """
 
 import math
@@ -20,22 +20,22 @@ from ravine.tree._tree import HyperplaneTree
 
 @dataclass(frozen=True)
 class Settings:
-    """How the cuts of a stream are learned.
+    """Settings for learning the cuts of a stream.
 
     Attributes
     ----------
     exponent : float
-        The bandwidth after t rows is σ t^(-exponent), σ the deviation of the rows along the normal.
+        The bandwidth after t rows is σ t^(-exponent), where σ is the deviation of the rows along the normal.
     alpha : float
-        A cut is penalized where it is more than so many deviations from the mean.
+        A cut is penalized if it is more than this many deviations from the mean.
     penalty : float
         Weight C of the penalty.
     clip : float
         A cut is never more than ``clip * alpha`` deviations from the mean.
     warm_up : float
-        Rows of a node during which its normal is their running principal component.
+        Number of rows of a node during which its normal is their running principal component.
     most : float
-        Largest weight that the past is given: smaller numbers follow a stream that drifts.
+        Maximum weight of the past; smaller numbers follow a stream that drifts.
     """
 
     exponent: float = 0.2
@@ -47,26 +47,26 @@ class Settings:
 
 
 CHUNK_CELLS = 1 << 16
-"""Numbers that pass down the tree at a time: half a megabyte stays in the cache."""
+"""Number of values that pass down the tree at a time: half a megabyte stays in the cache."""
 
 MOST = 0.75
-"""Share of some rows on one side of a cut from which on the cut says nothing about them."""
+"""If one side of a cut has at least this share of some rows, the cut does not separate them."""
 
 SHARE_CELLS = 1 << 14
-"""Batches of fewer numbers are not worth a second thread."""
+"""Batches with fewer values are not worth a second thread."""
 
 
 class IMDHTree:
-    """Cuts in a heap: node 1 is the root, 2 i and 2 i + 1 are the children of i, the last level is not cut.
+    """Cuts in a heap: node 1 is the root, 2 i and 2 i + 1 are the children of i, and the last level has no cuts.
 
     Parameters
     ----------
     depth : int
-        Levels of cuts; the last level has 2^depth nodes.
+        Number of levels of cuts; the last level has 2^depth nodes.
     n_features : int
     settings : Settings
     is_sparse : bool, default=False
-        Whether rows come as CSR matrices. Then a row costs its non-zeros, not its columns, at each node.
+        Whether rows are CSR matrices. A row then costs its nonzeros, not its columns, at each node.
     """
 
     def __init__(self, depth: int, n_features: int, settings: Settings, is_sparse: bool = False) -> None:
@@ -75,7 +75,7 @@ class IMDHTree:
         self.n_features = n_features
         self.settings = settings
         self.is_sparse = is_sparse
-        # For sparse rows `_normal` and `_mean` are what the kernels call base and total.
+        # For sparse rows, `_normal` and `_mean` are what the kernels call base and total.
         self._normal = np.full((n_cuts, n_features), n_features**-0.5)
         self._mean = np.zeros((2 * n_cuts, n_features))
         self.scalars = np.zeros((2 * n_cuts, _kernels.imdh.N_SCALARS))
@@ -84,12 +84,12 @@ class IMDHTree:
     def from_state(
         cls, depth: int, n_features: int, settings: Settings, is_sparse: bool, state: dict[str, Any]
     ) -> "IMDHTree":
-        """What `state` gave, as a tree of this size; ValueError names the field that is wrong."""
+        """Restore the result of `state` as a tree of this size; a ValueError names the invalid field."""
         n_cuts, online = 1 << depth, _kernels.imdh
         normal = saved_array(state, "normal", (n_cuts, n_features))
         mean = saved_array(state, "mean", (2 * n_cuts, n_features))
         scalars = saved_array(state, "scalars", (2 * n_cuts, online.N_SCALARS))
-        tree = cls(0, n_features, settings, is_sparse)  # small, and of a width that the arrays have proved
+        tree = cls(0, n_features, settings, is_sparse)  # small; the arrays have confirmed its width
         tree.depth, tree._normal, tree._mean, tree.scalars = depth, normal, mean, scalars
         if (tree.scalars[:, [online.COUNT, online.SUM_SQ, online.SPREAD, online.N_ROWS]] < 0).any():
             raise ValueError("field 'scalars' has a negative weight, variance or number of rows")
@@ -97,7 +97,7 @@ class IMDHTree:
         return tree
 
     def _check_lengths(self) -> None:
-        """ValueError if a normal or a mean is so long that its square overflows; some nodes at a time."""
+        """Raise ValueError if the square of a normal or a mean overflows; check a few nodes at a time."""
         online, step = _kernels.imdh, max(CHUNK_CELLS // self.n_features, 1)
         for start in range(0, len(self._mean), step):
             here = slice(start, start + step)
@@ -112,7 +112,7 @@ class IMDHTree:
                     raise ValueError(f"field {name!r} has an entry that is far too large")
 
     def state(self) -> dict[str, Any]:
-        """All that there is to remember, not copied."""
+        """Return everything that must be saved, without copies."""
         return {"normal": self._normal, "mean": self._mean, "scalars": self.scalars}
 
     def learn(self, X: Matrix, weights: Floats, n_jobs: int | None = None) -> None:
@@ -130,7 +130,7 @@ class IMDHTree:
         n_cells = matrix[-1].size
         n_threads = count_threads(n_jobs) if n_cells >= SHARE_CELLS else 1
         level = 1 << min(math.ceil(math.log2(n_threads)), self.depth)
-        # One thread takes the rows past the first levels; below them each subtree has its own rows and its own nodes.
+        # One thread takes the rows through the first levels; below them, each subtree has its own rows and nodes.
         ends = descend(1, all_rows, X.shape[0], level) if level > 1 else np.array([[1, 0, X.shape[0]]])
         chunk = max(CHUNK_CELLS * X.shape[0] // max(n_cells, 1), 1)
         map_items(
@@ -138,7 +138,7 @@ class IMDHTree:
         )
 
     def normal_and_mean(self, node: int) -> tuple[Floats, Floats]:
-        """Unit normal of a node's cut, zero for a node without, and mean of its rows."""
+        """Return the unit normal of the cut of a node, or zeros if it has none, and the mean of its rows."""
         is_cut = node < len(self._normal)
         normal = self._normal[node] if is_cut else np.zeros(self._mean.shape[1])
         mean = self._mean[node]
@@ -149,12 +149,12 @@ class IMDHTree:
                 normal = scalars[online.SCALE] * (normal + scalars[online.SHARE] * mean)
             mean = mean * (scalars[online.FADE] / scalars[online.COUNT])
         length = float(np.linalg.norm(normal))
-        if is_cut and not length > 0:  # rounding has left nothing of it: as good as any other
+        if is_cut and not length > 0:  # rounding has left nothing of it, so any normal will do
             normal, length = np.full(self.n_features, self.n_features**-0.5), 1.0
         return (normal / length if is_cut else normal), mean
 
     def normal_for(self, X: Matrix, weights: Floats, n_jobs: int | None = None) -> Floats | None:
-        """Normal of the cut that these rows meet: that of the deepest node which most of them pass."""
+        """Return the normal of the cut that separates these rows: that of the deepest node that most of them reach."""
         node, online = 1, _kernels.imdh
         while node < len(self._normal) and self.scalars[node, online.COUNT] > 0:
             normal, mean = self.normal_and_mean(node)
@@ -167,9 +167,9 @@ class IMDHTree:
         return None
 
     def cut_tree(self, center: Floats, scale: Floats) -> HyperplaneTree:
-        """The cuts as they are now, in the coordinates of the rows before they were centered and scaled.
+        """Return the current cuts in the user's columns, before they were centered and scaled.
 
-        A cut with no row on one side is left out. Sums of squares stay in the scaled coordinates.
+        Cuts with no row on one side are removed. Sums of squares stay in the scaled columns.
         """
         node = np.arange(1, len(self._mean))
         is_cut, online = node < len(self._normal), _kernels.imdh
@@ -192,7 +192,7 @@ class IMDHTree:
 
 
 def saved_array(state: dict[str, Any], name: str, shape: tuple[int, ...]) -> Floats:
-    """A field of a saved state that must be finite numbers in this shape; ValueError names it."""
+    """Return a field of a saved state that must be finite numbers of this shape; a ValueError names it."""
     array = state.get(name)
     if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
         raise ValueError(f"field {name!r} is not an array of float64 of shape {shape}")

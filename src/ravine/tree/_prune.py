@@ -1,6 +1,6 @@
 """Sequences of subtrees by the within-cluster sum of squares, and the elbow that picks one (Hofmeyr 2020, §3, eq. 22).
 
-A sequence is written into the tree as the `rank` of its cuts, and `HyperplaneTree.cut_to` reads it there.
+A sequence is stored in the tree as the `rank` of its cuts, where `HyperplaneTree.cut_to` reads it.
 """
 
 import heapq
@@ -15,10 +15,11 @@ from ravine.tree._tree import HyperplaneTree
 
 
 def rank_by_sum_sq(tree: HyperplaneTree, start: Literal["leaves", "root"] = "leaves") -> HyperplaneTree:
-    """The tree with its cuts in the greedy sequence of the sum of squares, in O(nodes log nodes).
+    """Rank the cuts of a tree by a greedy sequence of the sum of squares, in O(nodes log nodes).
 
-    ``start="leaves"`` removes again and again the cut of two leaves that raises the total least; ``start="root"`` adds
-    again and again the cut of a leaf that lowers it most. Both give a sequence of nested subtrees, not always the same.
+    ``start="leaves"`` repeatedly removes the cut between two leaves that raises the total least. ``start="root"``
+    repeatedly adds the cut of a leaf that lowers the total most. Both give a sequence of nested subtrees, and the two
+    can differ.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ def rank_by_sum_sq(tree: HyperplaneTree, start: Literal["leaves", "root"] = "lea
 
     Examples
     --------
-    A tree that was cut from left to right, and what its cuts gain.
+    A tree that was split from left to right, and its order by the sum of squares.
 
     >>> from ravine import PDDP
     >>> from ravine.tree._prune import rank_by_sum_sq
@@ -74,7 +75,7 @@ def rank_by_sum_sq(tree: HyperplaneTree, start: Literal["leaves", "root"] = "lea
 
 
 def sum_sq_path(tree: HyperplaneTree) -> Floats:
-    """Total sum of squares of the leaves of ``cut_to(1)``, ``cut_to(2)``, …, the whole tree.
+    """Return the total sum of squares of the leaves of ``cut_to(1)``, ``cut_to(2)``, …, up to the whole tree.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def sum_sq_path(tree: HyperplaneTree) -> Floats:
     Returns
     -------
     path : ndarray of shape (n_clusters,)
-        Never rising where the cuts part the rows that the tree has counted.
+        Never increasing if the cuts separate the rows that the tree has counted.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def sum_sq_path(tree: HyperplaneTree) -> Floats:
 
 
 def _gain(tree: HyperplaneTree) -> Floats:
-    """By how much each cut lowers the total; 0 at leaves."""
+    """Return how much each cut lowers the total; 0 at leaves."""
     gain = np.zeros(tree.n_nodes)
     cuts = tree.cuts
     gain[cuts] = tree.sum_sq[cuts] - tree.sum_sq[tree.left[cuts]] - tree.sum_sq[tree.right[cuts]]
@@ -108,14 +109,14 @@ def _gain(tree: HyperplaneTree) -> Floats:
 
 
 def elbow(path: Floats, k_max: int) -> int:
-    """The number of clusters at the sharpest angle of ``path[:k_max]`` (eq. 22).
+    """Return the number of clusters at the sharpest angle of ``path[:k_max]`` (eq. 22).
 
-    The angle is not defined at the ends, so for ``k_max >= 3`` the answer lies between 2 and ``k_max - 1``. Where the
-    sum of squares does not fall at all there is one cluster.
+    The angle is not defined at the ends, so for ``k_max >= 3`` the result lies between 2 and ``k_max - 1``. If the sum
+    of squares does not decrease at all, the result is one cluster.
 
     Parameters
     ----------
-    path : ndarray
+    The result of `sum_sq_path`.
         From `sum_sq_path`.
     k_max : int
         From 3 to the length of the path.
@@ -144,14 +145,14 @@ def elbow(path: Floats, k_max: int) -> int:
 
 
 def vote_elbow(path: Floats, k_max: range | None = None) -> int:
-    """The elbow found most often over a range of `k_max`, the smaller number where two tie.
+    """Return the elbow found most often over a range of `k_max`; ties go to the smaller number.
 
     Parameters
     ----------
     path : ndarray
-        From `sum_sq_path`.
+        The result of `sum_sq_path`.
     k_max : range, optional
-        Default: 3 to the length of the path. A path of one or two numbers has no elbow; its length is returned.
+        By default 3 to the length of the path. A path of one or two numbers has no elbow; its length is returned.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""Whether the rows of a stream repeat so often that their copies look like modes.
+"""Detect whether the rows of a stream repeat so often that their copies look like modes.
 
-The first rows are kept until that is known: `WINDOW` of them, however the stream is broken into batches. Two things
-were measured to part clusters that are one (docs/decisions/streams.md): rows with many copies, as rounding makes them
-in a few columns, and columns in which one value stands out. Many rounded columns together do no harm.
+The first `WINDOW` rows are kept until this is known, however the stream is divided into batches. Two things were
+measured to split clusters that are one (docs/decisions/streams.md): rows with many copies, which rounding in a few
+columns produces, and columns in which one value stands out. Many rounded columns together do no harm.
 """
 
 import math
@@ -13,29 +13,30 @@ import numpy as np
 from ravine._matrix import LARGEST, Floats, Ints
 
 WINDOW, LEAST_WINDOW, WINDOW_CELLS = 512, 128, 1 << 20
-"""Rows that are looked at: the first number, or as many as have the third, but the second at least."""
+"""Size of the window in rows: the first number, or as many rows as have the third number of values, but at least the
+second number."""
 
 MANY_COPIES = 12
-"""Copies of a row, on average over the rows, from which on they are taken for clusters."""
+"""From this average number of copies per row on, copies are taken for clusters."""
 
 FEWEST_PAIRS = 5
-"""Pairs of equal rows in the window with fewer of which nothing is said."""
+"""With fewer pairs of equal rows in the window, there is no warning."""
 
 OFTEN, OUTSTANDING = 0.05, 3
-"""A value stands out that has this share of the rows and is so many times as frequent as any other."""
+"""A value stands out if it has this share of the rows and is this many times as frequent as any other value."""
 
 VERY_OFTEN, LEADING = 0.1, 0.25
-"""It also does with this share of the rows, in a column that has so large a share of the variance."""
+"""A value also stands out if it has this share of the rows, in a column with at least this share of the variance."""
 
 LEAST_SHARE = 0.1
-"""Share of the variance that the columns must have, together, in which a value stands out."""
+"""Minimum share of the variance that the columns with an outstanding value must have together."""
 
 COLLECTING, DONE = -1, 0
-"""Values of `due` while the window is open, and when all is said."""
+"""Values of `due` while the window is filling, and after the check is finished."""
 
 
 class RepeatWatch:
-    """The first rows of a stream, until it is known whether copies do harm.
+    """The first rows of a stream, kept until it is known whether copies do harm.
 
     Parameters
     ----------
@@ -44,9 +45,9 @@ class RepeatWatch:
     Attributes
     ----------
     rows : ndarray of shape (n, n_features)
-        The first rows, from the last one before the first change.
+        The first rows, starting with the last one before the first change.
     due : int
-        `COLLECTING`, `DONE`, or the number of rows of the stream from which on copies are many.
+        `COLLECTING`, `DONE`, or the number of rows of the stream from which on there are many copies.
     """
 
     def __init__(self, n_features: int) -> None:
@@ -55,13 +56,13 @@ class RepeatWatch:
 
     @property
     def window(self) -> int:
-        """Rows that are looked at."""
+        """Size of the window in rows."""
         return min(WINDOW, max(LEAST_WINDOW, WINDOW_CELLS // self.rows.shape[1]))
 
     def look(self, X: Any, n_rows: int, is_all: bool) -> dict[int, str]:
-        """Take the next rows, which are those up to `n_rows` of the stream; `is_all` where no more need come.
+        """Take the next rows, up to row `n_rows` of the stream; `is_all` means that no more rows may follow.
 
-        Gives the columns to warn of, and why: once, when there are any.
+        Returns the columns to warn about, with the reason. This happens at most once.
         """
         if self.due == DONE:
             return {}
@@ -84,13 +85,13 @@ class RepeatWatch:
     def _collect(self, X: Any) -> None:
         if len(self.rows) == 0:
             self.rows = np.array(X[:1], dtype=np.float64)
-        if len(self.rows) == 1:  # copies of the first row say nothing: a stream may begin before its source does
+        if len(self.rows) == 1:  # ignore copies of the first row: a stream may begin before its source does
             differs = (self.rows != X).any(axis=1)
             X = X[int(differs.argmax()) if differs.any() else len(X) :]
         self.rows = np.concatenate([self.rows, X[: self.window - len(self.rows)]])
 
     def _rows_until_harm(self) -> int:
-        """Number of rows of the stream at which copies begin to do harm; `DONE` if never."""
+        """Return the number of rows of the stream at which copies begin to do harm; `DONE` if never."""
         if len(self.rows) < LEAST_WINDOW:
             return DONE
         if _columns_that_stand_out(self.rows):
@@ -103,14 +104,14 @@ class RepeatWatch:
         return math.ceil(MANY_COPIES * n * (n - 1) / (2 * n_pairs)) if n_pairs >= FEWEST_PAIRS else DONE
 
     def state(self) -> dict[str, Any]:
-        """All that there is to remember."""
+        """Return everything that must be saved."""
         return {"first_rows": self.rows, "repeats_due": self.due}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back what `state` gave; ValueError names the field that is wrong."""
+        """Restore the result of `state`; a ValueError names the invalid field."""
         rows, due, n_features = state.get("first_rows"), state.get("repeats_due"), self.rows.shape[1]
         if not isinstance(rows, np.ndarray) or rows.dtype != np.float64 or rows.shape[1:] != (n_features,):
-            raise ValueError("field 'first_rows' has no rows of the stream")
+            raise ValueError("field 'first_rows' does not contain rows of the stream")
         if len(rows) > self.window or not (np.abs(rows) <= LARGEST).all():
             raise ValueError("field 'first_rows' has too many rows, or an entry that is far too large")
         if type(due) is not int or not COLLECTING <= due < 1 << 62:
@@ -121,18 +122,18 @@ class RepeatWatch:
 
 
 def _few_values(rows: Floats) -> Ints:
-    """Columns with copies and more than two values: two are a kind of row, not a rounded number."""
+    """Return the columns with copies and more than two values; two values are a category, not a rounded number."""
     n_distinct = 1 + (np.diff(np.sort(rows, axis=0), axis=0) != 0).sum(axis=0)
     return np.flatnonzero((n_distinct > 2) & (n_distinct < len(rows)))
 
 
 def _columns_of_copies(rows: Floats) -> dict[int, str]:
-    """Columns in which all rows that are copies agree, which are all that vary."""
+    """Return the columns in which copied rows agree, which are all columns that vary, with a description."""
     return {int(j): _said(*np.unique(rows[:, j], return_counts=True)) for j in _few_values(rows)}
 
 
 def _columns_that_stand_out(rows: Floats) -> dict[int, str]:
-    """Columns in which one value is far more frequent than the others, if they have much of the variance."""
+    """Return the columns in which one value is far more frequent than the others, if they have much of the variance."""
     few = _few_values(rows)
     if not len(few):
         return {}
@@ -147,13 +148,13 @@ def _columns_that_stand_out(rows: Floats) -> dict[int, str]:
 
 
 def _is_alone(counts: Ints) -> bool:
-    """Whether one of the values occurs often, and far more often than any other."""
+    """Return whether one value occurs often, and far more often than any other."""
     second, top = np.partition(counts, -2)[-2:]
     return bool(top >= OFTEN * counts.sum() and top >= OUTSTANDING * second)
 
 
 def _said(values: Floats, counts: Ints) -> str:
-    """What repeats in a column, in words."""
+    """Describe what repeats in a column."""
     n_rows = counts.sum()
     if _is_alone(counts):
         return f"{values[counts.argmax()] + 0.0:.3g} in {counts.max() / n_rows:.0%} of {n_rows} rows"

@@ -1,4 +1,4 @@
-"""A tree of cuts that follows a stream and never rests: the direct online form of dePDDP."""
+"""A tree of cuts that follows a stream and keeps moving its cuts: the direct online form of dePDDP."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from ravine.tree._hsdc import PATIENCE, HSDCSettings, HSDCTree, OnEvent
 
 
 class SPDCTree(HSDCTree):
-    """A tree whose cuts never rest, as in SPDC (Tasoulis et al. 2012, as Hofmeyr, Pavlidis and Eckley describe it).
+    """A tree whose cuts keep moving, as in SPDC (Tasoulis et al. 2012, as Hofmeyr, Pavlidis and Eckley describe it).
 
-    Every row moves the directions of all nodes on its way. Whenever the weight of a node has grown by a tenth, it is
-    cut at the lowest antimode of its density, or cut there anew; where there is none all below it is removed.
-
+    Every row moves the directions of all nodes on its way. Whenever the weight of a node has grown by a tenth, the node
+    is cut, or cut again, at the lowest antimode of its density. If there is no antimode, everything below it is
+    removed.
     Parameters
     ----------
     n_features : int
@@ -29,7 +29,7 @@ class SPDCTree(HSDCTree):
         self.bandwidth = bandwidth
 
     def learn(self, X: Matrix, on_event: OnEvent | None = None) -> None:
-        """The next rows, in their order; `on_event` is called with what happens to the tree."""
+        """Learn the next rows, in their order; `on_event` is called with each change of the tree."""
         row = 0
         while row < len(X):
             row, why, node = _kernels.hsdc.learn_everywhere(X, row, *self._arrays(), self._numbers())
@@ -38,7 +38,7 @@ class SPDCTree(HSDCTree):
         self.n_rows += len(X)
 
     def _renew(self, node: int, row: int) -> dict[str, Any] | None:
-        """Cut a node where its density is lowest between two modes; where it has one mode, remove what was cut."""
+        """Cut a node at the lowest density between two modes; if it has one mode, remove its cut."""
         stream, weight = _kernels.hsdc, self.leaf[node, _kernels.hsdc.TOTAL]
         self.leaf[node, stream.WAIT] = PATIENCE * weight
         low, high, mass = pieces_of(self.sample[node][:, : self.n_intervals[node]])
@@ -70,7 +70,7 @@ class SPDCTree(HSDCTree):
         return event
 
     def evidence(self, node: int) -> float:
-        """There is no test."""
+        """Return 1, since there is no test."""
         return 1.0
 
     def _cuts(self, nodes: Ints) -> tuple[Floats, Floats]:

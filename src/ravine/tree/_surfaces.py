@@ -1,4 +1,4 @@
-"""The surfaces of a tree's cuts as a few plain arrays, for files, and back."""
+"""Convert the surfaces of the cuts of a tree to a few plain arrays for files, and back."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ NAMES = ("node", "n_directions", "directions", "n_places", "places", "is_left")
 
 
 def packed(surfaces: NDArray[Any]) -> dict[str, NDArray[Any]] | None:
-    """Arrays of all surfaces, one after the other; None where there are none."""
+    """Return the arrays of all surfaces, concatenated; None if there are no surfaces."""
     nodes = [i for i, surface in enumerate(surfaces) if surface is not None]
     if not nodes:
         return None
@@ -28,12 +28,12 @@ def packed(surfaces: NDArray[Any]) -> dict[str, NDArray[Any]] | None:
 
 
 def unpacked(record: Any, n_nodes: int, n_features: int) -> NDArray[Any]:
-    """The surfaces by node from what `packed` gave; ValueError says what is wrong."""
+    """Return the surface of each node from the result of `packed`; a ValueError says what is wrong."""
     surfaces = np.full(n_nodes, None, dtype=object)
     if record is None:
         return surfaces
     if not isinstance(record, Mapping) or set(record) != set(NAMES):
-        raise ValueError(f"field 'surfaces' has not the entries {', '.join(NAMES)}")
+        raise ValueError(f"field 'surfaces' does not have the entries {', '.join(NAMES)}")
     node, n_directions, directions, n_places, places, is_left = (np.asarray(record[name]) for name in NAMES)
     counts = node, n_directions, n_places
     _require(all(a.ndim == 1 and a.dtype.kind in "iu" and len(a) == len(node) for a in counts), "has bad counts")

@@ -1,4 +1,4 @@
-"""A tree in words: records that say what carries each cut, and a drawing with lines."""
+"""A tree as text: records with the features that drive each split, and a drawing with lines."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from ravine.tree._tree import HyperplaneTree
 
 CLEAR, STRONG = 0.5, 2.0
-"""Deviations from the average at which a feature is called high or low, and very high or very low."""
+"""Number of deviations from the average at which a feature is called high or low, and very high or very low."""
 
 
 def describe(tree: "HyperplaneTree", feature_names: Sequence[str] | None, n_features: int) -> list[dict[str, Any]]:
-    """Records of `HyperplaneTree.describe`."""
+    """Return the records of `HyperplaneTree.describe`."""
     names = names_of(tree, feature_names)
     records: list[dict[str, Any]] = []
     for node in range(tree.n_nodes):
@@ -34,7 +34,7 @@ def describe(tree: "HyperplaneTree", feature_names: Sequence[str] | None, n_feat
 
 
 def draw(tree: "HyperplaneTree", feature_names: Sequence[str] | None, n_features: int) -> str:
-    """Lines of `HyperplaneTree.to_text`."""
+    """Return the lines of `HyperplaneTree.to_text`."""
     names = shown_names(tree, feature_names)
     lines = [f"HyperplaneTree: {size(tree)}"]
     stack = [(0, "", "")]
@@ -53,13 +53,13 @@ def draw(tree: "HyperplaneTree", feature_names: Sequence[str] | None, n_features
 
 
 def size(tree: "HyperplaneTree") -> str:
-    """Size of the tree in words."""
+    """Describe the size of the tree."""
     parts = (tree.n_clusters, "cluster"), (len(tree.cuts), "cut"), (tree.n_features, "feature")
     return ", ".join(counted(*part) for part in parts)
 
 
 def sets_apart(difference_in_deviations: Floats, names: Sequence[str], n: int = 3) -> str:
-    """In words, the `n` features in which a cluster differs most from the average: "x12 very high, x3 low"."""
+    """Describe the `n` features in which a cluster differs most from the average: "x12 very high, x3 low"."""
     size = np.abs(difference_in_deviations)
     words = [
         f"{names[j]} {'very ' if size[j] >= STRONG else ''}{'high' if difference_in_deviations[j] > 0 else 'low'}"
@@ -70,44 +70,44 @@ def sets_apart(difference_in_deviations: Floats, names: Sequence[str], n: int = 
 
 
 def counted(number: float, noun: str) -> str:
-    """1 row, 2 rows, 1,797 rows."""
+    """Format a number with a noun: 1 row, 2 rows, 1,797 rows."""
     return f"{number:,.10g} {noun}{'' if number == 1 else 's'}"
 
 
 def shortened(text: str, n_letters: int) -> str:
-    """The text, its end left out if it is long."""
+    """Return the text, truncated if it is long."""
     return text if len(text) <= n_letters else f"{text[: max(n_letters - 1, 1)]}…"
 
 
 def names_of(tree: "HyperplaneTree", feature_names: Sequence[str] | None) -> list[str]:
-    """Names of the columns of a tree; x0, x1, … where none are given."""
+    """Return the names of the columns of a tree; x0, x1, … by default."""
     return named(tree.n_features, feature_names, "tree has")
 
 
 def named(n_features: int, feature_names: Sequence[str] | None, whose: str) -> list[str]:
-    """Names of so many columns; x0, x1, … where none are given."""
+    """Return the names of `n_features` columns; x0, x1, … by default."""
     names = [f"x{j}" for j in range(n_features)] if feature_names is None else [str(name) for name in feature_names]
     if len(names) != n_features:
-        raise ValueError(f"feature_names has {len(names)} entries, the {whose} {n_features} features")
+        raise ValueError(f"feature_names has {len(names)} entries, but the {whose} {n_features} features")
     return names
 
 
 def shown_names(tree: "HyperplaneTree", feature_names: Sequence[str] | None) -> list[str]:
-    """The names as people see them."""
+    """Return the names as they are displayed."""
     return [shown(name) for name in names_of(tree, feature_names)]
 
 
 def shares_of_cut(tree: "HyperplaneTree", cut: int) -> Floats:
-    """How much each feature carries a cut: its share of the distance of the two sides' means, along the normal.
+    """Return how much each feature drives a split: its share of the distance between the two means, along the normal.
 
-    Units have no say in it. A feature in which the sides differ against the normal carries nothing.
+    The shares do not depend on the units. A feature in which the sides differ against the normal has share 0.
     """
     apart = tree.mean[tree.right[cut]] - tree.mean[tree.left[cut]]
     return _as_shares(np.maximum(tree.normal[cut] * apart, 0.0), instead=tree.normal[cut] ** 2)
 
 
 def shares_of_spread(direction: Floats, deviation: Floats) -> Floats:
-    """How much each feature makes up a direction, given the deviations of the features."""
+    """Return how much each feature contributes to a direction, given the deviations of the features."""
     return _as_shares((direction * deviation) ** 2, instead=direction**2)
 
 
@@ -118,6 +118,6 @@ def _as_shares(parts: Floats, instead: Floats) -> Floats:
 
 
 def largest(shares: Floats, n_features: int) -> list[tuple[int, float]]:
-    """The features with the largest shares, and these; none with a share of 0."""
+    """Return the features with the largest shares, and these shares; features with share 0 are left out."""
     order = np.argsort(-shares, kind="stable")[:n_features]
     return [(int(j), float(shares[j])) for j in order if shares[j] > 0]
