@@ -479,11 +479,11 @@ def test_weights_of_rows_in_parts_are_those_of_rows_in_memory():
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (sparse.csr_array(GOOD), "part 0 holds csr_array: rows in parts are arrays"),
-        (GOOD.astype(int), "part 0 holds int64"),
-        (with_cell(np.nan), "part 0 has NaN"),
-        (GOOD[:, :1], "part 0 has 1 columns"),
-        (with_cell(1e200), "part 0 has a number whose square would overflow"),
+        (sparse.csr_array(GOOD), "chunk 0 holds csr_array: each chunk must be an array"),
+        (GOOD.astype(int), "chunk 0 holds int64"),
+        (with_cell(np.nan), "chunk 0 has NaN"),
+        (GOOD[:, :1], "chunk 0 has 1 columns"),
+        (with_cell(1e200), "chunk 0 has a number whose square would overflow"),
     ],
     ids=["sparse", "integers", "NaN", "narrow", "huge"],
 )

@@ -103,7 +103,7 @@ def test_killed_worker_changes_nothing(model, blobs, client, undisturbed):
 def test_error_names_the_partition(blobs, client):
     X = blobs[0].copy()
     X[2000, 1] = np.nan
-    with pytest.raises(ValueError, match="part 1 has NaN or infinity"):
+    with pytest.raises(ValueError, match="chunk 1 has NaN or infinity"):
         NCutH(3).fit(is_out_of_core(X))
 
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from scipy import linalg
 
 from ravine import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SpectralPursuit, _matrix
-from ravine.cuts._mdh import PenalisedDensity
+from ravine.cuts._mdh import PenalizedDensity
 
 NOISE, N_DRAWS = 1e-14, 100
 
@@ -40,7 +40,7 @@ def other_digits(seed):
     def search(objective, X, weights, mean, start, n_jobs=None):
         return true_search(objective, X, weights, mean, noisy(start), n_jobs)
 
-    true_eigh, true_search = linalg.eigh, PenalisedDensity.search
+    true_eigh, true_search = linalg.eigh, PenalizedDensity.search
     sums = {"project": noisy, "scatter": symmetric, "scatter_times": noisy, "weighted_sum": noisy}
     with ExitStack() as stack:
         for name, change in sums.items():
@@ -49,7 +49,7 @@ def other_digits(seed):
                 if vars(module).get(name) is true:
                     stack.enter_context(patch.object(module, name, changed(true, change)))
         stack.enter_context(patch.object(linalg, "eigh", eigh))
-        stack.enter_context(patch.object(PenalisedDensity, "search", search))
+        stack.enter_context(patch.object(PenalizedDensity, "search", search))
         yield
 
 

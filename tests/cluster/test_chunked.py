@@ -374,13 +374,13 @@ def test_one_column_without_a_second_dimension_is_an_error(make, blobs):
 
 
 def test_weights_of_files_are_an_error(blobs, tmp_path):
-    with pytest.raises(ValueError, match="sample_weight is not supported for files or parts"):
+    with pytest.raises(ValueError, match="sample_weight is not supported for files or chunks"):
         NCutH(2).fit(in_files(blobs[0], tmp_path), sample_weight=np.ones(2400))
 
 
 @pytest.mark.parametrize(
     ("chunks", "message"),
-    [(800, "sample_weight has 3 partitions and X 5"), (((400, 600, 500, 500, 400),), "part 0 has weights")],
+    [(800, "sample_weight has 3 partitions and X 5"), (((400, 600, 500, 500, 400),), "chunk 0 has weights")],
 )
 def test_weights_in_other_partitions_are_an_error(chunks, message, blobs):
     with pytest.raises(ValueError, match=message):
@@ -407,7 +407,7 @@ def test_column_of_strings_in_files_is_an_error_that_names_it(blobs):
 def test_error_names_the_partition_with_nan(entry, blobs):
     X = blobs[0].copy()
     X[1600, 1] = entry
-    with pytest.raises(ValueError, match="part 3 has NaN or infinity"):
+    with pytest.raises(ValueError, match="chunk 3 has NaN or infinity"):
         MDH(2).fit(in_array(X))
 
 
@@ -420,7 +420,7 @@ def test_values_whose_squares_vanish_are_an_error(model, blobs):
 
 def test_missing_numbers_in_files_are_an_error(blobs):
     table = table_of(blobs[0]).set_column(1, "width", pa.array([None, *blobs[0][1:, 1]]))
-    with pytest.raises(ValueError, match="part 0 has NaN or infinity"):
+    with pytest.raises(ValueError, match="chunk 0 has NaN or infinity"):
         NCutH(2).fit(dataset.dataset(table))
 
 
@@ -661,7 +661,7 @@ def test_model_with_lazy_labels_is_saved_without_them(model, make, blobs, tmp_pa
 def test_weights_beside_parts_are_an_error(method, blobs):
     parts = LocalChunks(lambda: iter([(blobs[0], None)]), 3)
     for rows in (parts, dataset.dataset(table_of(blobs[0]))):
-        with pytest.raises(ValueError, match="sample_weight is not supported for files or parts"):
+        with pytest.raises(ValueError, match="sample_weight is not supported for files or chunks"):
             getattr(IncrementalMDH(4), method)(rows, sample_weight=np.ones(2400))
 
 

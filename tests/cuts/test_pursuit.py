@@ -10,7 +10,7 @@ from tests import naive
 
 from ravine._matrix import moments_of, weighted_sum
 from ravine.cuts import _mdh, _pursuit
-from ravine.cuts._mdh import NO_LABELS, Labels, PenalisedDensity, labeled_density_cut, minimum_density_cut
+from ravine.cuts._mdh import NO_LABELS, Labels, PenalizedDensity, labeled_density_cut, minimum_density_cut
 from ravine.cuts._ncut import NormalizedCut, ncut_cut
 from ravine.cuts._pursuit import make_starts, pursue, search
 
@@ -23,9 +23,9 @@ def some_labels(scale):
 
 OBJECTIVES = {
     "ncut": lambda exact, scale: NormalizedCut(scale, 0.01, exact_rows=exact),
-    "density, bound 0": lambda exact, scale: PenalisedDensity(scale, 0.0, 1e-9, exact_rows=exact),
-    "density, bound 0.5": lambda exact, scale: PenalisedDensity(scale, 0.5, 1e-9, exact_rows=exact),
-    "density with labels": lambda exact, scale: PenalisedDensity(
+    "density, bound 0": lambda exact, scale: PenalizedDensity(scale, 0.0, 1e-9, exact_rows=exact),
+    "density, bound 0.5": lambda exact, scale: PenalizedDensity(scale, 0.5, 1e-9, exact_rows=exact),
+    "density with labels": lambda exact, scale: PenalizedDensity(
         scale, 0.5, 1e-9, exact_rows=exact, labels=some_labels(scale)
     ),
 }
@@ -73,9 +73,9 @@ def test_ncut_of_rows_agrees_with_naive(scale, rng):
 def test_penalized_density_agrees_with_naive(alpha, rng):
     values, weights = rng.normal(size=60), rng.integers(1, 3, size=60).astype(float)
     values -= np.average(values, weights=weights)
-    ours, place, _ = PenalisedDensity(0.3, alpha, 1e-9)(values, weights)
+    ours, position, _ = PenalizedDensity(0.3, alpha, 1e-9)(values, weights)
     assert ours == pytest.approx(naive.least_penalized_density(values, weights, 0.3, alpha), rel=1e-3)
-    assert abs(place) <= alpha * np.sqrt(np.average(values**2, weights=weights)) + 0.1 * 0.3
+    assert abs(position) <= alpha * np.sqrt(np.average(values**2, weights=weights)) + 0.1 * 0.3
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.4, 1.0])
@@ -85,12 +85,12 @@ def test_labeled_density_agrees_with_naive_and_stays_within_the_bound(alpha, str
     values, weights = rng.normal(size=60), rng.integers(1, 3, size=60).astype(float)
     values -= np.average(values, weights=weights)
     labels = Labels(np.arange(5), strength * np.array([1.0, -1.0, 0.5, -0.7, 2.0]), 0.3, np.abs(values).max())
-    objective = PenalisedDensity(0.3, alpha, 1e-9, labels=labels, exact_rows=exact)
-    ours, place, _ = objective(values, weights)
+    objective = PenalizedDensity(0.3, alpha, 1e-9, labels=labels, exact_rows=exact)
+    ours, position, _ = objective(values, weights)
     steepness, bound = objective._settings(60)[2], alpha * np.sqrt(np.average(values**2, weights=weights))
     slow = naive.labeled_density(values, weights, 0.3, bound, steepness, values[:5], labels.pulls, 0.3)
     assert ours == pytest.approx(slow, rel=2e-3 if exact else 0.03)
-    assert abs(place) <= bound + 0.1 * 0.3
+    assert abs(position) <= bound + 0.1 * 0.3
 
 
 @each_objective
@@ -150,7 +150,7 @@ def test_end_of_a_search_is_no_worse_than_its_neighbors(make, as_csr, rng):
 @pytest.mark.parametrize("labels", [NO_LABELS, some_labels(1.5)], ids=["no labels", "labels"])
 def test_compiled_search_agrees_with_the_general_one(alpha, n, labels, rng):
     X, weights, moments = cloud(rng, n=n)
-    objective = PenalisedDensity(
+    objective = PenalizedDensity(
         1.5, alpha, 1e-7, unit=1.5, labels=labels
     )  # smooth: rounding must not decide between two valleys
     for start in np.eye(4):
@@ -158,7 +158,7 @@ def test_compiled_search_agrees_with_the_general_one(alpha, n, labels, rng):
         general = search(X, weights, moments.mean, objective, start)
         assert_allclose(compiled.direction, general.direction, atol=1e-5)
         assert compiled.value == pytest.approx(general.value, rel=1e-6)
-        assert compiled.place == pytest.approx(general.place, abs=1e-5)
+        assert compiled.position == pytest.approx(general.position, abs=1e-5)
 
 
 def test_large_nodes_end_at_a_stationary_point_of_all_rows(rng, monkeypatch):

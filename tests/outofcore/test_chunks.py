@@ -20,7 +20,7 @@ from ravine._outofcore import (
 )
 from ravine.cuts import Cut, _chunked
 from ravine.cuts._density import MAX_BINS, Line
-from ravine.cuts._mdh import PenalisedDensity
+from ravine.cuts._mdh import PenalizedDensity
 from ravine.cuts._ncut import NormalizedCut
 from ravine.tree._derived import with_counts_of, with_leaves
 
@@ -153,8 +153,8 @@ def test_lattice_is_the_binned_line_of_rows_in_memory(kind, rng):
     assert_allclose(on.mass.sum(), weights.sum())
     assert_allclose(on.square, weights @ values**2)
     assert (on.low, on.high) == pytest.approx((values.min(), values.max()))
-    assert on.places.min() >= on.low
-    assert on.places.max() <= on.high
+    assert on.positions.min() >= on.low
+    assert on.positions.max() <= on.high
 
 
 def test_lattice_that_would_be_too_long_is_coarser(rng):
@@ -277,9 +277,9 @@ def test_second_look_costs_no_pass_and_one_that_is_finer_does(rng):
     [
         NormalizedCut(8.0, 0.02),
         NormalizedCut(0.5, 0.02),
-        PenalisedDensity(0.4, 0.9, 1e-6),
-        PenalisedDensity(0.4, 0.0, 1e-6, unit=1.7),
-        PenalisedDensity(0.4, 0.1, 1e-6),
+        PenalizedDensity(0.4, 0.9, 1e-6),
+        PenalizedDensity(0.4, 0.0, 1e-6, unit=1.7),
+        PenalizedDensity(0.4, 0.1, 1e-6),
     ],
 )
 def test_gradient_is_the_slope_of_the_value(objective, rng, monkeypatch):
@@ -295,7 +295,7 @@ def test_gradient_is_the_slope_of_the_value(objective, rng, monkeypatch):
     found = _chunked.chunked_search(ChunkedNode.root(shuffled(X, weights, rng)), objective, start)
     evaluate = evaluations[0]
     value, place, gradient = evaluate(start)
-    assert (found.value, found.place) == (value, place)
+    assert (found.value, found.position) == (value, place)
     for v in (start, 2.5 * start):  # the value does not change along the direction
         slopes = [(evaluate(v + move)[0] - evaluate(v - move)[0]) / 2e-6 for move in 1e-6 * np.eye(3)]
         assert np.abs(slopes).max() > 1e-4
@@ -468,15 +468,15 @@ def broken(X, entry):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda X: broken(X, np.nan), "part 2 has NaN or infinity"),
-        (lambda X: broken(X, -np.inf), "part 2 has NaN or infinity"),
-        (lambda X: X[:, :2], "part 2 has 2 columns"),
-        (lambda X: X[:, 0], "part 2 has 1 dimensions"),
-        (lambda X: broken(X, 1e151), "part 2 has a number whose square would overflow"),
-        (lambda X: broken(X, -1e200), "part 2 has a number whose square would overflow"),
+        (lambda X: broken(X, np.nan), "chunk 2 has NaN or infinity"),
+        (lambda X: broken(X, -np.inf), "chunk 2 has NaN or infinity"),
+        (lambda X: X[:, :2], "chunk 2 has 2 columns"),
+        (lambda X: X[:, 0], "chunk 2 has 1 dimensions"),
+        (lambda X: broken(X, 1e151), "chunk 2 has a number whose square would overflow"),
+        (lambda X: broken(X, -1e200), "chunk 2 has a number whose square would overflow"),
     ],
 )
-def test_what_is_wrong_with_rows_names_their_part(spoil, message, rng):
+def test_what_is_wrong_with_rows_names_their_chunk(spoil, message, rng):
     parts = np.split(make_rows("normal", rng), [50, 50, 100])
     parts[2] = spoil(parts[2])
     with pytest.raises(ValueError, match=message):
@@ -484,16 +484,16 @@ def test_what_is_wrong_with_rows_names_their_part(spoil, message, rng):
 
 
 @pytest.mark.parametrize("bad", [np.full(50, -1.0), np.full(50, np.nan), np.full(50, np.inf), np.ones(49)])
-def test_what_is_wrong_with_weights_names_their_part(bad, rng):
+def test_what_is_wrong_with_weights_names_their_chunk(bad, rng):
     parts = list(zip(np.split(make_rows("normal", rng), 6), [np.ones(50)] * 4 + [bad, np.ones(50)], strict=True))
-    with pytest.raises(ValueError, match="part 4 has weights"):
+    with pytest.raises(ValueError, match="chunk 4 has weights"):
         ChunkedNode.root(LocalChunks(lambda: iter(parts), 3))
 
 
 @pytest.mark.parametrize(("shape", "weight"), [((0, 3), 1.0), ((5, 3), 0.0)])
 def test_no_rows_at_all_are_an_error(shape, weight):
     part = np.ones(shape), np.full(shape[0], weight)
-    with pytest.raises(ValueError, match="no rows in any part"):
+    with pytest.raises(ValueError, match="no rows in any chunk"):
         ChunkedNode.root(LocalChunks(lambda: iter([part, part]), 3))
 
 

@@ -41,8 +41,8 @@ def evidence(values, seed=0):
 def test_strongest_valley_lies_between_the_modes(rng):
     values = two_modes(rng, 500)
     valley = strongest_valley(values, np.ones(500), 1.06)
-    assert abs(valley.left_mode) < 1 < valley.place < 5 < valley.right_mode
-    assert valley.left_mode + valley.window / 2 <= valley.place <= valley.right_mode - valley.window / 2
+    assert abs(valley.left_mode) < 1 < valley.position < 5 < valley.right_mode
+    assert valley.left_mode + valley.window / 2 <= valley.position <= valley.right_mode - valley.window / 2
     assert valley.relative_depth > 1
 
 
@@ -55,7 +55,7 @@ def test_p_value_agrees_with_exact_binomial_tests(rng):
         values, held_out = two_modes(rng, 300, gap), two_modes(rng, 300, gap)
         valley = strongest_valley(values, np.ones(300), 1.06)
         if valley is not None:
-            exact = naive.valley_p_value(valley.place, valley.left_mode, valley.right_mode, valley.window, held_out)
+            exact = naive.valley_p_value(valley.position, valley.left_mode, valley.right_mode, valley.window, held_out)
             assert valley_p_value(valley, held_out, np.ones(300)) == pytest.approx(exact)
 
 

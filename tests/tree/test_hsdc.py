@@ -70,11 +70,11 @@ def test_cut_lies_near_the_antimode_of_two_gaussians(share, distance, scale, lim
     antimode = minimize_scalar(
         lambda x: share * norm.pdf(x) + (1 - share) * norm.pdf(x, distance, scale), bounds=(0, distance)
     ).x
-    assert abs(found.place - antimode) < error
-    assert share * norm.sf(found.place) + (1 - share) * norm.cdf(found.place, distance, scale) < 0.05
+    assert abs(found.position - antimode) < error
+    assert share * norm.sf(found.position) + (1 - share) * norm.cdf(found.position, distance, scale) < 0.05
     assert abs(found.left_mode) < 1
     assert abs(found.right_mode - distance) < 1
-    assert found.left_mode < found.place < found.right_mode
+    assert found.left_mode < found.position < found.right_mode
     assert found.relative_depth > 1
     assert 0 < found.inner_mass < 0.3 * found.outer_mass
 
@@ -82,8 +82,8 @@ def test_cut_lies_near_the_antimode_of_two_gaussians(share, distance, scale, lim
 def test_inner_region_goes_a_share_of_the_way_to_the_nearest_mode(rng):
     three = rng.permutation(np.concatenate([rng.normal(0, 1, 1000), rng.normal(7, 1, 1100), rng.normal(14, 1, 1200)]))
     found = find_valley(sample_of(three), 0.4)
-    assert 2 < found.place < 12
-    nearest = min(abs(found.place - mode) for mode in (0, 7, 14))
+    assert 2 < found.position < 12
+    nearest = min(abs(found.position - mode) for mode in (0, 7, 14))
     assert found.reach == pytest.approx(0.4 * nearest, abs=0.3)
 
 
@@ -120,7 +120,7 @@ def test_far_outliers_hardly_move_the_cut(rng):
     plain = find_valley(sample_of(values), 0.3)
     for outliers in ([1e3], [-1e3, 1e3], [1e5]):
         found = find_valley(sample_of([*values, *outliers]), 0.3)
-        assert abs(found.place - plain.place) < 0.7
+        assert abs(found.position - plain.position) < 0.7
         assert abs(found.left_mode) < 1
         assert abs(found.right_mode - 5) < 1
 
@@ -144,8 +144,8 @@ def test_density_of_pieces_is_their_mixture_and_masses_are_its_integrals(bandwid
     density = density_of(low, high, weight, bandwidth, grid)
     assert np.trapezoid(density, grid) == pytest.approx(1, abs=1e-5)
     below = mass_below(low, high, weight, bandwidth, np.array([0.0, 2.5, 30.0]))
-    for place, mass in zip([0.0, 2.5, 30.0], below, strict=True):
-        assert mass == pytest.approx(np.trapezoid(density[grid <= place], grid[grid <= place]), abs=2e-3)
+    for position, mass in zip([0.0, 2.5, 30.0], below, strict=True):
+        assert mass == pytest.approx(np.trapezoid(density[grid <= position], grid[grid <= position]), abs=2e-3)
     between = quad(lambda at: density_of(low, high, weight, bandwidth, np.array([at]))[0], 1.0, 2.0, limit=200)[0]
     assert np.diff(mass_below(low, high, weight, bandwidth, np.array([1.0, 2.0])))[0] == pytest.approx(
         between, abs=1e-7
@@ -306,10 +306,10 @@ def test_leaf_that_cannot_be_cut_waits(monkeypatch, rng):
 def learn_in_turns(tree, rng, on_event=None):
     """Two blobs, another two far away, and so on, with rows all over each two: cuts come and fall."""
     for i in range(6):
-        place = [0, 40 * (-1) ** i * i]
+        position = [0, 40 * (-1) ** i * i]
         blobs = np.array([[-8.0, 0.0], [8.0, 0.0]])[rng.integers(0, 2, 900)] + rng.normal(size=(900, 2))
-        tree.learn(place + blobs, on_event)
-        tree.learn(place + np.c_[rng.uniform(-10, 10, 400), rng.normal(size=400)], on_event)
+        tree.learn(position + blobs, on_event)
+        tree.learn(position + np.c_[rng.uniform(-10, 10, 400), rng.normal(size=400)], on_event)
 
 
 def test_nodes_are_used_again_after_a_fall(rng):

@@ -1,7 +1,7 @@
 """Out-of-core data: rows that do not fit in memory, or that lie on other machines, are read in passes over chunks.
 
-A pass returns a few small arrays, see `ravine._outofcore._reductions`. The result does not depend on how the rows are
-divided into chunks, nor on the order of the chunks, to the last bit.
+A pass returns a few small arrays; see `ravine._outofcore._reductions`. The result does not depend, to the last bit, on
+how the rows are divided into chunks, nor on the order of the chunks.
 """
 
 from collections.abc import Iterator
@@ -31,41 +31,41 @@ __all__ = [
 
 
 def is_out_of_core(X: Any) -> bool:
-    """Whether rows are not in memory at once: a Dask collection, a dataset of pyarrow, or parts."""
+    """Return whether rows are out of core: a Dask collection, a pyarrow dataset, or chunks."""
     return is_dask(X) or is_arrow_dataset(X) or isinstance(X, LocalChunks)
 
 
 def chunked_root(X: Any, sample_weight: Any = None, n_jobs: int | None = None) -> ChunkedNode:
-    """The node of all rows, in two passes; see `is_out_of_core`."""
+    """Return the node of all rows, computed in two passes; see `is_out_of_core` for the types of `X`."""
     if is_dask(X):
         return ChunkedNode.root(dask_chunks(X, sample_weight, n_jobs))
     return ChunkedNode.root(_local_chunks(X, sample_weight, n_jobs))
 
 
 def tables_of(X: Any, named: bool) -> Iterator[Any]:
-    """The rows of one part of files after the other: arrays, or frames where names are wanted and columns have any."""
+    """Yield the rows of one chunk of files after another: arrays, or frames if `named` and the columns have names."""
     return (rows for rows, _ in _tables(_local_chunks(X, None, None), named))
 
 
 def in_order(X: Any, sample_weight: Any = None) -> Iterator[tuple[int, Any, Any]]:
-    """The number, rows and weights of one part after the other, without those that have no rows or no weight."""
-    parts = dask_in_order(X, sample_weight) if is_dask(X) else _tables(_local_chunks(X, sample_weight, None), True)
-    for number, (rows, weights) in enumerate(parts):
+    """Yield the number, rows and weights of one chunk after another, without chunks that have no rows or no weight."""
+    chunks = dask_in_order(X, sample_weight) if is_dask(X) else _tables(_local_chunks(X, sample_weight, None), True)
+    for number, (rows, weights) in enumerate(chunks):
         if len(rows) and (weights is None or np.any(weights)):
             yield number, rows, weights
 
 
 def _local_chunks(X: Any, sample_weight: Any, n_jobs: int | None) -> LocalChunks:
     if sample_weight is not None:
-        raise ValueError("sample_weight is not supported for files or parts: give a Dask frame, or parts with weights")
+        raise ValueError("sample_weight is not supported for files or chunks: use a Dask frame, or chunks with weights")
     return arrow_chunks(X, n_jobs) if is_arrow_dataset(X) else X
 
 
-def _tables(parts: LocalChunks, named: bool) -> Iterator[tuple[Any, Any]]:
-    if not named or parts.feature_names is None:
-        yield from parts.read()
+def _tables(chunks: LocalChunks, named: bool) -> Iterator[tuple[Any, Any]]:
+    if not named or chunks.feature_names is None:
+        yield from chunks.read()
         return
     import pandas as pd
 
-    for rows, weights in parts.read():
-        yield pd.DataFrame(rows, columns=parts.feature_names), weights
+    for rows, weights in chunks.read():
+        yield pd.DataFrame(rows, columns=chunks.feature_names), weights

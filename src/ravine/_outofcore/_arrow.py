@@ -1,4 +1,4 @@
-"""Rows of a `pyarrow.dataset`, read from the files anew in every pass, a batch at a time."""
+"""Rows of a `pyarrow.dataset`, read from the files again in every pass, one batch at a time."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,28 +10,28 @@ from ravine._matrix import Matrix
 from ravine._outofcore._chunks import LocalChunks
 
 BATCH_CELLS = 1 << 21
-"""Numbers in a batch at most."""
+"""Maximum number of values in a batch."""
 
 AHEAD, BUFFER = 2, 1 << 20
-"""Batches that are read ahead, and bytes of a column that are read at a time."""
+"""Number of batches read ahead, and number of bytes of a column read at a time."""
 
 TOGETHER = 1 << 12
-"""Rows whose columns are put beside each other at a time: they stay in the cache."""
+"""Number of rows whose columns are copied together at a time, so that they stay in the cache."""
 
 
 def is_arrow_dataset(X: Any) -> bool:
-    """Whether something is a dataset of pyarrow, which is not imported for it."""
+    """Return whether something is a pyarrow dataset, without importing pyarrow."""
     return type(X).__module__.partition(".")[0] == "pyarrow" and hasattr(X, "scanner") and hasattr(X, "schema")
 
 
 def arrow_chunks(X: Any, n_jobs: int | None) -> LocalChunks:
-    """The batches of a dataset all of whose columns are numbers."""
+    """Return the batches of a dataset as chunks; all columns must be numeric."""
     names = _numeric_names(X)
     return LocalChunks(lambda: ((rows, None) for rows in batches(X)), len(names), names, n_jobs)
 
 
 def batches(X: Any) -> Iterator[Matrix]:
-    """Rows of the dataset, always in the same batches."""
+    """Yield the rows of the dataset, always in the same batches."""
     names = _numeric_names(X)
     size = max(BATCH_CELLS // len(names), 1)
     dtype = _dtype(X)
@@ -47,7 +47,7 @@ def batches(X: Any) -> Iterator[Matrix]:
 
 
 def _sparing(X: Any) -> dict[str, Any]:
-    """Options of a scan that hold little of a Parquet file in memory."""
+    """Return scan options that keep little of a Parquet file in memory."""
     from pyarrow import dataset
 
     if getattr(getattr(X, "format", None), "default_extname", None) != "parquet":
@@ -57,7 +57,7 @@ def _sparing(X: Any) -> dict[str, Any]:
 
 
 def _dtype(X: Any) -> Any:
-    """The type of the rows: that of the columns, as rows in memory have it, or float64."""
+    """Return float32 if all columns have this type, as for in-memory data, else float64."""
     found = [np.dtype(field.type.to_pandas_dtype()) for field in X.schema]
     return np.float32 if all(dtype == np.float32 for dtype in found) else np.float64
 
@@ -72,7 +72,7 @@ def _numeric_names(X: Any) -> list[str]:
     for field in X.schema:
         if not (pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_boolean(field.type)):
             raise ValueError(
-                f"column {field.name!r} of the dataset holds {field.type}, not numbers: leave it out, for instance by "
+                f"column {field.name!r} of the dataset holds {field.type}, not numbers: leave it out, for example with "
                 "dataset.replace_schema"
             )
     if not len(X.schema):

@@ -1,4 +1,4 @@
-"""Rows in parts that stay where they are: in memory, in files, or with the workers of a cluster."""
+"""Chunks of rows that stay where they are: in memory, in files, or on the workers of a cluster."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -18,24 +18,24 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 Handles: TypeAlias = list[Any]
-"""For each part, which of its rows belong to a node, as the class that gave them understands it."""
+"""For each chunk, which of its rows belong to a node, in a form that only the class that made them interprets."""
 
 
 CHANGED = "the rows have changed between two passes over them"
 
 
-Step: TypeAlias = Callable[..., Any]
-"""A function of `_reductions`: its results have a method `merge`."""
+Reduction: TypeAlias = Callable[..., Any]
+"""A function of `_reductions`; its results have a method `merge`."""
 
 
 class Chunks(ABC):
-    """Rows in parts.
+    """Rows in chunks.
 
     Attributes
     ----------
     n_features : int
     feature_names : list of str or None
-        Names of the columns, where they have any.
+        Names of the columns, if they have names.
     """
 
     n_features: int
@@ -43,35 +43,35 @@ class Chunks(ABC):
 
     @abstractmethod
     def everything(self, least: float = 0.0) -> tuple[Handles, _reductions.Extent | None]:
-        """The handles of all rows that weigh more than `least`, once they are checked, and what they span.
+        """Check all rows, and return the handles of those that weigh more than `least`, and their extent.
 
-        The second is None for no rows.
+        The extent is None if there are no rows.
         """
 
     @abstractmethod
-    def reduce(self, step: Step, handles: Handles, *arguments: Any) -> Any:
-        """Results of a step of `_reductions` on the parts that have rows of a node, merged; None where no part has."""
+    def reduce(self, reduction: Reduction, handles: Handles, *arguments: Any) -> Any:
+        """Apply a reduction to the chunks with rows of a node, and merge the results; None if there are no rows."""
 
     @abstractmethod
     def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _reductions.Sums, _reductions.Sums]:
-        """The handles of the rows on both sides of a cut and what is summed over them, see `_reductions.divide`."""
+        """Return the handles of the rows on both sides of a cut and the sums over them; see `_reductions.divide`."""
 
     @abstractmethod
     def at_once(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Call a function that asks for passes on each item; passes are shared, or made side by side."""
+        """Call a function that needs passes on each item; the passes are shared or run in parallel."""
 
 
 class LocalChunks(Chunks):
-    """Rows that are read part by part: arrays in memory, or what a function reads anew in every pass.
+    """Rows that are read chunk by chunk: arrays in memory, or the results of a function that is called in every pass.
 
     Parameters
     ----------
     read : callable ``() -> iterator of (rows, weights)``
-        Gives the parts, always the same ones in the same order; weights are None where all are 1.
+        Returns the chunks, always the same ones in the same order; weights are None if all weights are 1.
     n_features : int
     feature_names : list of str, optional
     n_jobs : int, optional
-        Threads, each at work on a part.
+        Number of threads; each works on one chunk.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class LocalChunks(Chunks):
         self.n_features = n_features
         self.feature_names = None if feature_names is None else list(feature_names)
         self.n_passes = 0
-        self._in_step = SharedPasses(self._pass)
+        self._shared_passes = SharedPasses(self._pass)
 
     def everything(self, least: float = 0.0) -> tuple[Handles, _reductions.Extent | None]:
-        """One pass."""
+        """Check all rows in one pass."""
         self.n_passes += 1
         handles, merged = [], None
         for number, (X, weights) in enumerate(_read_ahead(self.read())):
@@ -99,19 +99,19 @@ class LocalChunks(Chunks):
                 merged = found if merged is None else merged.merge(found)
         return handles, merged
 
-    def reduce(self, step: Step, handles: Handles, *arguments: Any) -> Any:
-        """One pass; the results are merged as they come."""
+    def reduce(self, reduction: Reduction, handles: Handles, *arguments: Any) -> Any:
+        """Apply a reduction in one pass, and merge the results as they arrive."""
         merged: Any = None
 
         def add(_: int, found: Any) -> None:
             nonlocal merged
             merged = found if merged is None else merged.merge(found)
 
-        self._in_step.ask(_Request(step, handles, arguments, add))
+        self._shared_passes.ask(_Request(reduction, handles, arguments, add))
         return merged
 
     def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _reductions.Sums, _reductions.Sums]:
-        """One pass."""
+        """Divide the rows in one pass."""
         left: Handles = [np.empty(0, dtype=np.int32)] * len(handles)
         right = list(left)
         sums: list[_reductions.Sums] = []
@@ -120,35 +120,35 @@ class LocalChunks(Chunks):
             left[number], right[number], *both = found
             sums[:] = [mine.merge(new) for mine, new in zip(sums, both, strict=True)] if sums else both
 
-        self._in_step.ask(_Request(_reductions.divide, handles, arguments, add))
+        self._shared_passes.ask(_Request(_reductions.divide, handles, arguments, add))
         return left, right, sums[0], sums[1]
 
     def at_once(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """The rows are read once for what is asked of them at the same time."""
-        return self._in_step.map(function, items)
+        """Call a function on each item; requests made at the same time share one pass over the rows."""
+        return self._shared_passes.map(function, items)
 
     def _pass(self, requests: "list[_Request]") -> list[None]:
         self.n_passes += 1
         pending: list[Callable[[], Any]] = []
         takers: list[Callable[[Any], None]] = []
-        number, n_parts = -1, len(requests[0].handles)
+        number, n_chunks = -1, len(requests[0].handles)
         for number, (X, weights) in enumerate(_read_ahead(self.read())):
-            if number >= n_parts or X.shape[0] < max(len(request.handles[number]) for request in requests):
+            if number >= n_chunks or X.shape[0] < max(len(request.handles[number]) for request in requests):
                 raise RuntimeError(CHANGED)
             for request in requests:
                 if len(request.handles[number]):
-                    part = (X, _or_ones(weights, X), request.handles[number])
-                    pending.append(partial(request.step, *part, *request.arguments))
+                    chunk = (X, _or_ones(weights, X), request.handles[number])
+                    pending.append(partial(request.reduction, *chunk, *request.arguments))
                     takers.append(partial(request.add, number))
             if len(pending) >= count_threads(self._n_jobs):
                 self._do(pending, takers)
         self._do(pending, takers)
-        if number + 1 < n_parts:
+        if number + 1 < n_chunks:
             raise RuntimeError(CHANGED)
         return [None] * len(requests)
 
     def _do(self, pending: list[Callable[[], Any]], takers: list[Callable[[Any], None]]) -> None:
-        """Do what is pending, on threads, and hand over the results in order."""
+        """Run the pending calls on threads, and hand over the results in order."""
         for take, found in zip(takers, map_items(lambda do: do(), pending, self._n_jobs), strict=True):
             take(found)
         pending.clear()
@@ -157,22 +157,22 @@ class LocalChunks(Chunks):
 
 @dataclass(frozen=True)
 class _Request:
-    """A step on the rows of a node, and what takes its result for each part."""
+    """A reduction over the rows of a node, and the function that takes its result for each chunk."""
 
-    step: Step
+    reduction: Reduction
     handles: Handles
     arguments: tuple[Any, ...]
     add: Callable[[int, Any], None]
 
 
-def _read_ahead(parts: Iterator[Item]) -> Iterator[Item]:
-    """The same parts, the next one of which is read while one is worked on."""
-    parts, end = iter(parts), object()
+def _read_ahead(chunks: Iterator[Item]) -> Iterator[Item]:
+    """Yield the same chunks; the next one is read while the current one is processed."""
+    chunks, end = iter(chunks), object()
     with ThreadPoolExecutor(1) as pool:
-        coming: Future[Any] = pool.submit(next, parts, end)
-        while (part := coming.result()) is not end:
-            coming = pool.submit(next, parts, end)
-            yield part
+        coming: Future[Any] = pool.submit(next, chunks, end)
+        while (chunk := coming.result()) is not end:
+            coming = pool.submit(next, chunks, end)
+            yield chunk
 
 
 def _or_ones(weights: Floats | None, X: Matrix) -> Floats:
@@ -180,7 +180,7 @@ def _or_ones(weights: Floats | None, X: Matrix) -> Floats:
 
 
 def _every(n_rows: int) -> _reductions.Rows:
-    """All rows of a part: a view of one array, since there may be thousands of parts."""
+    """Return all rows of a chunk as a view of one shared array, since there may be thousands of chunks."""
     rows = _numbers_up_to(1 << max(n_rows - 1, 1).bit_length())
     return rows[:n_rows]
 
@@ -193,22 +193,22 @@ def _numbers_up_to(n: int) -> _reductions.Rows:
 def checked_rows(
     X: Matrix, weights: Floats | None, n_features: int, number: int, least: float = 0.0
 ) -> _reductions.Rows:
-    """The rows of a part that weigh more than `least`; ValueError names the part where something is wrong with it."""
-    name = f"part {number}"
+    """Return the rows of a chunk that weigh more than `least`; a ValueError names an invalid chunk and says why."""
+    name = f"chunk {number}"
     if not isinstance(X, np.ndarray) or X.dtype not in (np.float32, np.float64):
         found = f"{X.dtype}" if isinstance(X, np.ndarray) else type(X).__name__
-        raise ValueError(f"{name} holds {found}: rows in parts are arrays of float32 or float64")
+        raise ValueError(f"{name} holds {found}: each chunk must be an array of float32 or float64")
     if X.ndim != 2 or X.shape[1] != n_features:
         width = X.shape[1] if X.ndim == 2 else f"{X.ndim} dimensions, not"
-        raise ValueError(f"{name} has {width} columns, and those before it have {n_features}")
+        raise ValueError(f"{name} has {width} columns, but the chunks before it have {n_features}")
     if not X.shape[0]:
         return np.empty(0, dtype=np.int32)
     if not np.isfinite(X).all():
-        raise ValueError(f"{name} has NaN or infinity: leave such rows out, or fill them, before the fit")
+        raise ValueError(f"{name} has NaN or infinity: remove or fill such rows before the fit")
     if max(float(X.max()), -float(X.min())) > LARGEST:
         raise ValueError(f"{name} has a number whose square would overflow in float64: change the unit of the columns")
     if weights is None:
         return _every(X.shape[0])
     if weights.shape != (X.shape[0],) or not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError(f"{name} has weights that are negative or not finite, or another number of them than rows")
+        raise ValueError(f"{name} has weights that are negative or not finite, or not one weight per row")
     return np.flatnonzero(weights > least).astype(np.int32)

@@ -1,8 +1,8 @@
-"""Rows in the partitions of a Dask collection, which stay with their workers.
+"""Rows in the partitions of a Dask collection, which stay on their workers.
 
-Partitions that lie on one worker are grouped, one group for each of its threads, and a step is a task for each group.
-Results are merged on the workers, a few at a time, and one comes back. Tasks can be run again, with the same result, so
-a lost worker costs time and nothing else.
+The partitions on one worker are grouped, one group per thread, and a reduction is one task per group. Results are
+merged on the workers, a few at a time, and one result is returned. Tasks can run again with the same result, so a lost
+worker only costs time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,25 +18,25 @@ from scipy import sparse
 from ravine._checks import as_floats
 from ravine._matrix import Floats, Matrix
 from ravine._outofcore import _reductions
-from ravine._outofcore._chunks import Chunks, Handles, LocalChunks, Step, checked_rows
+from ravine._outofcore._chunks import Chunks, Handles, LocalChunks, Reduction, checked_rows
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-Part: TypeAlias = tuple[Matrix, Floats | None]
+Chunk: TypeAlias = tuple[Matrix, Floats | None]
 """Rows of a partition, and their weights or None."""
 
 FAN_IN = 8
-"""Results that one task merges."""
+"""Number of results that one task merges."""
 
 
 def is_dask(X: Any) -> bool:
-    """Whether something is a Dask array or frame; Dask is not imported for it."""
+    """Return whether something is a Dask array or frame, without importing Dask."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
 
 def names_of(X: Any) -> list[str] | None:
-    """Names of the columns of a frame that all have strings for names."""
+    """Return the column names of a frame if all of them are strings, else None."""
     columns = getattr(X, "columns", None)
     if columns is None or not all(isinstance(name, str) for name in columns):
         return None
@@ -44,9 +44,12 @@ def names_of(X: Any) -> list[str] | None:
 
 
 def dask_chunks(X: Any, sample_weight: Any, n_jobs: int | None) -> Chunks:
-    """The partitions of a Dask array or frame: with the workers of the current client, or read anew in every pass."""
+    """Return the partitions of a Dask array or frame as chunks.
+
+    They stay on the workers of the current client, or are read again in every pass if there is no client.
+    """
     if X.ndim != 2:
-        raise ValueError(f"X has {X.ndim} dimension{'s' if X.ndim != 1 else ''}: rows and columns are needed")
+        raise ValueError(f"X has {X.ndim} dimension{'s' if X.ndim != 1 else ''}: it needs two, rows and columns")
     blocks, weights = _blocks_of(X, sample_weight)
     client = _client()
     if client is not None:
@@ -60,14 +63,14 @@ def dask_chunks(X: Any, sample_weight: Any, n_jobs: int | None) -> Chunks:
 
 
 def dask_in_order(X: Any, sample_weight: Any) -> Iterator[tuple[Any, Any]]:
-    """Rows and weights of one partition after the other, computed when their turn has come."""
+    """Yield rows and weights of one partition after another; each is computed when it is needed."""
     compute = import_module("dask").compute
     for pair in zip(*_blocks_of(X, sample_weight), strict=True):
         yield compute(*pair)
 
 
 class DaskChunks(Chunks):
-    """Partitions that the workers of a cluster hold.
+    """Partitions held by the workers of a cluster.
 
     Parameters
     ----------
@@ -88,42 +91,43 @@ class DaskChunks(Chunks):
         self.n_passes = 0
 
     def everything(self, least: float = 0.0) -> tuple[Handles, _reductions.Extent | None]:
-        """Their errors name the partition."""
+        """Check all rows; errors name the partition."""
         raw = self._client.compute(self._blocks)
         of_weights = [None if weight is None else self._client.compute(weight) for weight in self._weights]
-        parts = [self._submit(_prepared, *pair) for pair in zip(raw, of_weights, strict=True)]
-        groups = self._grouped(parts)
-        self._groups = [self._submit(_as_it_is, [parts[number] for number in numbers]) for numbers in groups]
+        chunks = [self._submit(_prepared, *pair) for pair in zip(raw, of_weights, strict=True)]
+        groups = self._grouped(chunks)
+        self._groups = [self._submit(_as_it_is, [chunks[number] for number in numbers]) for numbers in groups]
         handles = [
             self._submit(_checked, group, self.n_features, numbers, least)
             for group, numbers in zip(self._groups, groups, strict=True)
         ]
         return handles, self.reduce(_reductions.extent, handles)
 
-    def _grouped(self, parts: list[Any]) -> list[list[int]]:
-        """Numbers of the partitions of each group."""
-        import_module("distributed").wait(parts)
-        holders, n_threads = self._client.who_has(parts), self._client.nthreads()
+    def _grouped(self, chunks: list[Any]) -> list[list[int]]:
+        """Return the numbers of the partitions in each group."""
+        import_module("distributed").wait(chunks)
+        holders, n_threads = self._client.who_has(chunks), self._client.nthreads()
         on_worker: dict[str, list[int]] = {}
-        for number, part in enumerate(parts):
-            on_worker.setdefault(min(holders.get(part.key, ()), default=""), []).append(number)
+        for number, chunk in enumerate(chunks):
+            on_worker.setdefault(min(holders.get(chunk.key, ()), default=""), []).append(number)
         groups = []
         for worker, numbers in sorted(on_worker.items()):
             n_groups = min(n_threads.get(worker, 1), len(numbers))
             groups += [numbers[i::n_groups] for i in range(n_groups)]
         return groups
 
-    def reduce(self, step: Step, handles: Handles, *arguments: Any) -> Any:
-        """Merged on the workers."""
+    def reduce(self, reduction: Reduction, handles: Handles, *arguments: Any) -> Any:
+        """Apply a reduction, and merge the results on the workers."""
         self.n_passes = next(self._numbers)
-        bundle = self._submit(_as_it_is, arguments)  # sent once, and made again should its worker be lost
+        bundle = self._submit(_as_it_is, arguments)  # sent once, and computed again if its worker is lost
         found = [
-            self._submit(_stepped, step, group, rows, bundle) for group, rows in zip(self._groups, handles, strict=True)
+            self._submit(_reduced, reduction, group, rows, bundle)
+            for group, rows in zip(self._groups, handles, strict=True)
         ]
         return self._merge(found).result()
 
     def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _reductions.Sums, _reductions.Sums]:
-        """Rows stay with the workers, sums are merged there."""
+        """Divide the rows; they stay on the workers, and sums are merged there."""
         self.n_passes = next(self._numbers)
         bundle = self._submit(_as_it_is, arguments)
         found = [self._submit(_divided, group, rows, bundle) for group, rows in zip(self._groups, handles, strict=True)]
@@ -131,7 +135,7 @@ class DaskChunks(Chunks):
         return left, right, *self._client.gather([self._merge(each) for each in sums])
 
     def at_once(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """On threads of the client: the workers find something to do while one of them thinks."""
+        """Call a function on threads of the client, so that the workers stay busy while one thread computes."""
         with ThreadPoolExecutor(max(len(items), 1)) as pool:
             return list(pool.map(function, items))
 
@@ -145,7 +149,7 @@ class DaskChunks(Chunks):
 
 
 def _client() -> Any:
-    """The client that is current, if there is one."""
+    """Return the current client, or None."""
     try:
         return import_module("distributed").default_client()
     except (ImportError, ValueError):
@@ -153,16 +157,16 @@ def _client() -> Any:
 
 
 def _blocks_of(X: Any, sample_weight: Any) -> tuple[list[Any], list[Any]]:
-    """The partitions of rows, and those of their weights or a None for each."""
+    """Return the partitions of the rows, and those of their weights or a None for each."""
     blocks = _blocks(X)
     weights = [None] * len(blocks) if sample_weight is None else _blocks(sample_weight)
     if len(weights) != len(blocks):
-        raise ValueError(f"sample_weight has {len(weights)} partitions and X {len(blocks)}: they must be the same")
+        raise ValueError(f"sample_weight has {len(weights)} partitions and X {len(blocks)}: use the same for both")
     return blocks, weights
 
 
 def _blocks(X: Any) -> list[Any]:
-    """The partitions of a collection, whole rows each."""
+    """Return the partitions of a collection; each contains whole rows."""
     if hasattr(X, "rechunk") and X.ndim == 2:
         X = X.rechunk({1: -1})
     delayed = X.to_delayed()
@@ -170,39 +174,39 @@ def _blocks(X: Any) -> list[Any]:
 
 
 def _prepared(X: Any, weights: Any) -> tuple[Matrix, Floats | None]:
-    """Rows as the passes read them."""
+    """Convert rows to the form that the passes read."""
     if sparse.issparse(X):
         raise ValueError(
-            "a partition of X is a sparse matrix, and rows in parts are dense: map_blocks can make it dense"
+            "a partition of X is a sparse matrix, but out-of-core data must be dense: convert it with map_blocks"
         )
     rows = np.ascontiguousarray(as_floats(X, "a partition of X"))
     return rows, None if weights is None else as_floats(weights, "sample_weight").astype(np.float64)
 
 
 def _as_it_is(value: Any) -> Any:
-    """As a task: what is sent once and used by many, or lies together from now on."""
+    """Return the argument, as a task: for values sent once and used by many tasks, or stored together from now on."""
     return value
 
 
-def _checked(group: list[Part], n_features: int, numbers: list[int], least: float) -> list[_reductions.Rows]:
-    return [checked_rows(*part, n_features, number, least) for part, number in zip(group, numbers, strict=True)]
+def _checked(group: list[Chunk], n_features: int, numbers: list[int], least: float) -> list[_reductions.Rows]:
+    return [checked_rows(*chunk, n_features, number, least) for chunk, number in zip(group, numbers, strict=True)]
 
 
-def _stepped(step: Step, group: list[Part], rows: list[_reductions.Rows], arguments: tuple[Any, ...]) -> Any:
-    return _merged([_step_on(step, *pair, arguments) for pair in zip(group, rows, strict=True)])
+def _reduced(reduction: Reduction, group: list[Chunk], rows: list[_reductions.Rows], arguments: tuple[Any, ...]) -> Any:
+    return _merged([_reduce_chunk(reduction, *pair, arguments) for pair in zip(group, rows, strict=True)])
 
 
-def _divided(group: list[Part], rows: list[_reductions.Rows], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Rows of both sides in each part of a group, and the sums over them."""
-    found = [_step_on(_reductions.divide, *pair, arguments) for pair in zip(group, rows, strict=True)]
+def _divided(group: list[Chunk], rows: list[_reductions.Rows], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the rows of both sides in each chunk of a group, and the sums over them."""
+    found = [_reduce_chunk(_reductions.divide, *pair, arguments) for pair in zip(group, rows, strict=True)]
     none = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), None, None
     left, right, *sums = zip(*(none if one is None else one for one in found), strict=True)
     return list(left), list(right), *(_merged(list(of_side)) for of_side in sums)
 
 
-def _step_on(step: Step, part: Part, rows: _reductions.Rows, arguments: tuple[Any, ...]) -> Any:
-    X, weights = part
-    return step(X, np.ones(X.shape[0]) if weights is None else weights, rows, *arguments) if len(rows) else None
+def _reduce_chunk(reduction: Reduction, chunk: Chunk, rows: _reductions.Rows, arguments: tuple[Any, ...]) -> Any:
+    X, weights = chunk
+    return reduction(X, np.ones(X.shape[0]) if weights is None else weights, rows, *arguments) if len(rows) else None
 
 
 def _merged(found: list[Any]) -> Any:
@@ -214,6 +218,6 @@ def _merged(found: list[Any]) -> Any:
 
 
 def _closed(found: list[Any]) -> Any:
-    """What is merged, when nothing more comes to it: smaller, where it knows how."""
+    """Merge the last results; no more will follow, so the result can be made smaller."""
     merged = _merged(found)
     return merged.closed() if hasattr(merged, "closed") else merged

@@ -1,8 +1,8 @@
-"""What is done with the rows of one part, and how the results of two parts become one.
+"""Reductions: functions that turn the rows of one chunk into small arrays, and the rules that merge two results.
 
-Each step takes the rows of a part, their weights and which of them belong to a node, and gives a few small arrays.
-Sums are exact (`ravine._kernels.exact`) and everything else is a minimum or a maximum, so that how rows are spread over
-parts, and in which order parts are merged, has no say in the result.
+Each reduction takes the rows of a chunk, their weights and the rows that belong to a node, and returns a few small
+arrays. Sums are exact (`ravine._kernels.exact`), and everything else is a minimum or a maximum. So the result does not
+depend on how the rows are distributed over chunks, nor on the order in which chunks are merged.
 """
 
 from dataclasses import dataclass, replace
@@ -18,18 +18,18 @@ from ravine._reservoir import content_numbers, largest
 from ravine._ties import TIE
 
 Rows = NDArray[np.int32]
-"""Which rows of a part belong to a node."""
+"""Which rows of a chunk belong to a node."""
 
 DENSE_POINTS = 1 << 16
-"""Points of a lattice up to which all are counted on."""
+"""Up to this many points of a lattice, all points are stored."""
 
 MOST_SUMS = 1 << 16
-"""Numbers in the sums over the cells of a lattice; more than so many do not leave a part."""
+"""Maximum number of values in the sums over the cells of a lattice; larger sums are not returned."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """Least and largest entry of each column, number of rows, and least and largest weight."""
+    """Smallest and largest entry of each column, number of rows, and smallest and largest weight."""
 
     low: Floats
     high: Floats
@@ -43,14 +43,14 @@ class Extent:
         return max(float(np.abs(self.low).max()), float(np.abs(self.high).max()))
 
     def merge(self, other: "Extent") -> "Extent":
-        """Of both parts."""
+        """Merge the results of two chunks."""
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         lightest, heaviest = min(self.lightest, other.lightest), max(self.heaviest, other.heaviest)
         return Extent(low, high, self.n_rows + other.n_rows, lightest, heaviest)
 
 
 def extent(X: Matrix, weights: Floats, rows: Rows) -> Extent:
-    """See `Extent`."""
+    """Return the `Extent` of the rows."""
     if len(rows) < X.shape[0]:
         X, weights = X[rows], weights[rows]
     lightest, heaviest = float(weights.min()), float(weights.max())
@@ -64,19 +64,22 @@ class Sums:
     sums: tuple[Any, ...]
 
     def merge(self, other: "Sums") -> "Sums":
-        """Of both parts."""
+        """Merge the results of two chunks."""
         return Sums(tuple(a + b for a, b in zip(self.sums, other.sums, strict=True)))
 
 
 def moments(X: Matrix, weights: Floats, rows: Rows, center: Floats, *grids: Any) -> Sums:
-    """Number of rows, their weight, and in each column the sums of their distances to the center and their squares."""
+    """Return the number and the weight of the rows, and the sums over them in each column.
+
+    The sums are those of the distances to the center and of their squares.
+    """
     return Sums((len(rows), *_kernels.exact.moments(X, rows, weights, center, *grids)))
 
 
 def leaf_moments(
     X: Matrix, weights: Floats, rows: Rows, cuts: tuple[Any, ...], leaves: NDArray[Any], centers: Floats, *grids: Any
 ) -> Sums:
-    """The `moments` of each leaf of a tree about its own center; `cuts` is what `ravine._matrix.walk` takes."""
+    """Return the `moments` of each leaf of a tree about its own center; `cuts` is passed to `ravine._matrix.walk`."""
     leaf = walk(X[rows], *cuts)
     order = np.argsort(leaf, kind="stable")
     bounds = np.searchsorted(leaf[order], leaves), np.searchsorted(leaf[order], leaves, "right")
@@ -85,17 +88,17 @@ def leaf_moments(
 
 
 def scatter(X: Matrix, weights: Floats, rows: Rows, center: Floats, *grids: Any) -> Sums:
-    """Lower half of the scatter matrix."""
+    """Return the lower half of the scatter matrix."""
     return Sums((_kernels.exact.scatter(X, rows, weights, center, *grids),))
 
 
 def scatter_times(X: Matrix, weights: Floats, rows: Rows, center: Floats, v: Floats, *grids: Any) -> Sums:
-    """The scatter matrix times a vector."""
+    """Return the scatter matrix times a vector."""
     return Sums((_kernels.exact.scatter_times(X, rows, weights, center, v, *grids),))
 
 
 def pull(X: Matrix, weights: Floats, rows: Rows, center: Floats, *settings: Any) -> Sums:
-    """Σ c (x - center), see `ravine._kernels.exact.pull`."""
+    """Return Σ c (x - center); see `ravine._kernels.exact.pull`."""
     return Sums((_kernels.exact.pull(X, rows, weights, center, *settings),))
 
 
@@ -103,7 +106,7 @@ def pull(X: Matrix, weights: Floats, rows: Rows, center: Floats, *settings: Any)
 class Lattice:
     """Weights of values at the points ``step * index``, the sum of their weighted squares, and their range.
 
-    Weights and squares are in pairs, see `ravine._kernels.exact`; points without weight may be left out.
+    Weights and squares are in pairs, see `ravine._kernels.exact`. Points without weight may be left out.
     """
 
     step: float
@@ -119,13 +122,13 @@ class Lattice:
         return np.asarray(self.masses.sum(axis=0))
 
     def closed(self) -> "Lattice":
-        """The same with pairs that are added up, when nothing more is to be merged."""
+        """Add up the pairs, when no more results will be merged."""
         masses, squares = self.masses.sum(axis=0, keepdims=True), self.squares.sum(axis=0, keepdims=True)
         return replace(self, masses=masses, squares=squares)
 
     @property
-    def places(self) -> Floats:
-        """The points; those just outside the range of the values are moved to its ends."""
+    def positions(self) -> Floats:
+        """Positions of the points; points just outside the range of the values are moved to its ends."""
         return np.clip(self.step * self.index, self.low, self.high)
 
     @property
@@ -135,41 +138,41 @@ class Lattice:
 
     @property
     def first(self) -> int:
-        """Index of the first point of the stretch of the lattice that holds the values."""
+        """Index of the first point of the section of the lattice that contains the values."""
         return _floor(self.low, self.step) - 1
 
     @property
     def n_points(self) -> int:
-        """Number of points of that stretch."""
+        """Number of points of that section."""
         return int(np.ceil(self.high / self.step)) - self.first + 2
 
     def dense(self) -> Floats:
-        """Weights at all points of the stretch."""
+        """Return the weights at all points of the section."""
         out = np.zeros(self.n_points)
         out[self.index - self.first] = self.mass
         return out
 
     def merge(self, other: "Lattice") -> "Lattice":
-        """Of both parts."""
-        index, place = np.unique(np.concatenate([self.index, other.index]), return_inverse=True)
+        """Merge the results of two chunks."""
+        index, position = np.unique(np.concatenate([self.index, other.index]), return_inverse=True)
         masses = np.zeros((2, len(index)))
-        masses[:, place[: len(self.index)]] += self.masses
-        masses[:, place[len(self.index) :]] += other.masses
+        masses[:, position[: len(self.index)]] += self.masses
+        masses[:, position[len(self.index) :]] += other.masses
         low, high = min(self.low, other.low), max(self.high, other.high)
         return Lattice(self.step, index, masses, self.squares + other.squares, low, high)
 
 
 def on_lattice(values: Floats, rows: NDArray[Any], weights: Floats, step: float, *grids: Any) -> Lattice:
-    """Of values of some rows."""
+    """Put the values of some rows on a `Lattice`."""
     low, high = float(values.min()), float(values.max())
     before = np.floor(values / step).astype(np.int64)
     index = np.arange(_floor(low, step), _floor(high, step) + 2)
     if len(index) <= DENSE_POINTS:
         before -= index[0]
         after = before + 1
-    else:  # far outliers: only the points that are used
-        index, place = np.unique(np.concatenate([before, before + 1]), return_inverse=True)
-        before, after = place[: len(values)], place[len(values) :]
+    else:  # with far outliers, store only the points that are used
+        index, position = np.unique(np.concatenate([before, before + 1]), return_inverse=True)
+        before, after = position[: len(values)], position[len(values) :]
     masses = np.zeros((2, len(index)))
     fine, grid, square_grid = grids
     squares = _kernels.exact.bins(values, rows, weights, step, before, after, fine, grid, square_grid, masses)
@@ -179,9 +182,9 @@ def on_lattice(values: Floats, rows: NDArray[Any], weights: Floats, step: float,
 
 @dataclass(frozen=True)
 class Cells:
-    """Σ w (x - center) over the rows in each cell of a lattice that has any, in pairs; `index` is where a cell begins.
+    """Σ w (x - center) over the rows in each nonempty cell of a lattice, in pairs; `index` is where a cell begins.
 
-    There are no sums where they would be more than `MOST_SUMS` numbers.
+    The sums are None if they would have more than `MOST_SUMS` values.
     """
 
     index: NDArray[np.int64]
@@ -192,23 +195,23 @@ class Cells:
         return replace(self, sums=None if self.sums is None else self.sums.sum(axis=0, keepdims=True))
 
     def merge(self, other: "Cells") -> "Cells":
-        """Of both parts."""
+        """Merge the results of two chunks."""
         if self.sums is None or other.sums is None:
             return Cells(self.index, None)
-        index, place = np.unique(np.concatenate([self.index, other.index]), return_inverse=True)
+        index, position = np.unique(np.concatenate([self.index, other.index]), return_inverse=True)
         n_columns = self.sums.shape[2]
         if len(index) * n_columns > MOST_SUMS:
             return Cells(index, None)
         sums = np.zeros((2, len(index), n_columns))
-        sums[:, place[: len(self.index)]] += self.sums
-        sums[:, place[len(self.index) :]] += other.sums
+        sums[:, position[: len(self.index)]] += self.sums
+        sums[:, position[len(self.index) :]] += other.sums
         return Cells(index, sums)
 
 
 def in_cells(
     X: Matrix, weights: Floats, rows: Rows, values: Floats, step: float, center: Floats, fine: float, grid: Floats
 ) -> Cells:
-    """Of rows that have these values on a line."""
+    """Return the `Cells` of rows that have these values on a line."""
     index, cell = _distinct(np.floor(values / step).astype(np.int64))
     if len(index) * X.shape[1] > MOST_SUMS:
         return Cells(index, None)
@@ -218,7 +221,7 @@ def in_cells(
 
 
 def _distinct(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The numbers that occur, and which of them each is."""
+    """Return the distinct numbers, and the index of each number among them."""
     first, last = int(numbers.min()), int(numbers.max())
     if last - first > DENSE_POINTS:
         index, which = np.unique(numbers, return_inverse=True)
@@ -230,7 +233,7 @@ def _distinct(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
 
 @dataclass(frozen=True)
 class Looked:
-    """Rows along a direction: on lattices of one or more steps, and the sums over the cells of the first."""
+    """Rows along a direction: on lattices of one or more steps, and the sums over the cells of the first lattice."""
 
     lattices: tuple[Lattice, ...]
     cells: Cells | None
@@ -241,7 +244,7 @@ class Looked:
         return Looked(lattices, None if self.cells is None else self.cells.closed())
 
     def merge(self, other: "Looked") -> "Looked":
-        """Of both parts."""
+        """Merge the results of two chunks."""
         lattices = tuple(mine.merge(yours) for mine, yours in zip(self.lattices, other.lattices, strict=True))
         if self.cells is None or other.cells is None:
             return Looked(lattices, None)
@@ -259,7 +262,7 @@ def look(
     center: Floats | None,
     cell_grid: Floats | None,
 ) -> Looked:
-    """See `Looked`; the sums are taken about the center where it is given."""
+    """Project the rows as described in `Looked`; cells are summed about the center, if it is given."""
     values = projected(X, rows, v, origin)
     lattices = tuple(on_lattice(values, rows, weights, step, *grids) for step in steps)
     if center is None or cell_grid is None:
@@ -273,9 +276,9 @@ def _floor(value: float, step: float) -> int:
 
 @dataclass(frozen=True)
 class Nearest:
-    """For each of some places on a line the distance of the nearest row, rounded, its number and the row itself.
+    """For each position on a line: the rounded distance of the nearest row, its number and the row itself.
 
-    Of rows that are as near, that with the smallest number is taken, so equal rows are one.
+    Ties go to the row with the smallest number, so equal rows count as one.
     """
 
     distance: Floats
@@ -283,7 +286,7 @@ class Nearest:
     rows: Matrix
 
     def merge(self, other: "Nearest") -> "Nearest":
-        """Of both parts."""
+        """Merge the results of two chunks."""
         tie = (self.distance == other.distance) & (self.number <= other.number)
         mine = (self.distance < other.distance) | tie
         rows = np.where(mine[:, np.newaxis], self.rows, other.rows)
@@ -291,27 +294,29 @@ class Nearest:
         return Nearest(np.where(mine, self.distance, other.distance), number, rows)
 
 
-def nearest(X: Matrix, weights: Floats, rows: Rows, v: Floats, origin: float, places: Floats, step: float) -> Nearest:
-    """See `Nearest`."""
-    chosen, distance, number = nearest_rows(X, rows, projected(X, rows, v, origin), places, step)
+def nearest(
+    X: Matrix, weights: Floats, rows: Rows, v: Floats, origin: float, positions: Floats, step: float
+) -> Nearest:
+    """Find the `Nearest` row for each position."""
+    chosen, distance, number = nearest_rows(X, rows, projected(X, rows, v, origin), positions, step)
     return Nearest(distance, number, X[chosen])
 
 
 def nearest_rows(
-    X: Matrix, rows: NDArray[Any], values: Floats, places: Floats, step: float
+    X: Matrix, rows: NDArray[Any], values: Floats, positions: Floats, step: float
 ) -> tuple[NDArray[Any], Floats, NDArray[np.uint64]]:
-    """For each place on a line the nearest of some rows that have these values there, its distance and its number.
+    """For each position on a line, find the nearest of the rows with these values, its distance and its number.
 
-    Distances are whole multiples of a small share of a step of the lattice: a place is often the middle between two
-    rows, and rounding must not choose one of them.
+    Distances are integer multiples of a small share of a lattice step. A position is often midway between two rows, and
+    rounding must not choose one of them.
     """
     order = np.argsort(values, kind="stable")
     along = values[order]
-    after = np.searchsorted(along, places)
+    after = np.searchsorted(along, positions)
     beside = along[np.stack([np.maximum(after - 1, 0), np.minimum(after, len(along) - 1)])]
-    away = np.rint(np.abs(beside - places) / (TIE * step))
+    away = np.rint(np.abs(beside - positions) / (TIE * step))
     distance = away.min(axis=0)
-    # Of all rows at the places that are as near, before or after, the one with the smallest number.
+    # Among all rows that are equally near, before or after a position, take the one with the smallest number.
     low = np.searchsorted(along, np.where(away[0] == distance, beside[0], beside[1]), "left")
     high = np.searchsorted(along, np.where(away[1] == distance, beside[1], beside[0]), "right")
     stretches, which = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
@@ -326,46 +331,46 @@ def nearest_rows(
     return candidates[first][which], distance, smallest[which]
 
 
-def even_places(places: Floats, mass: Floats, n: int) -> Floats:
-    """`n` places on a line between which equal shares of the weight lie, that at each of some places being known."""
+def even_positions(positions: Floats, mass: Floats, n: int) -> Floats:
+    """Return `n` positions that divide the weight on a line into equal shares, given the weight at some positions."""
     below = np.cumsum(mass)
     share = (np.arange(n) + 0.5) / n
-    return np.interp(share * below[-1], below - mass / 2, places)
+    return np.interp(share * below[-1], below - mass / 2, positions)
 
 
 def even_rows(X: Matrix, values: Floats, weights: Floats, step: float, n: int) -> NDArray[Any]:
-    """Which rows in memory, with these values on a line, `ChunkedNode.sample` would give were they in parts."""
+    """Return the in-memory rows that `ChunkedNode.sample` would return for out-of-core data; `values` lie on a line."""
     rows, count = np.arange(X.shape[0]), float(weights.sum())
     bounds = (count, count * float(np.abs(values).max()) ** 2)
     on = on_lattice(values, rows, weights, step, fine_for(X.shape[0]), *(grid_for(bound) for bound in bounds))
-    return nearest_rows(X, rows, values, even_places(on.places, on.mass, n), step)[0]
+    return nearest_rows(X, rows, values, even_positions(on.positions, on.mass, n), step)[0]
 
 
 @dataclass(frozen=True)
 class FetchedRows:
-    """Rows themselves, with their weights."""
+    """The rows themselves, with their weights."""
 
     X: Matrix
     weights: Floats
 
     def merge(self, other: "FetchedRows") -> "FetchedRows":
-        """Of both parts."""
+        """Merge the results of two chunks."""
         return FetchedRows(np.concatenate([self.X, other.X]), np.concatenate([self.weights, other.weights]))
 
     def sorted(self) -> "FetchedRows":
-        """In an order that does not depend on the parts."""
+        """Sort the rows into an order that does not depend on the chunks."""
         order = np.lexsort([self.weights, fingerprint(self.X, 0)])
         return FetchedRows(self.X[order], self.weights[order])
 
 
 def take(X: Matrix, weights: Floats, rows: Rows) -> FetchedRows:
-    """See `FetchedRows`."""
+    """Return the rows as `FetchedRows`."""
     return FetchedRows(X[rows], weights[rows])
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A random sample: the rows that have drawn the largest numbers."""
+    """A random sample: the rows that drew the largest numbers."""
 
     size: int
     number: NDArray[np.uint64]
@@ -373,7 +378,7 @@ class Drawn:
     weights: Floats
 
     def merge(self, other: "Drawn") -> "Drawn":
-        """Of both parts."""
+        """Merge the results of two chunks."""
         columns = [np.concatenate(pair) for pair in zip(self._columns, other._columns, strict=True)]
         kept = largest(columns[0], self.size)
         return Drawn(self.size, *(column[kept] for column in columns))
@@ -384,7 +389,7 @@ class Drawn:
 
 
 def draw(X: Matrix, weights: Floats, rows: Rows, size: int, seed: int, by_weight: bool) -> Drawn:
-    """See `Drawn`; rows that are equal but for their place in a part draw different numbers."""
+    """Draw a sample as described in `Drawn`; equal rows at different positions in a chunk draw different numbers."""
     whole = len(rows) == X.shape[0]
     mine, its_weights = (X, weights) if whole else (X[rows], weights[rows])
     number = content_numbers(mine, its_weights, seed, by_weight)
@@ -402,9 +407,9 @@ def divide(
     grids: tuple[Any, ...],
     scatter_grid: Floats | None,
 ) -> tuple[Rows, Rows, Sums, Sums]:
-    """Rows on the left and on the right of a cut, decided by the routine that also predicts, and sums over them.
+    """Divide the rows by a cut, with the same routine as in prediction, and compute sums over both sides.
 
-    These are the `moments`, and the `scatter` where there is a grid for it.
+    The sums are the `moments`, and the `scatter` if there is a grid for it.
     """
     children = np.array([1, -1, -1]), np.array([2, -1, -1])
     is_left = walk(X[rows], normal[np.newaxis], np.array([offset]), *children) == 1
@@ -420,18 +425,18 @@ def divide(
 
 
 def projected(X: Matrix, rows: Rows, v: Floats, origin: float) -> Floats:
-    """x · v - origin."""
+    """Return x · v - origin."""
     values = np.empty(len(rows))
     _kernels.exact.project(X, rows, v, origin, values)
     return values
 
 
 def grid_for(bound: Any) -> Any:
-    """The number whose addition and subtraction rounds terms so that sums up to `bound` are exact."""
+    """Return the number whose addition and subtraction rounds terms so that sums up to `bound` are exact."""
     grid = np.where(np.asarray(bound) > 0, np.ldexp(1.5, np.frexp(bound)[1] + 1), 0.0)
     return float(grid) if grid.ndim == 0 else grid
 
 
 def fine_for(n_rows: int) -> float:
-    """The ratio of a second grid, for what the first one leaves of so many terms, to that."""
+    """Return the ratio between the second grid, for the remainders of `n_rows` terms, and the first grid."""
     return float(np.ldexp(1.0, int(np.frexp(float(n_rows))[1]) + 2 - 53))

@@ -1,4 +1,4 @@
-"""Threads that each need a pass over the same rows, and share it."""
+"""Threads that need a pass over the same rows share one pass."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ Request = TypeVar("Request")
 
 
 class SharedPasses(Generic[Request]):
-    """Gathers what several threads ask for until each of them waits, and then does all of it at once.
+    """Collect the requests of several threads until all of them wait, then serve all requests at once.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ class SharedPasses(Generic[Request]):
         self._failed = False
 
     def ask(self, request: Request) -> Any:
-        """The result of a request, once all threads that are in step ask for something."""
-        if not self._is_in_step:
+        """Return the result of a request, once all threads of the group have made one."""
+        if not self._shares_passes:
             return self._serve([request])[0]
         asked = _Asked(request)
         with self._changed:
@@ -41,17 +41,17 @@ class SharedPasses(Generic[Request]):
         return asked.result
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Call `function` on each item, on threads that are in step; it may itself call `map`."""
+        """Call `function` on each item, on threads that share passes; `function` may call `map` itself."""
         if len(items) < 2:
             return [function(item) for item in items]
-        group = _Group(len(items), self._is_in_step)
+        group = _Group(len(items), self._shares_passes)
         with self._changed:
             self._n_threads += len(items) - group.has_caller
         with ThreadPoolExecutor(len(items)) as pool:
             futures = [pool.submit(self._run, function, item, group) for item in items]
             try:
                 errors = [error for error in (future.exception() for future in futures) if error is not None]
-            except BaseException:  # an interruption: the threads end at their next request
+            except BaseException:  # an interruption: the threads stop at their next request
                 self._failed = True
                 raise
         if errors:
@@ -59,11 +59,11 @@ class SharedPasses(Generic[Request]):
         return [future.result() for future in futures]
 
     @property
-    def _is_in_step(self) -> bool:
-        return getattr(self._mine, "is_in_step", False)
+    def _shares_passes(self) -> bool:
+        return getattr(self._mine, "shares_passes", False)
 
     def _run(self, function: Callable[[Item], Result], item: Item, group: "_Group") -> Result:
-        self._mine.is_in_step = True
+        self._mine.shares_passes = True
         try:
             return function(item)
         except BaseException:
@@ -73,7 +73,7 @@ class SharedPasses(Generic[Request]):
             self._leave(group)
 
     def _leave(self, group: "_Group") -> None:
-        """One thread of a group ends; the last one gives its place to the thread that waits for the group."""
+        """End one thread of a group; the last one hands over to the thread that waits for the group."""
         with self._changed:
             group.n_threads -= 1
             if group.n_threads or not group.has_caller:
@@ -103,18 +103,18 @@ class SharedPasses(Generic[Request]):
 
 @dataclass
 class _Group:
-    """Threads of one `map`, and whether the one that called it is in step itself: it asks for nothing meanwhile."""
+    """Threads of one `map`, and whether the calling thread shares passes itself; it makes no request meanwhile."""
 
     n_threads: int
     has_caller: bool
 
 
 class _OtherFailedError(RuntimeError):
-    """Ends a thread when another one in step with it has failed."""
+    """Ends a thread when another thread that shares its passes has failed."""
 
 
 class _Asked(Generic[Request]):
-    """What a thread waits for."""
+    """A request of a thread that waits for its result."""
 
     def __init__(self, request: Request) -> None:
         self.request = request

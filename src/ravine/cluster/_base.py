@@ -529,15 +529,15 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
             self._warn_of_outlier(column, float(value), f"in one of {root.n_rows} rows")
 
     def _name_columns(self, root: ChunkedNode) -> None:
-        parts = root.whole.parts
-        self.n_features_in_ = parts.n_features
+        chunks = root.whole.chunks
+        self.n_features_in_ = chunks.n_features
         self.__dict__.pop("feature_names_in_", None)
-        if parts.feature_names is not None:
-            self.feature_names_in_ = np.array(parts.feature_names, dtype=object)
+        if chunks.feature_names is not None:
+            self.feature_names_in_ = np.array(chunks.feature_names, dtype=object)
 
     def _fetch_if_few(self, root: ChunkedNode) -> FetchedRows | None:
         """All rows in parts, where they are so few that passes would take longer than a fit in memory."""
-        return root.fetch() if root.n_rows * root.whole.parts.n_features <= FETCHED_CELLS else None
+        return root.fetch() if root.n_rows * root.whole.chunks.n_features <= FETCHED_CELLS else None
 
     def _label_parts(self, X: Any) -> None:
         """Labels of a Dask collection are lazy, those of files are not kept."""

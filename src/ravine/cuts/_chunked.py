@@ -79,17 +79,17 @@ def chunked_search(node: ChunkedNode, objective: LineObjective, start: Floats) -
             by_direction = node.pull(unit, looked, found.slopes, found.tilt)
             return np.asarray((by_direction - (by_direction @ unit) * unit) / length)
 
-        return found.value, found.place, gradient
+        return found.value, found.position, gradient
 
-    v, value, place = descend(evaluate, start, objective.tolerance)
-    return Found(v / np.linalg.norm(v), value, place)
+    v, value, position = descend(evaluate, start, objective.tolerance)
+    return Found(v / np.linalg.norm(v), value, position)
 
 
 def _look(node: ChunkedNode, objective: LineObjective, direction: Floats) -> tuple[Found, Lattice]:
     """Return the result of a search that stays at `direction`, and the projected rows, in one pass."""
     looked = node.look(direction, objective.step, MAX_BINS, _fine_step(node, direction))
     found = _on_line(node, objective, looked.lattices[0])
-    return Found(direction, found.value, found.place), looked.lattices[1]
+    return Found(direction, found.value, found.position), looked.lattices[1]
 
 
 def _on_line(node: ChunkedNode, objective: LineObjective, on: Lattice) -> OnLine:
@@ -126,7 +126,7 @@ def chunked_ncut_cut(
         direction = search(*_sample(node, start), node.moments.mean, objective, start).direction
         return _look(node, objective, direction)
 
-    ends = node.whole.parts.at_once(find, list(directions))
+    ends = node.whole.chunks.at_once(find, list(directions))
     found, on = ends[first_least([end.value for end, _ in ends])]
     if not np.isfinite(found.value):
         return None
@@ -141,8 +141,8 @@ def finished_chunked_ncut(node: ChunkedNode, cut: Cut) -> Cut:
 
 def _cut_at(node: ChunkedNode, found: Found, on: Lattice | None = None) -> Cut:
     on = along(node, found.direction) if on is None else on
-    offset = float(found.place + node.moments.mean @ found.direction)
-    return Cut(found.direction, offset, found.value, depth_at(found.place, on.places, on.mass))
+    offset = float(found.position + node.moments.mean @ found.direction)
+    return Cut(found.direction, offset, found.value, depth_at(found.position, on.positions, on.mass))
 
 
 def chunked_density_cut(
@@ -166,7 +166,7 @@ def chunked_density_cut(
             return _follow(node, path, start)
         return path.follow(*_sample(node, start), node.moments, start, None)
 
-    cuts = node.whole.parts.at_once(find, list(directions))
+    cuts = node.whole.chunks.at_once(find, list(directions))
     best = cuts[first_least([-1 - cut.relative_depth for cut in cuts])]
     if not rough:
         return best
@@ -182,7 +182,7 @@ def finished_chunked_density_cut(node: ChunkedNode, cut: Cut) -> Cut:
 def _follow(node: ChunkedNode, path: DensityPath, start: Floats) -> Cut:
     def values_along(direction: Floats) -> tuple[Floats, Floats]:
         on = along(node, direction)
-        return on.places, on.mass
+        return on.positions, on.mass
 
     return path.follow_by(partial(chunked_search, node), values_along, node.moments, start)
 
@@ -198,7 +198,7 @@ def _stay(node: ChunkedNode, path: DensityPath, direction: Floats) -> Cut:
 
     def values_along(_: Floats) -> tuple[Floats, Floats]:
         assert on is not None
-        return on.places, on.mass
+        return on.positions, on.mass
 
     return path.follow_by(look, values_along, node.moments, direction)
 
@@ -215,7 +215,7 @@ def chunked_antimode_cut(node: ChunkedNode, *, bandwidth: float, min_cluster_siz
     if not len(directions):
         return None
     on = along(node, directions[0])
-    values = on.places + node.moments.mean @ directions[0]
+    values = on.positions + node.moments.mean @ directions[0]
     return lowest_antimode(directions[0], values, on.mass, bandwidth, min_cluster_size)
 
 
@@ -242,7 +242,7 @@ def cut_with_sampled_evidence(
     if cut is None:
         return None
     on, origin = along(node, cut.normal), float(node.moments.mean @ cut.normal)
-    valley = strongest_valley(on.places, on.mass, bandwidth, least_side=min_cluster_size / node.moments.count)
+    valley = strongest_valley(on.positions, on.mass, bandwidth, least_side=min_cluster_size / node.moments.count)
     if valley is None:
         return cut
-    return replace(cut, offset=valley.place + origin, value=valley.density, relative_depth=valley.relative_depth)
+    return replace(cut, offset=valley.position + origin, value=valley.density, relative_depth=valley.relative_depth)

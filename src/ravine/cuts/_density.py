@@ -43,9 +43,9 @@ class ProjectedDensity:
         total = np.cumsum(self.density)
         return np.asarray(total / total[-1])
 
-    def index(self, place: float) -> int:
+    def index(self, position: float) -> int:
         """Return the grid point nearest to a position."""
-        return int(min(max(round((place - self.low) / self.step), 0), len(self.density) - 1))
+        return int(min(max(round((position - self.low) / self.step), 0), len(self.density) - 1))
 
     def valleys(self) -> Ints:
         """Return rows (valley, left mode, right mode, width) of grid indices; see `ravine._kernels.density.valleys`."""
@@ -60,9 +60,9 @@ class ProjectedDensity:
         lower_mode = min(self.density[left_mode], self.density[right_mode])
         return float(lower_mode / max(self.density[valley], floor) - 1)
 
-    def relative_depth_at(self, place: float) -> float:
+    def relative_depth_at(self, position: float) -> float:
         """Return the relative depth at a position; 0 unless it lies between two modes and below both."""
-        here = self.index(place)
+        here = self.index(position)
         for _, left_mode, right_mode, _ in self.valleys():
             if left_mode < here < right_mode:
                 return max(self.relative_depth(here, left_mode, right_mode), 0.0)
@@ -96,10 +96,10 @@ def projected_density(values: Floats, weights: Floats, bandwidth: float) -> Proj
     return ProjectedDensity(float(low), float(step), _kernels.density.smooth(counts, kernel), bandwidth, float(count))
 
 
-def depth_at(place: float, values: Floats, weights: Floats) -> float:
+def depth_at(position: float, values: Floats, weights: Floats) -> float:
     """Return the relative depth of the valley at a position among weighted values; 0 if there is no valley."""
     bandwidth = normal_bandwidth(values, weights, DEPTH_BANDWIDTH)
-    return projected_density(values, weights, bandwidth).relative_depth_at(place) if bandwidth > 0 else 0.0
+    return projected_density(values, weights, bandwidth).relative_depth_at(position) if bandwidth > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Line:
         return cls(first * step, step, math.ceil(highest / step) - first + 2)
 
     @property
-    def places(self) -> Floats:
+    def positions(self) -> Floats:
         """Positions of the grid points."""
         return np.asarray(self.low + self.step * np.arange(self.n_bins), dtype=np.float64)
 
@@ -128,6 +128,5 @@ class Line:
         return _kernels.density.bin_linear(values, weights, self.low, self.step, self.n_bins)
 
     def slopes(self, potential: Floats, values: Floats, weights: Floats) -> Floats:
-        """Return derivatives with respect to the values, given those (`potential`) with respect to the binned
-        weights."""
+        """Return derivatives by the values, given the derivatives by the binned weights (`potential`)."""
         return _kernels.density.slopes(values, weights, self.low, self.step, potential)

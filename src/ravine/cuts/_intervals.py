@@ -29,7 +29,7 @@ class SampleValley:
     `reach` is a share of the distance to the nearest mode.
     """
 
-    place: float
+    position: float
     left_mode: float
     right_mode: float
     reach: float
@@ -69,13 +69,15 @@ def find_valley(parts: Floats, inner_share: float) -> SampleValley | None:
     left_mode, right_mode = (float(grid[i + int(density[i : j + 1].argmax())]) for i, j in components)
     fine = np.linspace(grid[b], grid[c], FINE)
     between = density_of(low, high, weight, bandwidth, fine)
-    place, lowest = float(fine[between.argmin()]), float(between.min())
+    position, lowest = float(fine[between.argmin()]), float(between.min())
     peak = min(density[a : b + 1].max(), density[c : d + 1].max())
-    reach = inner_share * np.abs(grid[_modes(density, level)] - place).min()
-    mass = mass_below(low, high, weight, bandwidth, np.array([left_mode, place - reach, place + reach, right_mode]))
+    reach = inner_share * np.abs(grid[_modes(density, level)] - position).min()
+    mass = mass_below(
+        low, high, weight, bandwidth, np.array([left_mode, position - reach, position + reach, right_mode])
+    )
     depth = float(peak) / max(lowest, EMPTIEST * float(peak)) - 1
     return SampleValley(
-        place,
+        position,
         left_mode,
         right_mode,
         float(reach),

@@ -82,40 +82,40 @@ class LabeledConnectivity:
         exact = len(values) <= POINTS
         if exact:
             order = np.argsort(values, kind="stable")
-            places, masses = values[order], [part[order] for part in parts]
+            positions, masses = values[order], [part[order] for part in parts]
         else:
             reach = self.bound * deviation + REACH * self.scale
             inside = np.clip(values, -reach, reach)
             line = Line.around(inside, self.step)
-            places, masses = line.places, [line.bin(inside, part) for part in parts]
+            positions, masses = line.positions, [line.bin(inside, part) for part in parts]
         mass, left, right = masses
-        drawn, slope = drawn_in(places, self.bound * deviation, contraction_at(self.scale))
-        n, free = len(places), np.flatnonzero(mass)
+        drawn, slope = drawn_in(positions, self.bound * deviation, contraction_at(self.scale))
+        n, free = len(positions), np.flatnonzero(mass)
         n_nodes = len(free) + 2
         similarity, graph, pivots = np.empty((n, n)), np.empty((n_nodes, n_nodes)), np.empty(n_nodes)
-        settings = (drawn, places, mass, left, right, self.scale, POWER)
+        settings = (drawn, positions, mass, left, right, self.scale, POWER)
         _kernels.spectral.labeled_similarities(*settings, free, similarity, graph)
         sizes = np.concatenate([[left.sum(), right.sum()], mass[free]])
-        place = _best_place(graph, sizes, places, places[free]) * self.unit
+        position = _best_position(graph, sizes, positions, positions[free]) * self.unit
         _kernels.spectral.eliminate(graph, pivots)
         first = np.concatenate([[drawn[0], drawn[-1]], drawn[free]])
         vectors = first_vectors(first[:, np.newaxis])
         second, _ = _kernels.spectral.second_pair(graph, pivots, sizes, vectors)
         tiny = APART * count
         if not 0 < second < np.inf:  # the similarities have vanished, so nothing is connected
-            return math.log(tiny), place, lambda: np.zeros_like(values)
+            return math.log(tiny), position, lambda: np.zeros_like(values)
 
         def derivatives() -> Floats:
             vector, slopes = np.zeros(n + 2), np.empty((5, n))
             vector[:2], vector[free + 2] = vectors[0, :2], vectors[0, 2:]
             _kernels.spectral.labeled_slopes(*settings, similarity, vector, second, slopes)
-            by_bound = slopes[3] @ (np.sign(places) * (1 - slope))
+            by_bound = slopes[3] @ (np.sign(positions) * (1 - slope))
             if exact:
                 by_value = np.empty(n)
                 by_value[order] = slopes[3] * slope + slopes[4]
             else:
                 if len(free):
-                    slopes[0] = np.interp(places, places[free], slopes[0, free])
+                    slopes[0] = np.interp(positions, positions[free], slopes[0, free])
                 by_part = [line.slopes(s, inside, part) for s, part in zip(slopes[:3], parts, strict=True)]
                 by_value = np.sum(by_part, axis=0)
                 moved = np.abs(values) > reach
@@ -124,19 +124,18 @@ class LabeledConnectivity:
             by_value += by_bound * self.bound * weights * values / (count * deviation)
             return np.asarray(by_value / ((second + tiny) * self.unit))
 
-        return math.log(second + tiny), place, derivatives
+        return math.log(second + tiny), position, derivatives
 
 
-def _best_place(graph: Floats, sizes: Floats, places: Floats, free: Floats) -> float:
-    """Return the midpoint between the two neighboring positions around the best cut, with the classes on their
-    sides."""
+def _best_position(graph: Floats, sizes: Floats, positions: Floats, free: Floats) -> float:
+    """Return the midpoint between the two positions beside the best cut, with the classes on their sides."""
     among = graph[2:, 2:]
     added = among.sum(axis=1) - 2 * np.tril(among).sum(axis=1) + graph[1, 2:] - graph[0, 2:]
     across = graph[0].sum() + np.concatenate([[0.0], np.cumsum(added)])
     on_left = sizes[0] + np.concatenate([[0.0], np.cumsum(sizes[2:])])
     k = int((across * (1 / on_left + 1 / (sizes.sum() - on_left))).argmin())
-    low = free[k - 1] if k > 0 else places[0]
-    high = free[k] if k < len(free) else places[-1]
+    low = free[k - 1] if k > 0 else positions[0]
+    high = free[k] if k < len(free) else positions[-1]
     return float(low + high) / 2
 
 
@@ -191,8 +190,8 @@ def labeled_cut(
         return None
     best = min(ends, key=lambda found: found.value)
     values = project(X, best.direction, n_jobs) - moments.mean @ best.direction
-    depth = depth_at(best.place, values, weights)
-    return Cut(best.direction, float(best.place + moments.mean @ best.direction), best.value, depth)
+    depth = depth_at(best.position, values, weights)
+    return Cut(best.direction, float(best.position + moments.mean @ best.direction), best.value, depth)
 
 
 def merged(X: Matrix, sides: Ints, weights: Floats) -> tuple[Matrix, Ints, Floats]:

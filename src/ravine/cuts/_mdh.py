@@ -67,7 +67,7 @@ NO_LABELS = Labels(np.empty(0, dtype=np.int64), np.empty(0), 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class PenalisedDensity:
+class PenalizedDensity:
     """Minimum penalized density of projected rows, as an objective for `ravine.cuts._pursuit`.
 
     Parameters
@@ -260,7 +260,7 @@ def labeled_density_cut(
     if rows is not X:
         best = path.objective(*stages[-1], labels).search(X, weights, moments.mean, best.direction, n_jobs)
     values = project(X, best.direction, n_jobs) - moments.mean @ best.direction
-    return path.cut_at(values, weights, moments, best.direction, best.place)
+    return path.cut_at(values, weights, moments, best.direction, best.position)
 
 
 def _labels(X: Matrix, weights: Floats, moments: Moments, sides: Ints, path: "DensityPath", margin: float) -> Labels:
@@ -288,8 +288,12 @@ def _coarse(
         kept = spread_sample(X[labels.rows], direction, n_jobs)
     chosen = np.union1d(sample, labels.rows[kept])
     pulls = labels.pulls[kept] / np.abs(labels.pulls[kept]).sum()
-    places = np.searchsorted(chosen, labels.rows[kept])
-    return X[chosen], np.where(np.isin(chosen, sample), weights[chosen], 0.0), replace(labels, rows=places, pulls=pulls)
+    positions = np.searchsorted(chosen, labels.rows[kept])
+    return (
+        X[chosen],
+        np.where(np.isin(chosen, sample), weights[chosen], 0.0),
+        replace(labels, rows=positions, pulls=pulls),
+    )
 
 
 @dataclass(frozen=True)
@@ -319,16 +323,16 @@ class DensityPath:
         h = float(factor(deviation, moments.count))
         return cls(h, tolerance * unit / (math.sqrt(2 * math.pi) * deviation), unit, deviation, alphas)
 
-    def objective(self, alpha: float, gamma: float, labels: Labels) -> PenalisedDensity:
+    def objective(self, alpha: float, gamma: float, labels: Labels) -> PenalizedDensity:
         """Return the objective of one search, given labels whose absolute pulls sum to one."""
         scale = gamma / math.sqrt(2 * math.pi) * (self.unit / self.deviation) ** 3
         pulling = replace(labels, pulls=scale * labels.pulls)
-        return PenalisedDensity(self.bandwidth, alpha, self.tolerance, self.unit, labels=pulling)
+        return PenalizedDensity(self.bandwidth, alpha, self.tolerance, self.unit, labels=pulling)
 
     def follow(self, X: Matrix, weights: Floats, moments: Moments, start: Floats, n_jobs: int | None) -> Cut:
         """Return the cut at the end of the path that begins at `start`."""
 
-        def search_from(objective: PenalisedDensity, direction: Floats) -> Found:
+        def search_from(objective: PenalizedDensity, direction: Floats) -> Found:
             return objective.search(X, weights, moments.mean, direction, n_jobs)
 
         def along(direction: Floats) -> tuple[Floats, Floats]:
@@ -340,44 +344,46 @@ class DensityPath:
         """Return the cut without a search: its normal is `direction` itself."""
         values = project(X, direction, n_jobs) - moments.mean @ direction
 
-        def look(objective: PenalisedDensity, direction: Floats) -> Found:
-            value, place, _ = objective(values, weights)
-            return Found(direction, value, place)
+        def look(objective: PenalizedDensity, direction: Floats) -> Found:
+            value, position, _ = objective(values, weights)
+            return Found(direction, value, position)
 
         return self.follow_by(look, lambda _: (values, weights), moments, direction)
 
     def follow_by(
         self,
-        search_from: Callable[[PenalisedDensity, Floats], Found],
+        search_from: Callable[[PenalizedDensity, Floats], Found],
         along: Callable[[Floats], tuple[Floats, Floats]],
         moments: Moments,
         start: Floats,
     ) -> Cut:
-        """Follow the path, given functions that search the rows and that return their values and weights along a
-        direction."""
+        """Follow the path with two functions.
+
+        One searches the rows, the other returns their values and weights along a direction.
+        """
         direction, kept = start, None
         for alpha in self.alphas:
-            found = search_from(PenalisedDensity(self.bandwidth, alpha, self.tolerance, self.unit), direction)
+            found = search_from(PenalizedDensity(self.bandwidth, alpha, self.tolerance, self.unit), direction)
             direction = found.direction
             values, weights = along(direction)
-            is_inside = abs(found.place) < alpha * math.sqrt(weights @ values**2 / weights.sum())
-            left = values < found.place
+            is_inside = abs(found.position) < alpha * math.sqrt(weights @ values**2 / weights.sum())
+            left = values < found.position
             is_minimum = is_inside and weights[left].any() and weights[~left].any()  # far out there are no rows at all
             if kept is None or is_minimum:
                 kept, kept_values, kept_weights, kept_is_minimum = found, values, weights, is_minimum
         assert kept is not None
-        place = kept.place
+        position = kept.position
         if not kept_is_minimum:  # the bound stopped every search, so look at the whole line
             valley = strongest_valley(kept_values, kept_weights, RESCUE_BANDWIDTH)
-            place = kept.place if valley is None else valley.place
-        return self.cut_at(kept_values, kept_weights, moments, kept.direction, place)
+            position = kept.position if valley is None else valley.position
+        return self.cut_at(kept_values, kept_weights, moments, kept.direction, position)
 
-    def cut_at(self, values: Floats, weights: Floats, moments: Moments, direction: Floats, place: float) -> Cut:
+    def cut_at(self, values: Floats, weights: Floats, moments: Moments, direction: Floats, position: float) -> Cut:
         """Return the cut at a position along a direction, given the values of the centered rows on it."""
         along = projected_density(values, weights, self.bandwidth)
-        offset = float(place + moments.mean @ direction)
-        density = float(along.density[along.index(place)])
-        return Cut(direction, offset, density, along.relative_depth_at(place))
+        offset = float(position + moments.mean @ direction)
+        density = float(along.density[along.index(position)])
+        return Cut(direction, offset, density, along.relative_depth_at(position))
 
 
 def _deviation_along(

@@ -76,9 +76,9 @@ def _means_of_nearest(
 def _nearest(X: Matrix, centers: Floats, directions: Floats | None, n_jobs: int | None) -> Ints:
     """Return the index of the nearest center for each row; ties go to the first center."""
     origin = np.zeros(X.shape[1]) if sparse.issparse(X) else centers.mean(axis=0)  # far from it, digits are lost
-    places = centers - origin
-    images = places if directions is None else places + (places @ directions.T) @ directions
-    squares, twice = np.einsum("ij,ij->i", images, places), -2.0 * images.T
+    shifted = centers - origin
+    images = shifted if directions is None else shifted + (shifted @ directions.T) @ directions
+    squares, twice = np.einsum("ij,ij->i", images, shifted), -2.0 * images.T
 
     def nearest(b: slice) -> Ints:
         rows = X[b] if sparse.issparse(X) else X[b] - origin

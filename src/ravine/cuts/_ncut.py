@@ -63,8 +63,10 @@ class NormalizedCut:
 
     @property
     def tolerance(self) -> float:
-        """Tolerance relative to the range of NCut; for large σ, NCut is below 1 by about the deviation of the rows over
-        σ."""
+        """Tolerance relative to the range of NCut.
+
+        For large σ, NCut is below 1 by about the deviation of the rows over σ.
+        """
         if self.log:
             return LOG_TOLERANCE
         return TOLERANCE * min(BINS_PER_DEVIATION * self.step / self.scale, 1.0)
@@ -72,12 +74,12 @@ class NormalizedCut:
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         """Return the minimum NCut, its position, and its derivatives with respect to the values."""
         exact = len(values) <= self.exact_rows
-        value, place, derivatives = self._exact(values, weights) if exact else self._binned(values, weights)
+        value, position, derivatives = self._exact(values, weights) if exact else self._binned(values, weights)
         if not self.log:
-            return value, place, derivatives
+            return value, position, derivatives
         if not 0 < value < np.inf:
-            return np.inf, place, derivatives
-        return math.log(value), place, lambda: derivatives() / value
+            return np.inf, position, derivatives
+        return math.log(value), position, lambda: derivatives() / value
 
     def _exact(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         order = np.argsort(values, kind="stable")
@@ -95,13 +97,13 @@ class NormalizedCut:
 
     def _binned(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         line = Line.around(values, self.step)
-        value, place, potential = self._on_grid(line, line.bin(values, weights))
-        return value, place, lambda: line.slopes(potential, values, weights)
+        value, position, potential = self._on_grid(line, line.bin(values, weights))
+        return value, position, lambda: line.slopes(potential, values, weights)
 
     def on_line(self, line: Line, mass: Floats, deviation: float) -> OnLine:
         """Return the minimum NCut of weights on a grid; see `ravine.cuts._pursuit.LineObjective`."""
-        value, place, potential = self._on_grid(line, mass)
-        return OnLine(value, place, np.diff(potential) / line.step)
+        value, position, potential = self._on_grid(line, mass)
+        return OnLine(value, position, np.diff(potential) / line.step)
 
     def _on_grid(self, line: Line, mass: Floats) -> tuple[float, float, Floats]:
         decay = np.full(line.n_bins, math.exp(-line.step / self.scale))
@@ -156,8 +158,8 @@ def ncut_cut(
         if rough:
             sample = even_sample(X, weights, moments.mean, start, n_jobs)
             direction = search(*sample, moments.mean, objective, start, n_jobs).direction
-            value, place, _ = objective(project(X, direction, n_jobs) - moments.mean @ direction, weights)
-            found = Found(direction, value, place)
+            value, position, _ = objective(project(X, direction, n_jobs) - moments.mean @ direction, weights)
+            found = Found(direction, value, position)
         else:
             found = pursue(X, weights, moments.mean, objective, start, n_jobs)
         if margin:
@@ -213,7 +215,7 @@ def _at_the_limit(
 
 
 def _left_of(X: Matrix, moments: Moments, found: Found, n_jobs: int | None) -> Bools:
-    return np.asarray(project(X, found.direction, n_jobs) - moments.mean @ found.direction < found.place)
+    return np.asarray(project(X, found.direction, n_jobs) - moments.mean @ found.direction < found.position)
 
 
 def _same(side: Bools, other: Bools) -> bool:

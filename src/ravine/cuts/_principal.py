@@ -149,8 +149,10 @@ def flattest_direction(X: Matrix, weights: Floats, moments: Moments, n_jobs: int
 
 
 def _leading(matrix: Floats, n_vectors: int) -> tuple[Floats, Floats]:
-    """Return at least `n_vectors` of the largest eigenvalues and eigenvectors (one per row), with all ties of the
-    last."""
+    """Return at least `n_vectors` of the largest eigenvalues and their eigenvectors, one per row.
+
+    All that tie with the last one are included.
+    """
     size = len(matrix)
     n_asked = min(n_vectors + 1, size)
     values, vectors = _top(matrix, n_asked)
@@ -259,8 +261,8 @@ def lowest_antimode(
     )
 
 
-def _lesser_side(values: Floats, weights: Floats, places: Floats) -> Floats:
+def _lesser_side(values: Floats, weights: Floats, positions: Floats) -> Floats:
     """Return the weight on the lighter side of each position."""
     order = np.argsort(values)
-    below = np.concatenate([[0.0], np.cumsum(weights[order])])[np.searchsorted(values, places, sorter=order)]
+    below = np.concatenate([[0.0], np.cumsum(weights[order])])[np.searchsorted(values, positions, sorter=order)]
     return np.minimum(below, weights.sum() - below)

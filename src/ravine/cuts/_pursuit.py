@@ -47,8 +47,7 @@ class Objective(Protocol):
         """The search ends when the decrease is below this twice in a row."""
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
-        """Return the value, the position of the cut, and a function that returns the derivatives by the projected
-        rows."""
+        """Return the value, the position of the cut, and a function for the derivatives by the projected rows."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class OnLine:
     """
 
     value: float
-    place: float
+    position: float
     slopes: Floats
     tilt: float = 0.0
 
@@ -87,12 +86,11 @@ class LineObjective(Protocol):
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a search: a unit vector, the objective there, and the position of the cut relative to the projected
-    mean."""
+    """Result of a search: a unit vector, the objective there, and the position of the cut from the projected mean."""
 
     direction: Floats
     value: float
-    place: float
+    position: float
 
 
 Starts = Callable[[Matrix, Floats, Moments], Floats]
@@ -157,8 +155,8 @@ def pursued_cut(
 def cut_at(X: Matrix, weights: Floats, moments: Moments, found: Found, n_jobs: int | None = None) -> Cut:
     """Return the cut at the end of a search, with the depth of the valley at the cut."""
     values = project(X, found.direction, n_jobs) - moments.mean @ found.direction
-    offset = float(found.place + moments.mean @ found.direction)
-    return Cut(found.direction, offset, found.value, depth_at(found.place, values, weights))
+    offset = float(found.position + moments.mean @ found.direction)
+    return Cut(found.direction, offset, found.value, depth_at(found.position, values, weights))
 
 
 def even_sample(
@@ -190,7 +188,7 @@ def search(
     def evaluate(v: Floats) -> tuple[float, float, Callable[[], Floats]]:
         length = np.linalg.norm(v)
         unit = v / length
-        value, place, derivatives = objective(project(X, unit, n_jobs) - mean @ unit, weights)
+        value, position, derivatives = objective(project(X, unit, n_jobs) - mean @ unit, weights)
 
         def gradient() -> Floats:
             c = derivatives()
@@ -199,10 +197,10 @@ def search(
             by_direction = weighted_sum(X, c, n_jobs) - c.sum() * mean
             return np.asarray((by_direction - (by_direction @ unit) * unit) / length)
 
-        return value, place, gradient
+        return value, position, gradient
 
-    v, value, place = descend(evaluate, start, objective.tolerance)
-    return Found(v / np.linalg.norm(v), value, place)
+    v, value, position = descend(evaluate, start, objective.tolerance)
+    return Found(v / np.linalg.norm(v), value, position)
 
 
 def descend(evaluate: Evaluate[Extra], start: Floats, tolerance: float) -> tuple[Floats, float, Extra]:

@@ -273,8 +273,8 @@ class LineConnectivity:
         line = Line.around(inside, self.step)
         at_all = line.bin(inside, weights)
         here = np.flatnonzero(at_all)
-        mass, places = at_all[here], line.places[here]
-        drawn, slope = drawn_in(places, self.bound * deviation, contraction_at(self.scale))
+        mass, positions = at_all[here], line.positions[here]
+        drawn, slope = drawn_in(positions, self.bound * deviation, contraction_at(self.scale))
         points = drawn[:, np.newaxis]
         spectral, n = _kernels.spectral, len(here)
         graph, degrees, pivots = np.empty((n, n)), np.empty(n), np.empty(n)
@@ -284,23 +284,23 @@ class LineConnectivity:
         spectral.eliminate(graph, pivots)
         vectors = first_vectors(points)
         second, _ = spectral.second_pair(graph, pivots, sizes, vectors)
-        place = float(places[n_left - 1 : n_left + 1].mean()) * self.unit
+        position = float(positions[n_left - 1 : n_left + 1].mean()) * self.unit
         if not LEAST_CONNECTED * (degrees / sizes).max() < second < np.inf:
-            return np.inf, place, lambda: np.zeros_like(values)
+            return np.inf, position, lambda: np.zeros_like(values)
 
         def derivatives() -> Floats:
             by_mass, by_point = np.empty(n), np.empty((n, 1))
             spectral.mass_slopes(graph, mass, vectors[0], second, self.normalized, by_mass)
             spectral.slopes(points, self.scale, SHAPE, graph, vectors[0], second, self.normalized, by_point)
-            by_value = line.slopes(np.interp(line.places, places, by_mass), inside, weights)
+            by_value = line.slopes(np.interp(line.positions, positions, by_mass), inside, weights)
             moved = np.abs(values) > reach
             # The deviation moves the bound, which moves the images outside it and the rows clipped at the reach.
-            by_bound = by_point[:, 0] @ (np.sign(places) * (1 - slope)) + by_value[moved] @ np.sign(values[moved])
+            by_bound = by_point[:, 0] @ (np.sign(positions) * (1 - slope)) + by_value[moved] @ np.sign(values[moved])
             by_value[moved] = 0.0
             by_value += by_bound * self.bound * weights * values / (count * deviation)
             return np.asarray(by_value / (second * self.unit))
 
-        return math.log(second), place, derivatives
+        return math.log(second), position, derivatives
 
 
 def spectral_cut(
@@ -378,7 +378,7 @@ class _Found:
     """Directions in the columns of the rows, points along them in units, and the sides of these points."""
 
     directions: Floats
-    places: Floats
+    positions: Floats
     counts: Floats
     is_left: Bools
     value: float
@@ -467,12 +467,12 @@ class _Search:
         if not np.isfinite(end.value):
             return None
         values = self._values(end.direction[np.newaxis])[:, 0]
-        place = end.place / self.unit
-        places = place + np.array([[-step], [step]]) / 2
-        on_left = float(self.weights[values < place].sum())
+        position = end.position / self.unit
+        positions = position + np.array([[-step], [step]]) / 2
+        on_left = float(self.weights[values < position].sum())
         counts, is_left = np.array([on_left, self.moments.count - on_left]), np.array([True, False])
         value = math.exp(end.value)
-        return _Found(end.direction[np.newaxis], places, counts, is_left, value, sigma, bound, places)
+        return _Found(end.direction[np.newaxis], positions, counts, is_left, value, sigma, bound, positions)
 
     def _values(self, directions: Floats) -> Floats:
         """Return projected rows, centered and in units."""
@@ -480,11 +480,13 @@ class _Search:
         return np.stack(parts, axis=1) / self.unit
 
     def cut(self, found: "_Found") -> Cut:
-        """Return the cut in the user's columns: a hyperplane if the projection is a line, else a surface and a
-        hyperplane near it."""
+        """Return the cut in the user's columns.
+
+        It is a hyperplane if the projection is a line, else a surface with a hyperplane near it.
+        """
         on_line = len(found.directions) == 1
         normal = found.directions[0] if on_line else self._normal(found)
-        along = found.places @ (found.directions @ normal)
+        along = found.positions @ (found.directions @ normal)
         up = pointing_up(normal[np.newaxis])[0]
         normal, along = up, along if up @ normal > 0 else -along
         is_left = found.is_left
@@ -492,13 +494,13 @@ class _Search:
             is_left = ~is_left
         values = self._values(normal[np.newaxis])[:, 0]
         low, high = _threshold(along, is_left, found.counts)
-        place = _middle_of_widest_gap(values, low, high)
-        depth = depth_at(place, values, self.weights)
-        offset = place * self.unit + float(self.moments.mean @ normal)
+        position = _middle_of_widest_gap(values, low, high)
+        depth = depth_at(position, values, self.weights)
+        offset = position * self.unit + float(self.moments.mean @ normal)
         surface = None
         if not on_line:
-            places = found.places * self.unit + found.directions @ self.moments.mean
-            surface = Surface(found.directions, places, is_left)
+            positions = found.positions * self.unit + found.directions @ self.moments.mean
+            surface = Surface(found.directions, positions, is_left)
         return Cut(normal, offset, found.value, depth, surface=surface)
 
     def approximation_bound(self, found: "_Found") -> float:
@@ -510,7 +512,7 @@ class _Search:
         """
         if self.micro.exact:
             return 0.0
-        distances = np.linalg.norm(self._values(found.directions) - found.places[self.micro.group], axis=1)
+        distances = np.linalg.norm(self._values(found.directions) - found.positions[self.micro.group], axis=1)
         radii = np.zeros(len(found.counts))
         np.maximum.at(radii, self.micro.group, distances)
         both = radii[:, np.newaxis] + radii
@@ -526,11 +528,11 @@ class _Search:
         """Return the unit normal in the span of the directions that discriminates the two sides."""
         weights = found.counts / found.counts.sum()
         means = [
-            np.average(found.places[side], axis=0, weights=weights[side]) for side in (found.is_left, ~found.is_left)
+            np.average(found.positions[side], axis=0, weights=weights[side]) for side in (found.is_left, ~found.is_left)
         ]
-        centered = found.places - np.where(found.is_left[:, np.newaxis], *means)
+        centered = found.positions - np.where(found.is_left[:, np.newaxis], *means)
         within = (weights[:, np.newaxis] * centered).T @ centered
-        within += SMALL * np.trace(found.places.T @ found.places) * np.eye(len(within))
+        within += SMALL * np.trace(found.positions.T @ found.positions) * np.eye(len(within))
         normal = np.linalg.solve(within, means[1] - means[0]) @ found.directions
         length = np.linalg.norm(normal)
         return np.asarray(normal / length) if length > 0 else found.directions[0]

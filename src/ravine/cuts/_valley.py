@@ -25,7 +25,7 @@ WINDOWS = np.array([0.25, 0.5, 0.75, 1.0])
 class Valley:
     """A valley on a line: its position, its modes, the window for its test, and the score that chose it."""
 
-    place: float
+    position: float
     left_mode: float
     right_mode: float
     window: float
@@ -60,7 +60,7 @@ def strongest_valley(
             along.density, along.mass(), along.valleys(), along.count, along.step, WINDOWS, resolution, least_side
         )
         if score > 0 and (best is None or is_less(best.score, score)):
-            place, left_mode, right_mode = along.at(np.array([valley, left, right])).tolist()
+            position, left_mode, right_mode = along.at(np.array([valley, left, right])).tolist()
             depth = along.relative_depth(valley, left, right)
-            best = Valley(place, left_mode, right_mode, window, score, float(along.density[valley]), depth)
+            best = Valley(position, left_mode, right_mode, window, score, float(along.density[valley]), depth)
     return best

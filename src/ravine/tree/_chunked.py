@@ -72,7 +72,7 @@ class ChunkedRows(NodeRows):
         self, function: Callable[[ChunkedNode], Any], nodes: Sequence[ChunkedNode], n_jobs: int | None
     ) -> list[Any]:
         """Call a function on the nodes; their passes over the rows are shared or run in parallel."""
-        return self._root.whole.parts.at_once(function, nodes)
+        return self._root.whole.chunks.at_once(function, nodes)
 
     def children(self, node: ChunkedNode, division: tuple[ChunkedNode, ChunkedNode]) -> tuple[ChunkedNode, ChunkedNode]:
         """Return the two nodes that `divide` returned."""

@@ -93,8 +93,7 @@ def with_ranks(tree: HyperplaneTree, rank: ArrayLike) -> HyperplaneTree:
 
 
 def nodes_in(tree: HyperplaneTree, coarser: HyperplaneTree) -> Ints:
-    """Return, for each node of `coarser`, the node of `tree` that it was; `cut_to` or `prune` made `coarser` from
-    `tree`.
+    """Return the node of `tree` that each node of `coarser` was; `cut_to` or `prune` made `coarser` from it.
 
     Examples
     --------

@@ -72,8 +72,8 @@ def valley_p_value(valley: Valley, values: Floats, weights: Floats, resolution: 
     order = np.argsort(values)
     values, weights = values[order], weights[order]
     middle, left, right = (
-        _spread_mass(values, weights, place - valley.window / 2, place + valley.window / 2, resolution)
-        for place in (valley.place, valley.left_mode, valley.right_mode)
+        _spread_mass(values, weights, position - valley.window / 2, position + valley.window / 2, resolution)
+        for position in (valley.position, valley.left_mode, valley.right_mode)
     )
     return max(_binomial(middle, left), _binomial(middle, right))
 
@@ -240,8 +240,7 @@ class ValleyTest:
         return min(1.0, 2 * self.n_halvings * trials[0].p_value) if trials else 1.0
 
     def run(self, X: Matrix, weights: Floats, order: Ints) -> list[Trial]:
-        """Test halves of the rows, drawn from them in the given order; the trial with the smallest p-value comes
-        first."""
+        """Test halves of the rows, drawn from them in the given order; the trial with the smallest p-value is first."""
         n_rows = X.shape[0]
         if n_rows < MIN_ROWS:
             return []
@@ -278,7 +277,7 @@ class ValleyTest:
         if best is None:
             return None
         normal, valley = best
-        return Cut(normal, valley.place, valley.density, valley.relative_depth, p_value)
+        return Cut(normal, valley.position, valley.density, valley.relative_depth, p_value)
 
     def _valley(self, values: Floats, weights: Floats, normal: Floats, total: float) -> Valley | None:
         resolution = resolution_along(normal, self.steps)
@@ -318,8 +317,9 @@ def lattice_steps(X: Matrix, max_rows: int = 2000) -> Floats:
 
 
 def _gaps_above_zero(columns: Matrix) -> tuple[Floats, Ints]:
-    """Return the distance from zero to the next larger value of each CSC column, or to the next smaller if there is
-    none.
+    """Return the distance from zero to the next larger value of each CSC column.
+
+    If there is no larger value, the next smaller one is used.
 
     If more than half of a column is zero, this is its typical gap. The second array counts the nonzero values.
     """

@@ -139,7 +139,7 @@ class HSDCTree:
         while row < len(X):
             row, why, node = stream.learn(X, row, node, *self._arrays(), settings, table)
             if why == stream.ALARM:
-                self._record(self._fall(node, self.n_rows + row), on_event)
+                self._record(self._remove_cut(node, self.n_rows + row), on_event)
             elif why == stream.SPLIT:
                 self._record(self._split(node, self.n_rows + row - 1), on_event)
                 node = 0
@@ -179,8 +179,7 @@ class HSDCTree:
     # Nodes
 
     def _make_room(self, n_nodes: int, size: int | None = None) -> None:
-        """Enlarge the arrays to `size` nodes, by default to twice the current `n_nodes`; wide rows start with fewer
-        nodes."""
+        """Enlarge the arrays to `size` nodes, by default to twice `n_nodes`; wide rows start with fewer nodes."""
         stream, d = _kernels.hsdc, self.n_features
         widest = max(d, _kernels.intervals.N_ROWS * (self.settings.n_intervals + 1))
         size = size or max(2 * n_nodes, min(ROOM, max(ROOM_CELLS // widest, 1)))
@@ -252,8 +251,8 @@ class HSDCTree:
         cut = self.cut[node]
         cut[:] = 0.0
         # Use our own loop: the last digit of a BLAS product depends on where the numbers lie in memory.
-        cut[stream.OFFSET] = found.place + _kernels.rows.dot(self.direction[node], self.mean[node])
-        cut[[stream.OUTER_LOW, stream.OUTER_HIGH]] = found.left_mode - found.place, found.right_mode - found.place
+        cut[stream.OFFSET] = found.position + _kernels.rows.dot(self.direction[node], self.mean[node])
+        cut[[stream.OUTER_LOW, stream.OUTER_HIGH]] = found.left_mode - found.position, found.right_mode - found.position
         cut[[stream.INNER_LOW, stream.INNER_HIGH]] = -found.reach, found.reach
         cut[[stream.N_INNER, stream.N_OUTER]] = inner, outer
         cut[stream.RATE] = 2 * found.reach / (found.right_mode - found.left_mode)
@@ -280,7 +279,7 @@ class HSDCTree:
 
     # Remove a cut
 
-    def _fall(self, node: int, row: int) -> dict[str, Any]:
+    def _remove_cut(self, node: int, row: int) -> dict[str, Any]:
         """Remove a cut and all cuts below it; the node becomes an empty leaf again."""
         stream, cut = _kernels.hsdc, self.cut[node]
         below = self._below(node)
@@ -311,13 +310,12 @@ class HSDCTree:
     def _preorder(self) -> tuple[Ints, Ints]:
         """Return the nodes in preorder, left before right, and the position of each node; -1 stays -1."""
         order = np.array(self._below(0))
-        place = np.full(len(self.left) + 1, -1)
-        place[order] = np.arange(len(order))
-        return order, place
+        position = np.full(len(self.left) + 1, -1)
+        position[order] = np.arange(len(order))
+        return order, position
 
     def evidence(self, node: int) -> float:
-        """Return the probability of so few rows in the inner region of a cut, since it was made, if the density were
-        flat."""
+        """Return the probability of so few rows in the inner region, since the cut was made, for a flat density."""
         stream, cut = _kernels.hsdc, self.cut[node]
         inner, outer = cut[[stream.N_INNER, stream.N_OUTER]] - self.valley[node, [PRIOR_INNER, PRIOR_OUTER]]
         return float(betainc(outer - inner, inner + 1, 1 - cut[stream.RATE])) if outer > inner else 1.0
@@ -326,8 +324,8 @@ class HSDCTree:
 
     def state(self) -> dict[str, Any]:
         """Return everything that must be saved except the settings; the nodes are numbered in preorder."""
-        order, place = self._preorder()
-        links = {name: place[getattr(self, name)[order]] for name in LINKS}
+        order, position = self._preorder()
+        links = {name: position[getattr(self, name)[order]] for name in LINKS}
         arrays = {name: getattr(self, name)[order] for name in (*COUNTS, *NUMBERS)}
         totals = {name: getattr(self, name) for name in TOTALS}
         events = {"events": self.events, "n_events": dict(self.n_events)}
@@ -413,14 +411,14 @@ class HSDCTree:
 
     def snapshot(self) -> tuple[HyperplaneTree, Ints]:
         """Return the current tree, and the identity of each of its nodes."""
-        stream, (order, place) = _kernels.hsdc, self._preorder()
+        stream, (order, position) = _kernels.hsdc, self._preorder()
         is_cut = self.left[order] >= 0
         count = np.where(is_cut, 0.0, self.leaf[order, stream.N_SEEN])
         sum_sq = np.where(is_cut, 0.0, self.leaf[order, stream.SUM_SQ])
         normal, offset = self._cuts(order)
         tree = HyperplaneTree.from_nodes(
-            left=place[self.left[order]],
-            right=place[self.right[order]],
+            left=position[self.left[order]],
+            right=position[self.right[order]],
             rank=self.order[order],
             normal=np.where(is_cut[:, np.newaxis], normal, 0.0),
             offset=np.where(is_cut, offset, 0.0),

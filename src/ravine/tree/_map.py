@@ -46,8 +46,7 @@ def leaf_label(tree: "HyperplaneTree", leaf: int) -> list[str]:
 
 
 def cut_label(tree: "HyperplaneTree", cut: int, names: list[str], n_letters: int) -> list[str]:
-    """Return lines of at most `n_letters` with the one or two features that drive a split, and its p-value if
-    tested."""
+    """Name the one or two features that drive a split, and its p-value if tested, in lines of at most `n_letters`."""
     lines = [carriers(shares_of_cut(tree, cut), names, n_letters)]
     return [*lines, f"p = {tree.p_value[cut]:.1g}"] if tree.p_value[cut] < 1 else lines
 

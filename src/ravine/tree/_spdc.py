@@ -43,15 +43,15 @@ class SPDCTree(HSDCTree):
         self.leaf[node, stream.WAIT] = PATIENCE * weight
         low, high, mass = pieces_of(self.sample[node][:, : self.n_intervals[node]])
         spread = spread_of(low, high, mass)
-        place = None
+        position = None
         if spread > 0:
             grid = np.linspace(low[0], high[-1], FINE)
             density = density_of(low, high, mass, self.bandwidth * spread * weight**-0.2, grid)
             minima = 1 + np.flatnonzero((density[1:-1] < density[:-2]) & (density[1:-1] <= density[2:]))
-            place = float(grid[minima[density[minima].argmin()]]) if len(minima) else None
+            position = float(grid[minima[density[minima].argmin()]]) if len(minima) else None
         is_cut = self.left[node] >= 0
-        if place is not None:
-            self.cut[node, stream.OFFSET] = place
+        if position is not None:
+            self.cut[node, stream.OFFSET] = position
             if is_cut:
                 return None
             self.left[node], self.right[node] = children = self._take_node(), self._take_node()
