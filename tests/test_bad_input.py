@@ -91,7 +91,7 @@ REFUSED_EVERYWHERE = {
     "durations": (np.full((4, 2), np.timedelta64(3, "D")), "dates or durations: make numbers"),
     "dates in a frame": (frame_of(pd.Timestamp("2020-01-01")), "dates or durations: make numbers"),
     "dates in a Polars frame": (pl.from_pandas(frame_of(datetime.date(2020, 1, 1))), "dates or durations"),
-    "two columns of one name": (pd.DataFrame(GOOD, columns=["a", "a"]), "two columns of one name, 'a': rename"),
+    "two columns of one name": (pd.DataFrame(GOOD, columns=["a", "a"]), "two columns named 'a': rename"),
     "dates as objects": ([[datetime.date(2020, 1, 1), 1]] * 4, "not 'datetime.date'"),
 }
 """Rows that no method takes, and what is said of them."""
@@ -297,7 +297,7 @@ def test_malformed_sparse_rows_are_refused_by_fit_predict_and_transform(model):
     ]
     for X in MALFORMED.values():
         for method in methods:
-            with pytest.raises(ValueError, match=r"malformed sparse matrix.*Build it anew"):
+            with pytest.raises(ValueError, match=r"malformed sparse matrix.*Build it again"):
                 method(X, labels_for(X)) if method == good.fit else method(X)
     assert_array_equal(good.predict(GOOD), clone(good).fit(sparse.csr_array(GOOD), labels_for(GOOD)).predict(GOOD))
 
@@ -412,8 +412,8 @@ REFUSED_WEIGHTS = {
     "infinite": (np.r_[np.inf, np.ones(39)], "sample_weight contains NaN or infinity"),
     "NaN for all": (np.nan, "sample_weight contains NaN"),
     "zero": (np.zeros(40), "sample_weight is zero for all rows"),
-    "words": (["a"] * 40, "sample_weight holds something else than numbers"),
-    "objects": (np.array([{}] * 40), "sample_weight holds what is no real number"),
+    "words": (["a"] * 40, "sample_weight holds something other than numbers"),
+    "objects": (np.array([{}] * 40), "sample_weight holds values that are not real numbers"),
     "integers beyond float64": (np.array([10**400] * 40), "sample_weight holds .* too large for float64"),
     "complex": (np.ones(40) * 1j, "sample_weight holds complex numbers"),
     "dates": (np.full(40, np.datetime64("2020-01-01")), "sample_weight holds dates"),

@@ -63,7 +63,7 @@ def test_n_jobs_counts_threads_as_scikit_learn_does(monkeypatch):
     _blocks.count_threads.cache_clear()
     assert [_blocks.count_threads(n) for n in (None, 1, 3, -1, -2, -9)] == [1, 1, 3, 4, 3, 1]
     _blocks.count_threads.cache_clear()
-    with pytest.raises(ValueError, match="n_jobs=0 has no meaning: use -1"):
+    with pytest.raises(ValueError, match="n_jobs=0 is not valid: use -1"):
         _blocks.count_threads(0)
 
 

@@ -1,6 +1,6 @@
-"""Work on rows in blocks, on threads.
+"""Process rows in blocks, on threads.
 
-Blocks have a fixed size and their results come back in order, so sums over blocks never depend on the number of
+Blocks have a fixed size and their results are returned in order, so sums over blocks never depend on the number of
 threads.
 """
 
@@ -17,11 +17,12 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 BLOCK_CELLS = 1 << 20
-"""Numbers in a block: enough to hide the cost of handing it to a thread, few enough for partial sums to be small."""
+"""Number of values in a block: enough to hide the cost of passing it to a thread, and few enough for small partial
+sums."""
 
 
 def map_blocks(function: Callable[[slice], Result], shape: tuple[int, ...], n_jobs: int | None) -> list[Result]:
-    """Call `function` on slices that cover the rows of a matrix of this shape, and list the results in row order."""
+    """Call `function` on slices that cover the rows of a matrix of this shape, and return the results in row order."""
     n_rows, n_columns = shape[0], max(shape[1], 1)
     block_rows = max(BLOCK_CELLS // n_columns, 1)
     slices = [slice(start, min(start + block_rows, n_rows)) for start in range(0, n_rows, block_rows)]
@@ -29,9 +30,9 @@ def map_blocks(function: Callable[[slice], Result], shape: tuple[int, ...], n_jo
 
 
 def map_items(function: Callable[[Item], Result], items: Sequence[Item], n_jobs: int | None) -> list[Result]:
-    """Call `function` on each item, on threads, and list the results in order; it may itself call this.
+    """Call `function` on each item, on threads, and return the results in order; `function` may call this itself.
 
-    Of several errors that of the first item is raised.
+    If several items fail, the error of the first item is raised.
     """
     n_threads = min(count_threads(n_jobs), len(items))
     if n_threads <= 1:
@@ -40,13 +41,13 @@ def map_items(function: Callable[[Item], Result], items: Sequence[Item], n_jobs:
     helpers = [_pool(os.getpid()).submit(work.run) for _ in range(n_threads - 1)]
     work.run()
     for helper in helpers:
-        if not helper.cancel():  # one that has not begun is not waited for: it may stand behind this very call
+        if not helper.cancel():  # do not wait for one that has not started: it may be queued behind this very call
             helper.result()
     return work.results()
 
 
 class _Work(Generic[Item, Result]):
-    """Items that several threads take one after the other, until none is left or one has failed."""
+    """Items that several threads take one after another, until none is left or one has failed."""
 
     def __init__(self, function: Callable[[Item], Result], items: Sequence[Item]) -> None:
         self._function = function
@@ -57,7 +58,7 @@ class _Work(Generic[Item, Result]):
         self._errors: dict[int, BaseException] = {}
 
     def run(self) -> None:
-        """Take items as long as there are any."""
+        """Process items until none is left."""
         while True:
             with self._lock:
                 i = self._next
@@ -66,7 +67,7 @@ class _Work(Generic[Item, Result]):
                 self._next += 1
             try:
                 self._done[i] = self._function(self._items[i])
-            except BaseException as error:  # raised again in the thread that asked for the work
+            except BaseException as error:  # raised again in the thread that requested the work
                 self._errors[i] = error
 
     def results(self) -> list[Result]:
@@ -77,21 +78,24 @@ class _Work(Generic[Item, Result]):
 
 @cache
 def _pool(process: int) -> ThreadPoolExecutor:
-    """Threads that are kept: to start them anew costs more than a small block. A forked process gets its own.
+    """Return the shared threads, which are kept because starting threads costs more than a small block.
 
-    One pool for all, which starts threads as they are needed, beside the thread that asks for them one for each core.
+    There is one pool per process; a forked process gets its own. Threads start when needed, up to one per core
+    including the calling thread.
     """
     return ThreadPoolExecutor(max(_count_cores() - 1, 1), thread_name_prefix="ravine")
 
 
 @cache
 def count_threads(n_jobs: int | None) -> int:
-    """Threads for `n_jobs` as scikit-learn reads it: None is one, -1 all cores of the process, -2 all but one.
+    """Return the number of threads for `n_jobs`, as in scikit-learn.
 
-    Never more than there are cores: compiled loops do not wait for anything, and more threads only take turns.
+    None is 1, -1 means all cores of the process, and -2 all but one.
+
+    It never exceeds the number of cores: compiled loops never wait, so more threads would only take turns.
     """
     if n_jobs == 0:
-        raise ValueError("n_jobs=0 has no meaning: use -1 for all cores, or the number of threads")
+        raise ValueError("n_jobs=0 is not valid: use -1 for all cores, or a number of threads")
     if n_jobs is None:
         return 1
     n_cores = _count_cores()
@@ -99,5 +103,5 @@ def count_threads(n_jobs: int | None) -> int:
 
 
 def _count_cores() -> int:
-    """Cores that the process may use."""
+    """Return the number of cores that the process may use."""
     return int(joblib.cpu_count())

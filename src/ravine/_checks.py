@@ -1,8 +1,8 @@
-"""What is asked of rows and weights before a compiled loop reads them.
+"""Checks of rows and weights before a compiled loop reads them.
 
-Loops trust their arrays: they read past the end of one whose indices lie. So sparse matrices are checked here, in one
-pass, by everything that takes rows from outside; and weights are brought into a form in which sums of them are exact
-enough.
+Compiled loops trust their arrays and would read past the end of an array with wrong indices. So everything that takes
+rows from outside checks sparse matrices here, in one pass. Weights are converted to a form in which their sums are
+exact enough.
 """
 
 import warnings
@@ -16,17 +16,17 @@ from scipy import sparse
 from ravine._matrix import LARGEST, SMALLEST, Floats, Matrix
 
 LIGHTEST, HEAVIEST = 1e-100, 1e100
-"""The largest weight of some rows lies between these. Products of weights and squares leave float64 beyond them."""
+"""The largest weight must lie between these numbers; beyond them, products of weights and squares leave float64."""
 
 NEGLIGIBLE = 1e-15
-"""A weight below this share of the largest is taken for 0: added to it, it is lost in rounding."""
+"""A weight below this share of the largest one becomes 0, since rounding would lose it in a sum with the largest."""
 
 
 def checked_sparse(X: Any) -> Matrix:
-    """The same sparse rows in CSR format, not copied where they are in it; ValueError where they are malformed.
+    """Return sparse rows in CSR format, without a copy if they already are; raise ValueError if they are malformed.
 
-    What a matrix says of itself (sorted, without duplicates) is forgotten, since it may have been changed after it was
-    said.
+    The flags of a matrix (sorted, without duplicates) are discarded, since the matrix may have changed after they were
+    set.
     """
     if X.ndim != 2:
         raise ValueError(f"X is a sparse array of shape {X.shape}: it needs two dimensions, rows and columns")
@@ -46,28 +46,28 @@ def checked_sparse(X: Any) -> Matrix:
         X = X.tocsr()
         _check_compressed("csr", X.indptr, X.indices, X.data, n_rows, n_columns)
     kind = sparse.csr_array if isinstance(X, sparse.sparray) else sparse.csr_matrix
-    # Long indices only where they are needed: some of scikit-learn's methods take no others than short ones.
+    # Use 64-bit indices only if needed: some scikit-learn methods accept only 32-bit indices.
     index = np.int32 if max(n_rows, n_columns, len(X.data)) <= np.iinfo(np.int32).max else np.int64
     return kind((X.data, X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)), shape=X.shape)
 
 
 def _check_compressed(form: str, indptr: Any, indices: Any, data: Any, n_major: int, n_minor: int) -> None:
-    """ValueError unless these are the arrays of a compressed matrix; SciPy's own check overlooks some that are not."""
+    """Raise ValueError unless these are the arrays of a compressed matrix; SciPy's own check misses some errors."""
     _check_integers(form, "indptr", indptr)
     _require(len(indptr) == n_major + 1, form, f"indptr has {len(indptr)} entries, not {n_major + 1}")
     _require(indptr[0] == 0, form, f"indptr begins with {indptr[0]}, not with 0")
-    # Compared, not subtracted: a difference can overflow.
+    # Compare instead of subtracting, since a difference can overflow.
     _require(bool((indptr[1:] >= indptr[:-1]).all()), form, "indptr has an entry below the one before it")
     _check_indices(form, "indices", indices, n_minor)
     _require(len(indices) == len(data), form, f"there are {len(indices)} indices for {len(data)} values")
-    _require(int(indptr[-1]) <= len(data), form, f"indptr ends with {indptr[-1]}, and there are {len(data)} values")
+    _require(int(indptr[-1]) <= len(data), form, f"indptr ends with {indptr[-1]}, but there are {len(data)} values")
 
 
 def _check_indices(form: str, name: str, indices: Any, length: int) -> None:
     _check_integers(form, name, indices)
     if len(indices):
         low, high = int(indices.min()), int(indices.max())
-        _require(low >= 0 and high < length, form, f"{name} reach from {low} to {high}, outside 0 to {length - 1}")
+        _require(low >= 0 and high < length, form, f"{name} range from {low} to {high}, outside 0 to {length - 1}")
 
 
 def _check_integers(form: str, name: str, array: Any) -> None:
@@ -78,47 +78,47 @@ def _check_integers(form: str, name: str, array: Any) -> None:
 def _require(holds: bool, form: str, complaint: str) -> None:
     if not holds:
         raise ValueError(
-            f"X is a malformed sparse matrix ({form}): {complaint}. Build it anew from its entries, "
-            "for instance by scipy.sparse.coo_array((values, (rows, columns)), shape).tocsr()"
+            f"X is a malformed sparse matrix ({form}): {complaint}. Build it again from its entries, "
+            "for example with scipy.sparse.coo_array((values, (rows, columns)), shape).tocsr()"
         )
 
 
 def refuse_what_is_no_number(array: Any, name: str) -> None:
-    """ValueError for what NumPy would turn into numbers without a word: entries under a mask, dates and durations."""
+    """Raise ValueError for values that NumPy silently converts to numbers: masked entries, dates and durations."""
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
-        raise ValueError(f"{name} is a masked array with masked entries: leave these rows out, or fill them (.filled)")
+        raise ValueError(f"{name} is a masked array with masked entries: remove these rows, or fill them (.filled)")
     types = list(array.dtypes) if hasattr(array, "columns") else [getattr(array, "dtype", None)]
     if any(str(dtype).lower().startswith(("date", "time", "duration")) for dtype in types):
-        raise ValueError(f"{name} holds dates or durations: make numbers of them, for instance days since the first")
+        raise ValueError(f"{name} holds dates or durations: convert them to numbers, for example days since the first")
 
 
 def refuse_names_given_twice(X: Any) -> None:
-    """ValueError for a frame with two columns of one name."""
+    """Raise ValueError for a frame with two columns of the same name."""
     names = list(getattr(X, "columns", ()))
     twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
     if twice:
-        raise ValueError(f"X has two columns of one name, {sorted(map(repr, twice))[0]}: rename one, or leave it out")
+        raise ValueError(f"X has two columns named {sorted(map(repr, twice))[0]}: rename one, or leave it out")
 
 
 def as_floats(array: Any, name: str) -> NDArray[Any]:
-    """An array of float32 or float64; ValueError where it holds something else than real numbers."""
+    """Return an array of float32 or float64; raise ValueError if it holds anything but real numbers."""
     refuse_what_is_no_number(array, name)
     found = np.asarray(array)
     if found.dtype in (np.float32, np.float64):
         return found
     if found.dtype.kind not in "biufO":
-        what = "complex numbers" if found.dtype.kind == "c" else "something else than numbers"
+        what = "complex numbers" if found.dtype.kind == "c" else "something other than numbers"
         raise ValueError(f"{name} holds {what}: it needs real numbers")
-    with warnings.catch_warnings():  # an overflow to infinity is said in words below
+    with warnings.catch_warnings():  # overflow to infinity is reported by the error below
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
             return found.astype(np.float64)
         except (TypeError, ValueError, OverflowError) as error:
-            raise ValueError(f"{name} holds what is no real number, or too large for float64: {error}") from None
+            raise ValueError(f"{name} holds values that are not real numbers or exceed float64: {error}") from None
 
 
 def numbers_of(values: Any, name: str) -> list[float]:
-    """The numbers in a list that a user gave; ValueError names it where it is none."""
+    """Return the numbers in a list given by a user; a ValueError names an invalid list."""
     try:
         found = as_floats(values, name)
     except ValueError as error:
@@ -129,31 +129,34 @@ def numbers_of(values: Any, name: str) -> list[float]:
 
 
 def all_finite(array: NDArray[Any]) -> bool:
-    """Whether an array has neither NaN nor infinity: their sum says so as a rule, without a mask of all entries."""
+    """Return whether an array has neither NaN nor infinity.
+
+    The sum usually answers this without a mask of all entries.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         total = array.sum(dtype=np.float64)
     return bool(np.isfinite(total)) or bool(np.isfinite(array).all())
 
 
 def checked_weights(sample_weight: ArrayLike | None, n_rows: int, allow_all_zero: bool = False) -> Floats:
-    """Weights of the rows, 1 for each where none are given; ValueError says what is wrong with them.
+    """Return the weights of the rows, 1 each by default; a ValueError says what is wrong with them.
 
-    They are finite, one a row, none negative and not all zero. Their size is that of counts and stays as it is, but
-    weights below `NEGLIGIBLE` of the largest become 0, and the largest must lie between `LIGHTEST` and `HEAVIEST`.
+    Valid weights are finite, one per row, not negative and not all zero. They are counts and are not rescaled. But
+    weights below `NEGLIGIBLE` times the largest become 0, and the largest must lie between `LIGHTEST` and `HEAVIEST`.
     """
     if sample_weight is None:
         return np.ones(n_rows)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_rows, sample_weight)
     if sparse.issparse(sample_weight):
-        raise ValueError("sample_weight is a sparse matrix: give an array with a number for each row")
+        raise ValueError("sample_weight is a sparse matrix: use an array with one number per row")
     weights = np.array(as_floats(sample_weight, "sample_weight"), dtype=np.float64)
     if weights.shape != (n_rows,):
         raise ValueError(f"sample_weight has the shape {weights.shape}: it needs a number for each of {n_rows} rows")
     if not np.isfinite(weights).all():
-        raise ValueError("sample_weight contains NaN or infinity: leave these rows out, or give them the weight 0")
+        raise ValueError("sample_weight contains NaN or infinity: remove these rows, or give them the weight 0")
     if (weights < 0).any():
-        raise ValueError("Negative values in sample_weight: no weight can be negative, 0 leaves a row out")
+        raise ValueError("Negative values in sample_weight: weights cannot be negative; use 0 to leave a row out")
     heaviest = float(weights.max(initial=0.0))
     if heaviest > 0:
         refuse_weight(heaviest)
@@ -164,22 +167,22 @@ def checked_weights(sample_weight: ArrayLike | None, n_rows: int, allow_all_zero
 
 
 def refuse_weight(heaviest: float) -> None:
-    """ValueError where the largest weight of some rows is no number to work with."""
+    """Raise ValueError if the largest weight is too small or too large to compute with."""
     if not LIGHTEST <= heaviest <= HEAVIEST:
         raise ValueError(
             f"the largest of sample_weight is {heaviest:.3g}, not between {LIGHTEST:g} and {HEAVIEST:g}: weights count "
-            "rows, divide them by their mean"
+            "rows, so divide them by their mean"
         )
 
 
 def refuse_product(heaviest: float, n_rows: int, reach: float) -> None:
-    """ValueError where weights and rows are in order, each for itself, and sums of squares with both are not."""
+    """Raise ValueError if weights and rows are valid separately, but weighted sums of squares are not."""
     with np.errstate(over="ignore", under="ignore"):
         largest = float(np.float64(heaviest) * n_rows * np.float64(reach) ** 2)
     is_weighted = heaviest > 0 and heaviest != 1.0
     if is_weighted and (largest > LARGEST**2 or (reach > 0 and largest < SMALLEST**2)):
         what = "overflow" if largest > 1 else "vanish"
         raise ValueError(
-            f"sample_weight reaches {heaviest:.3g} and X over {reach:.3g}, so that weighted squares would {what} in "
+            f"sample_weight reaches {heaviest:.3g} and X ranges over {reach:.3g}, so weighted squares would {what} in "
             "float64: divide the weights by their mean, or change the unit of X"
         )

@@ -1,7 +1,7 @@
-"""Dense and CSR matrices behind the same few functions: projections, moments, scatter.
+"""Projections, moments and scatter matrices, with the same functions for dense and CSR matrices.
 
-A dense matrix goes through the compiled passes of `ravine._kernels.rows`, block by block on threads; a CSR matrix is
-never made dense, and never centered: its mean is subtracted after the product. Nothing here copies the rows.
+Dense matrices go through the compiled passes of `ravine._kernels.rows`, block by block on threads. A CSR matrix is
+never converted to dense and never centered; its mean is subtracted after the product. No function here copies the rows.
 """
 
 import math
@@ -17,19 +17,19 @@ from ravine._blocks import map_blocks
 from ravine._ties import sorted_groups
 
 Matrix: TypeAlias = Any
-"""A C-contiguous ndarray or a CSR matrix, of float32 or float64. SciPy has no types that could say so."""
+"""A C-contiguous ndarray or a CSR matrix, of float32 or float64. SciPy has no types to express this."""
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 
 LARGEST, SMALLEST = 1e150, 1e-150
-"""Squares of larger numbers overflow float64, squares of smaller ones vanish."""
+"""Squares of larger numbers overflow in float64, and squares of smaller ones vanish."""
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Total weight of some rows, their mean, and the sum of their squared distances to it."""
+    """Total weight of some rows, their mean, and the sum of their squared distances to the mean."""
 
     count: float
     mean: Floats
@@ -43,18 +43,18 @@ class Moments:
 
     @property
     def unit(self) -> float:
-        """Root mean square deviation of a column: a length by which rows of any unit are alike."""
+        """Root mean square deviation of a column: a length that makes results independent of the unit."""
         return math.sqrt(self.sum_sq / (self.count * len(self.mean)))
 
 
 def moments_of(X: Matrix, weights: Floats, n_jobs: int | None = None) -> Moments:
-    """Moments of the rows: the mean in one pass, the squared distances to it in a second."""
+    """Return the moments of the rows: the mean in one pass, the squared distances to it in a second pass."""
     count, mean, squares = column_moments(X, weights, n_jobs)
     return Moments(count, mean, float(squares.sum()))
 
 
 def column_moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> tuple[float, Floats, Floats]:
-    """Total weight, mean of each column, and sum of the squared distances of its entries to it."""
+    """Return the total weight, the mean of each column, and the sum of squared distances to the mean in each column."""
     count = float(weights.sum())
     mean = weighted_sum(X, weights, n_jobs) / count
     if sparse.issparse(X):
@@ -64,7 +64,7 @@ def column_moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> tup
 
 
 def column_deviations(X: Matrix) -> Floats:
-    """Standard deviation of each column; 0 where its entries differ by rounding at most, and of no rows."""
+    """Return the standard deviation of each column; 0 if its entries differ at most by rounding, or without rows."""
     if not X.shape[0]:
         return np.zeros(X.shape[1])
     count, mean, squares = column_moments(X, np.ones(X.shape[0]))
@@ -75,9 +75,10 @@ def column_deviations(X: Matrix) -> Floats:
 def group_moments(
     X: Matrix, weights: Floats, group: Ints, center: Floats, n_jobs: int | None = None
 ) -> tuple[Floats, Floats, Floats]:
-    """Weight, mean and sum of squares of each group of rows, in one pass.
+    """Return weight, mean and sum of squares of each group of rows, in one pass.
 
-    `center` has a row near each group's mean, which keeps the digits; it is the mean of a group without weight.
+    `center` has a row near the mean of each group, which preserves digits. It is also the mean of a group without
+    weight.
     """
     if sparse.issparse(X):
         count, mean, sum_sq = np.zeros(len(center)), center.copy(), np.zeros(len(center))
@@ -95,7 +96,10 @@ def group_moments(
 
 
 def fingerprint(X: Matrix, seed: int, n_jobs: int | None = None) -> NDArray[np.uint64]:
-    """A number for each row, the same for equal rows, dense or sparse, wherever they stand; random otherwise."""
+    """Return a pseudorandom number per row that depends only on its entries.
+
+    Equal rows have equal numbers, dense or sparse, wherever they are.
+    """
     odd = np.random.default_rng(seed).integers(1 << 63, size=X.shape[1] + 1, dtype=np.uint64) * 2 + 1
     factors, salt = odd[1:], odd[0]
     if sparse.issparse(X):
@@ -105,24 +109,24 @@ def fingerprint(X: Matrix, seed: int, n_jobs: int | None = None) -> NDArray[np.u
 
 
 def mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Scramble 64 bits, so that neighbors become strangers (Steele et al. 2014, SplitMix)."""
+    """Scramble 64 bits, so that similar inputs give unrelated outputs (Steele et al. 2014, SplitMix)."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
 
 
 def _csr_column_squares(X: Any, weights: Floats, mean: Floats) -> Floats:
-    # Stored entries are centered one by one; the zeros of a column all lie at the same distance, its mean.
+    # Stored entries are centered one by one. All zeros of a column have the same distance to its mean.
     n_columns = X.shape[1]
     row_weight = np.repeat(weights, np.diff(X.indptr))
     stored = np.bincount(X.indices, row_weight * (X.data - mean[X.indices]) ** 2, minlength=n_columns)
     zero_weight = weights.sum() - np.bincount(X.indices, row_weight, minlength=n_columns)
-    zero_weight[np.bincount(X.indices, minlength=n_columns) == X.shape[0]] = 0.0  # and not what rounding left
+    zero_weight[np.bincount(X.indices, minlength=n_columns) == X.shape[0]] = 0.0  # remove what rounding left
     return np.asarray(stored + zero_weight * mean**2)
 
 
 def project(X: Matrix, direction: Floats, n_jobs: int | None = None) -> Floats:
-    """X @ direction, in one pass."""
+    """Return X @ direction, computed in one pass."""
     if sparse.issparse(X):
         return np.asarray(X @ direction, dtype=np.float64)
     out = np.empty(X.shape[0])
@@ -131,7 +135,7 @@ def project(X: Matrix, direction: Floats, n_jobs: int | None = None) -> Floats:
 
 
 def order_along(X: Matrix, values: Floats, n_jobs: int | None = None) -> Ints:
-    """Rows in the order of their values along a direction, those that tie in an order that their content decides."""
+    """Return the rows in the order of their values along a direction; the contents of rows decide ties."""
     order, group = sorted_groups(values)
     same = np.diff(group) == 0
     tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
@@ -142,7 +146,7 @@ def order_along(X: Matrix, values: Floats, n_jobs: int | None = None) -> Ints:
 
 
 def weighted_sum(X: Matrix, c: Floats, n_jobs: int | None = None) -> Floats:
-    """Σᵢ cᵢ xᵢ, in one pass."""
+    """Return Σᵢ cᵢ xᵢ, computed in one pass."""
     if sparse.issparse(X):
         return np.asarray(X.T @ c, dtype=np.float64)
     parts = map_blocks(lambda b: _kernels.rows.weighted_sum(X[b], c[b]), X.shape, n_jobs)
@@ -150,10 +154,10 @@ def weighted_sum(X: Matrix, c: Floats, n_jobs: int | None = None) -> Floats:
 
 
 def scatter(X: Matrix, weights: Floats, mean: Floats, n_jobs: int | None = None) -> Floats:
-    """Σᵢ wᵢ (xᵢ - mean)(xᵢ - mean)ᵀ of dense rows."""
+    """Return Σᵢ wᵢ (xᵢ - mean)(xᵢ - mean)ᵀ for dense rows."""
 
     def block_scatter(b: slice) -> Floats:
-        kept = weights[b] > 0  # a held-out half has weight zero: do not pay for it
+        kept = weights[b] > 0  # skip the rows of a held-out half, which have weight zero
         rows, root = (X[b], np.sqrt(weights[b])) if kept.all() else (X[b][kept], np.sqrt(weights[b][kept]))
         scaled = rows - mean
         scaled *= root[:, np.newaxis]
@@ -166,7 +170,7 @@ def scatter(X: Matrix, weights: Floats, mean: Floats, n_jobs: int | None = None)
 
 
 def scatter_times(X: Matrix, weights: Floats, mean: Floats, v: Floats, n_jobs: int | None = None) -> Floats:
-    """The scatter matrix times v, in one pass and without the matrix."""
+    """Return the scatter matrix times v, in one pass and without forming the matrix."""
     if sparse.issparse(X):
         along = weights * (np.asarray(X @ v) - mean @ v)
         return np.asarray(X.T @ along) - along.sum() * mean
@@ -185,11 +189,14 @@ def walk(
     distance: Floats | None = None,
     n_jobs: int | None = None,
 ) -> Ints:
-    """Leaf of each row; fills `distance[:, column[node]]` with the signed distances on the way where it is given."""
+    """Return the leaf of each row.
+
+    If given, `distance[:, column[node]]` is filled with the signed distances on the way.
+    """
     leaf = np.empty(X.shape[0], dtype=np.int64)
     if column is None or distance is None:
         column, distance = np.empty(0, dtype=np.int64), np.empty((X.shape[0], 0))
-    # All read-only, as a tree's arrays are: for others the kernel would be compiled a second time.
+    # All arrays are read-only, like those of a tree; otherwise the kernel would be compiled a second time.
     tree = (_read_only(normal), _read_only(offset), _read_only(left), _read_only(right))
 
     def walk_block(b: slice) -> None:

@@ -1,20 +1,20 @@
-"""Names of columns, classes and files as people see them: whatever is in a name, it stays on its line and in its place.
+"""Display the names of columns, classes and files, so that no character in a name can break a line or the layout.
 
-Tables, pictures and pages write every name that came from a user through `shown`.
+Tables, figures and pages pass every name given by a user through `shown`.
 """
 
 import unicodedata
 from typing import Any
 
 UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-"""Categories of Unicode whose characters are not seen, but end lines, turn text around or drive a terminal."""
+"""Unicode categories of invisible characters that end lines, reverse the text direction or control a terminal."""
 
 JOINERS = frozenset("\u200c\u200d")
-"""Of these categories too, but letters of some scripts and some emoji are written with them."""
+"""Characters of these categories that are kept, since some scripts and some emoji need them."""
 
 
 def shown(name: Any) -> str:
-    r"""The name as text in which every character can be seen; control and direction characters become escapes.
+    r"""Return the name as text without invisible characters; control and direction characters become escapes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The graph of nearest neighbors, connected; the components of a graph, and numbers for them."""
+"""The connected graph of nearest neighbors, and the numbered components of a graph."""
 
 import numpy as np
 from scipy import sparse
@@ -9,13 +9,13 @@ from ravine._blocks import count_threads
 from ravine._matrix import Bools, Floats, Ints
 
 FEW = 1000
-"""Components with at most so many rows look for their nearest neighbor outside among all rows."""
+"""Components with at most this many rows look for their nearest neighbor outside among all rows."""
 
 
 def neighbor_graph(rows: Floats, n_neighbors: int, n_jobs: int | None = None) -> tuple[Ints, Ints, Floats]:
-    """Edges between rows of which one is among the nearest neighbors of the other, and their lengths.
+    """Return the edges between rows if one is among the nearest neighbors of the other, and their lengths.
 
-    Components are joined by the shortest edges between them, those of the minimum spanning tree, so that the graph is
+    Components are joined by the shortest edges between them, those of the minimum spanning tree, so the graph is
     connected. Rows must be distinct.
     """
     n_rows = len(rows)
@@ -35,13 +35,13 @@ def neighbor_graph(rows: Floats, n_neighbors: int, n_jobs: int | None = None) ->
 
 
 def components(a: Ints, b: Ints, n_points: int) -> Ints:
-    """Group of each point: the edges (a, b) join the points of a group. Numbered as their first points come."""
+    """Return the group of each point when the edges (a, b) join points; groups are numbered in order of appearance."""
     links = sparse.coo_array((np.ones(len(a), dtype=np.int8), (a, b)), (n_points, n_points))
     return renumber(connected_components(links, directed=False)[1])
 
 
 def renumber(labels: Ints) -> Ints:
-    """The same groups, numbered in the order in which they first come."""
+    """Return the same groups, numbered in order of appearance."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
@@ -49,28 +49,28 @@ def renumber(labels: Ints) -> Ints:
 
 
 def by_size(labels: Ints, mass: Floats) -> Ints:
-    """The same groups, numbered by their mass, the heaviest first; of equal ones, that which comes first."""
+    """Return the same groups, numbered by decreasing mass; ties go to the group that appears first."""
     labels = renumber(labels)
     size = np.bincount(labels, mass)
     rank = np.empty(len(size), dtype=np.int64)
-    # Sums of the same masses in another order are equal.
+    # Rounding makes sums of the same masses in another order equal.
     rank[np.argsort(-(size / size.sum()).round(12), kind="stable")] = np.arange(len(rank))
     return rank[labels]
 
 
 def _ordered(a: Ints, b: Ints, n_rows: int) -> Ints:
-    """One number for each pair, whichever of the two comes first; sorted, none twice."""
+    """Return one number per pair, independent of the order within the pair; sorted and unique."""
     return np.unique(np.minimum(a, b).astype(np.int64) * n_rows + np.maximum(a, b))
 
 
 def _shortest_exit(rows: Floats, inside: Bools, nearest: NearestNeighbors) -> tuple[int, int]:
-    """The shortest edge from the rows inside to one outside; the first of several."""
+    """Return the shortest edge from the rows inside to a row outside; ties go to the first."""
     own, other = np.flatnonzero(inside), np.flatnonzero(~inside)
     if len(own) <= FEW and len(own) < len(other):
         length, neighbor = nearest.kneighbors(rows[own], n_neighbors=len(own) + 1)
         length[inside[neighbor]] = np.inf
-        row, place = np.unravel_index(length.argmin(), length.shape)
-        return int(own[row]), int(neighbor[row, place])
+        row, position = np.unravel_index(length.argmin(), length.shape)
+        return int(own[row]), int(neighbor[row, position])
     length, neighbor = NearestNeighbors(n_neighbors=1).fit(rows[other]).kneighbors(rows[own])
     row = int(length.argmin())
     return int(own[row]), int(other[neighbor[row, 0]])

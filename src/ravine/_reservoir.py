@@ -1,7 +1,7 @@
-"""A bounded random sample of rows, from data at hand or from a stream that never ends.
+"""A bounded random sample of rows, from in-memory data or from an endless stream.
 
 Every row draws a key, and the rows with the smallest keys are kept. So the sample does not depend on how the rows are
-broken into batches; and not on their order either, where the key is drawn from what a row contains.
+divided into batches. If keys are drawn from the contents of rows, it does not depend on their order either.
 """
 
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Reservoir:
-    """The `size` rows with the smallest keys among all that were added; up to twice as many are held.
+    """The `size` rows with the smallest keys among all added rows; up to twice as many are held.
 
     Parameters
     ----------
@@ -30,18 +30,18 @@ class Reservoir:
 
     @classmethod
     def from_state(cls, size: int, keys: Floats, *columns: Any) -> "Reservoir":
-        """What `state` gave, as a reservoir of this size; ValueError where it cannot have been one."""
+        """Restore a reservoir of this size from the result of `state`; raise ValueError if that is not valid."""
         if not 0 < len(keys) <= size:
             raise ValueError(f"field 'keys' has {len(keys)} entries for a sample of 1 to {size} rows")
         if not (keys < np.inf).all() or (keys[1:] < keys[:-1]).any():
-            raise ValueError("field 'keys' is not in order, or has an entry that is no key")
+            raise ValueError("field 'keys' is not sorted, or has an entry that is not a key")
         reservoir = cls(size)
         reservoir.add(keys, *columns)
         reservoir._compact()
         return reservoir
 
     def add(self, keys: Floats, *columns: Any) -> None:
-        """Offer rows: their keys, and arrays or CSR matrices of what belongs to each, the same at every call."""
+        """Offer rows: their keys, and arrays or CSR matrices with one entry per row, the same ones in every call."""
         better = np.flatnonzero(keys < self._largest)
         if len(better):
             self._parts.append((keys[better], *(column[better] for column in columns)))
@@ -49,11 +49,11 @@ class Reservoir:
             self._compact()
 
     def sample(self) -> tuple[Any, ...]:
-        """The columns of the rows kept, in the order of their keys; nothing if no row was added."""
+        """Return the columns of the kept rows, in the order of their keys; an empty tuple if no row was added."""
         return self.state()[1:]
 
     def state(self) -> tuple[Any, ...]:
-        """Keys and columns of the rows kept, in the order of their keys: all that there is to remember."""
+        """Return keys and columns of the kept rows, sorted by key: everything that must be saved."""
         self._compact()
         return self._parts[0] if self._parts else ()
 
@@ -72,9 +72,9 @@ def _joined(parts: tuple[Any, ...]) -> Any:
 
 
 def arrival_keys(first: int, n_rows: int, seed: int, memory_length: float | None = None) -> Floats:
-    """Keys of the rows number `first`, `first` + 1, … of a stream.
+    """Return the keys of rows number `first`, `first` + 1, … of a stream.
 
-    With `memory_length` a row's chance to be kept falls by the factor e with every so many rows after it.
+    With `memory_length`, the probability of keeping a row drops by the factor e with every `memory_length` later rows.
     """
     number = np.arange(first, first + n_rows, dtype=np.uint64)
     keys = keys_of(mix(mix(number * GOLDEN) + np.uint64(seed)))
@@ -82,9 +82,9 @@ def arrival_keys(first: int, n_rows: int, seed: int, memory_length: float | None
 
 
 def content_sample(X: Matrix, weights: Floats, size: int, seed: int, n_jobs: int | None = None) -> tuple[Ints, Floats]:
-    """A random sample of rows that depends on what they contain, not on where they stand, and the keys of its rows.
+    """Draw a random sample that depends on the contents of the rows, not on their positions; return rows and keys.
 
-    The copies of a row draw different keys, so a row that stands ten times in the data is drawn ten times as often.
+    The copies of a row draw different keys, so a row that occurs ten times in the data is drawn ten times as often.
     """
     drawn = content_numbers(X, weights, seed, bool((weights != weights[0]).any()), n_jobs)
     rows = largest(drawn, size)
@@ -94,8 +94,10 @@ def content_sample(X: Matrix, weights: Floats, size: int, seed: int, n_jobs: int
 def content_numbers(
     X: Matrix, weights: Floats, seed: int, by_weight: bool, n_jobs: int | None = None
 ) -> NDArray[np.uint64]:
-    """A random number for each row that depends on what it contains, and on its weight where that differs; copies of a
-    row have different ones."""
+    """Return a random number per row that depends on its contents, and with `by_weight` on its weight.
+
+    Copies of a row get different numbers.
+    """
     drawn = fingerprint(X, seed, n_jobs)
     if by_weight:
         drawn = mix(drawn + weights.view(np.uint64))
@@ -110,14 +112,14 @@ def content_numbers(
 
 
 def largest(numbers: NDArray[np.uint64], size: int) -> Ints:
-    """Where the largest of some numbers stand, `size` of them at most."""
+    """Return the positions of the largest numbers, at most `size` of them."""
     if size >= len(numbers):
         return np.arange(len(numbers))
     return np.sort(np.argpartition(numbers, len(numbers) - size)[len(numbers) - size :])
 
 
 def visits(X: Floats, weights: Floats, seed: int, n_jobs: int | None = None) -> "Visits":
-    """Rows to be visited in epochs, each about as often as it has weight; the order depends on what they contain."""
+    """Return rows to visit in epochs, each about as often as its weight; the order depends on their contents."""
     bits = fingerprint(X, seed, n_jobs)
     times = np.ceil(weights / weights.mean()).astype(np.int64)
     row = np.repeat(np.arange(len(X)), times)
@@ -126,20 +128,20 @@ def visits(X: Floats, weights: Floats, seed: int, n_jobs: int | None = None) -> 
 
 
 class Visits(NamedTuple):
-    """Rows in any order, some of them several times, what a visit to each row weighs, and random bits of a visit."""
+    """Rows in any order, possibly repeated, the weight of one visit to each row, and the random bits of each visit."""
 
     row: Ints
     weight: Floats
     bits: NDArray[np.uint64]
 
     def in_epoch(self, number: int) -> Ints:
-        """The rows in a random order, another one for each number."""
+        """Return the rows in a random order that depends on the number of the epoch."""
         salt = mix(np.array([number], dtype=np.uint64) * GOLDEN)
         return self.row[np.argsort(mix(self.bits + salt), kind="stable")]
 
 
 def has_copies(X: Matrix, seed: int, n_jobs: int | None = None) -> bool:
-    """Whether a row stands more than once in the data."""
+    """Return whether a row occurs more than once in the data."""
     return _repeats(fingerprint(X, seed, n_jobs))
 
 
@@ -149,9 +151,9 @@ def _repeats(bits: NDArray[np.uint64]) -> bool:
 
 
 def merge_copies(X: Matrix, weights: Floats, seed: int) -> tuple[Matrix, Floats]:
-    """The distinct rows, in a random order that depends on what they contain alone, and the weight of all their copies.
+    """Return the distinct rows in a random order that depends only on their contents, and the weights of all copies.
 
-    In other units of the columns the order is the same.
+    The order does not depend on the units of the columns.
     """
     bits = fingerprint(X, seed)
     rows, total = X, weights
@@ -163,25 +165,28 @@ def merge_copies(X: Matrix, weights: Floats, seed: int) -> tuple[Matrix, Floats]
 
 
 def keys_in_any_unit(X: Matrix, weights: Floats, seed: int) -> Floats:
-    """Keys of rows that are all kept, the same in other units of the columns, and whatever their order."""
+    """Return keys of rows that are all kept.
+
+    They depend neither on the units of the columns nor on the order of the rows.
+    """
     keys = np.empty(X.shape[0])
     keys[_order_in_any_unit(X, weights, seed)] = arrival_keys(0, X.shape[0], seed)
     return keys
 
 
 def _order_in_any_unit(X: Matrix, weights: Floats, seed: int) -> Ints:
-    """The rows in their order along a random direction, on which every column counts by its deviation."""
+    """Return the order of the rows along a random direction on which each column is scaled by its deviation."""
     deviation = column_deviations(X)
     direction = np.random.default_rng(seed).normal(size=X.shape[1])
     direction = np.divide(direction, deviation, out=np.zeros_like(direction), where=deviation > 0)
     if (weights == weights[0]).all():
         return order_along(X, project(X, direction))
-    by_weight = np.argsort(weights, kind="stable")  # copies of a row, which no direction tells apart
+    by_weight = np.argsort(weights, kind="stable")  # orders copies of a row, which no direction can separate
     rows = X[by_weight]
     return by_weight[order_along(rows, project(rows, direction))]
 
 
 def keys_of(random: NDArray[np.uint64]) -> Floats:
-    """Logarithms of exponential variables from random bits; they fall as the numbers rise."""
+    """Return logarithms of exponential variables made from random bits; larger numbers give smaller keys."""
     uniform = ((random >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
     return np.log(-np.log(uniform))

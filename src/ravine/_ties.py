@@ -1,7 +1,7 @@
-"""Decisions that rounding must not make: signs of directions, equal eigenvalues, the better of two equals.
+"""Decisions that must not depend on rounding: signs of directions, equal eigenvalues, the better of two equals.
 
-Another processor, another BLAS kernel or another order of a sum changes the last digits of a number. Where two
-candidates differ by no more than that, the first one wins, everywhere by the rules of this module.
+Another processor, another BLAS kernel or another order of a sum changes the last digits of a number. If two candidates
+differ by no more than that, the first one wins. All modules use the rules of this one.
 """
 
 import heapq
@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 TIE = 1e-6
-"""Results of a search or of an eigendecomposition that differ by less, relatively, are equal."""
+"""Results of a search or an eigendecomposition count as equal if their relative difference is smaller than this."""
 
 ROUNDING, OF_A_SUM = 1e-9, 1e-13
-"""Lengths below the first share of the spread of the rows are rounding, and so are those below the second share of the
-rows themselves."""
+"""Lengths below the first number times the spread of the rows count as rounding, and so do lengths below the second
+number times the rows themselves."""
 
 
 def is_less(value: float, other: float) -> bool:
-    """Whether one number is less than another by more than rounding."""
+    """Return whether one number is less than another by more than rounding."""
     return bool(value < other and (value + TIE * abs(value) < other or abs(value) == np.inf))
 
 
 def first_least(values: ArrayLike) -> int:
-    """Position of the least of some numbers; of those that tie with it, the first.
+    """Return the position of the smallest number; ties go to the first.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def first_least(values: ArrayLike) -> int:
 
 
 def pop_first(heap: list[tuple[float, int]]) -> int:
-    """Take the number of least rank from a heap of (rank, number); of those that tie with it, the smallest number.
+    """Remove the number with the smallest rank from a heap of (rank, number); ties go to the smallest number.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def pop_first(heap: list[tuple[float, int]]) -> int:
 
 
 def sorted_groups(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Order of some numbers, and for each place in it the number of its group: numbers of one group tie.
+    """Return the order of some numbers, and the group at each position of this order; numbers of one group tie.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def sorted_groups(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArr
 
 
 def rounded_order(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Order of some numbers; those that tie stay as they stand.
+    """Return the order of some numbers; numbers that tie keep their order.
 
     Examples
     --------
@@ -84,14 +84,14 @@ def rounded_order(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def rounding_length(spread: float, largest: float) -> float:
-    """Length that is rounding for sums that spread so far and are no larger than this."""
+    """Return the length that counts as rounding for sums with this spread that are no larger than `largest`."""
     return max(ROUNDING * spread, OF_A_SUM * largest)
 
 
 def pointing_up(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Unit vectors along the rows of a matrix. Among the entries that tie for the largest the first is positive.
+    """Return unit vectors along the rows of a matrix, with the first of the largest entries positive.
 
-    Rows of zeros are left out.
+    Entries that tie count as equally large. Rows of zeros are left out.
 
     Examples
     --------
@@ -108,17 +108,17 @@ def pointing_up(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def settled_basis(values: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Eigenvectors that do not depend on rounding, one a row, for eigenvalues in falling order.
+    """Return eigenvectors that do not depend on rounding, one per row, for eigenvalues in decreasing order.
 
-    Eigenvectors of equal eigenvalues can be turned into each other. Of these the first is the one nearest to a
-    coordinate axis, to the first such axis where several tie; the next is so among the directions that are left.
+    Eigenvectors of equal eigenvalues can be rotated into each other. Among these, the first is the one nearest to a
+    coordinate axis; ties go to the first axis. The next one is chosen in the same way among the remaining directions.
 
     Parameters
     ----------
     values : ndarray of shape (n,)
         Eigenvalues, the largest first.
     vectors : ndarray of shape (n, n_columns)
-        Orthonormal eigenvectors, one a row.
+        Orthonormal eigenvectors, one per row.
 
     Examples
     --------
@@ -133,12 +133,15 @@ def settled_basis(values: NDArray[np.float64], vectors: NDArray[np.float64]) -> 
 
 
 def _nearest_to_axes(basis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Another basis of the span of orthonormal rows: each vector as near to an axis as the ones before it leave."""
+    """Return another basis of the span of orthonormal rows.
+
+    Each vector is as near to an axis as the earlier ones allow.
+    """
     found = []
     while len(basis) > 1:
         shares = np.einsum("ij,ij->j", basis, basis)
         axis = first_least(-shares)
-        # The first row of the turn points along the projection of the axis, the others are what it leaves.
+        # The first row of the rotation points along the projection of the axis; the other rows span the rest.
         turn = np.linalg.qr(np.column_stack([basis[:, axis], np.eye(len(basis))]))[0].T
         basis = turn @ basis
         found.append(basis[0])

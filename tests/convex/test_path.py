@@ -172,13 +172,13 @@ NONSENSE = [
     ("centroids", np.zeros(4), NOT_AN_ARRAY),
     ("merge_lambdas", np.array([1.0, 1, 2, np.inf]), "field '{}' has an entry that is not finite"),
     ("centroids", np.full((4, 1), np.nan), "field '{}' has an entry that is not finite"),
-    ("n_points", 6, "field '{}' or 'centroids' does not go with the rows"),
-    ("centroids", np.zeros((4, 2)), "'{}' does not go with the rows"),
-    ("centroids", np.zeros((3, 1)), "'{}' does not go with the rows"),
-    ("children", np.array([[0, 1, 2], [5, 2, 3], [3, 4, 1], [6, 7, 1]]), "field '{}' has not two nodes"),
-    ("merge_lambdas", np.array([1.0, 1, 2]), "has not two nodes for each fusion"),
-    ("children", np.array([[0, -1], [5, 2], [3, 4], [6, 7]]), "field '{}' has a node that is not there yet"),
-    ("children", np.array([[0, 5], [1, 2], [3, 4], [6, 7]]), "field '{}' has a node that is not there yet"),
+    ("n_points", 6, "field '{}' or 'centroids' does not match the rows"),
+    ("centroids", np.zeros((4, 2)), "'{}' does not match the rows"),
+    ("centroids", np.zeros((3, 1)), "'{}' does not match the rows"),
+    ("children", np.array([[0, 1, 2], [5, 2, 3], [3, 4, 1], [6, 7, 1]]), "field '{}' does not have two nodes"),
+    ("merge_lambdas", np.array([1.0, 1, 2]), "does not have two nodes for each fusion"),
+    ("children", np.array([[0, -1], [5, 2], [3, 4], [6, 7]]), "field '{}' has a node that does not exist yet"),
+    ("children", np.array([[0, 5], [1, 2], [3, 4], [6, 7]]), "field '{}' has a node that does not exist yet"),
     ("children", np.array([[0, 1], [5, 2], [3, 2], [6, 7]]), "or fuses twice"),
     ("merge_lambdas", np.array([1.0, 2, 1, 8]), "field '{}' or 'lambdas' is not in order"),
     ("merge_lambdas", np.array([-1.0, 1, 2, 8]), "field '{}' or 'lambdas' is not in order"),
@@ -196,5 +196,5 @@ def test_path_refuses_more_fusions_than_points_have():
     record = asdict(small_tree())
     record |= {"children": np.array([[0, 1], [5, 2], [3, 4], [6, 7], [8, 9]]), "centroids": np.zeros((5, 1))}
     record["merge_lambdas"] = np.array([1.0, 1, 2, 8, 8])
-    with pytest.raises(ValueError, match="or too many of them"):
+    with pytest.raises(ValueError, match="or has too many of them"):
         FusionTree.from_dict(record, 5, 1)

@@ -144,7 +144,7 @@ def test_very_many_labels_are_taken(rng):
         (MDHClassifier(bandwidth_factor=0), "The 'bandwidth' parameter of MDHClassifier must be"),
         (MDHClassifier(label_margin=-1), "The 'label_margin' parameter of MDHClassifier must be"),
         (MDHClassifier(init=[[1.0, 2.0]]), "init gives directions of shape"),
-        (MDHClassifier(n_jobs=0), "n_jobs=0 has no meaning"),
+        (MDHClassifier(n_jobs=0), "n_jobs=0 is not valid"),
     ],
 )
 def test_bad_parameters_are_named(model, message):

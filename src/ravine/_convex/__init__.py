@@ -1,4 +1,4 @@
-"""Convex clustering: centroids that are drawn together and fuse, the path over λ, and bounds that prove the result."""
+"""Convex clustering: centroids that attract each other and fuse, the path over λ, and bounds that prove the result."""
 
 from ravine._convex._certificate import Certificate
 from ravine._convex._edges import gaussian_weights

@@ -1,6 +1,6 @@
-"""When recovery is proved: the bounds of Theorem 1 of Panahi et al. (2017) for a partition and λ.
+"""Proof of recovery: the bounds of Theorem 1 of Panahi et al. (2017) for a partition and λ.
 
-They are sufficient, not necessary: clusters are found long before the theorem says so.
+The bounds are sufficient, not necessary: clusters are found long before the theorem proves it.
 """
 
 from dataclasses import dataclass, fields
@@ -18,8 +18,8 @@ from ravine._matrix import Floats, Ints
 class Certificate:
     """Whether it is proved that the solution at λ has these clusters.
 
-    With λ of at least `lower`, no cluster falls apart; with λ of at most `upper`, no two fuse; with λ of at most
-    `upper_any`, not all of them do. The parameters are also the attributes that are there to be read.
+    If λ is at least `lower`, no cluster breaks up. If λ is at most `upper`, no two clusters fuse. If λ is at most
+    `upper_any`, not all of them fuse. The parameters are also readable attributes.
 
     Parameters
     ----------
@@ -30,23 +30,23 @@ class Certificate:
     upper : float
         Smallest distance between the means of two clusters, divided by 2 n √k; infinite for one cluster.
     upper_any : float
-        Largest distance of a cluster's mean to the mean of all rows, divided by the rows outside the cluster; 0 for one
-        cluster.
+        Largest distance of a cluster mean to the mean of all rows, divided by the number of rows outside the cluster; 0
+        for one cluster.
 
     Attributes
     ----------
     holds : bool
-        The clusters are proved to be those of the solution at `lam`.
+        Whether the clusters are proved to be those of the solution at `lam`.
     holds_coarsely : bool
-        The solution at `lam` is proved to have unions of these clusters, two at least.
+        Whether the solution at `lam` is proved to consist of unions of these clusters, at least two.
     interval : tuple of two floats, or None
-        Values of λ for which the clusters are proved to be recovered, if there are any.
+        Values of λ for which the clusters are proved to be recovered; None if there are none.
     failing : dict
-        The inequalities that fail at `lam`, and by which factor; empty where recovery is proved.
+        The inequalities that fail at `lam`, and by which factor; empty if recovery is proved.
 
     See Also
     --------
-    ravine.SumOfNorms : Has it as `certificate_` for "uniform" weights.
+    ravine.SumOfNorms : Has a certificate as `certificate_` for "uniform" weights.
 
     Examples
     --------
@@ -65,38 +65,38 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """The clusters are proved to be those of the solution at `lam`."""
+        """Whether the clusters are proved to be those of the solution at `lam`."""
         return bool(self.lower <= self.lam <= self.upper)
 
     @property
     def holds_coarsely(self) -> bool:
-        """The solution at `lam` is proved to have unions of these clusters, two at least."""
+        """Whether the solution at `lam` is proved to consist of unions of these clusters, at least two."""
         return bool(self.lower <= self.lam <= self.upper_any)
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Values of λ for which the clusters are proved to be recovered, if there are any."""
+        """Values of λ for which the clusters are proved to be recovered; None if there are none."""
         return (self.lower, self.upper) if self.lower <= self.upper else None
 
     @property
     def failing(self) -> dict[str, float]:
-        """The inequalities that fail at `lam`, and by which factor; empty where recovery is proved."""
+        """The inequalities that fail at `lam`, and by which factor; empty if recovery is proved."""
         ratios = {"lower <= lam": _ratio(self.lower, self.lam), "lam <= upper": _ratio(self.lam, self.upper)}
         return {name: ratio for name, ratio in ratios.items() if ratio > 1}
 
     @classmethod
     def from_dict(cls, record: Any) -> "Certificate":
-        """Certificate from its fields; ValueError where they are not four numbers.
+        """Create a certificate from its fields; raise ValueError if they are not four numbers.
 
         Parameters
         ----------
         record : dict
-            The parameters by name, as ``dataclasses.asdict`` gives them.
+            The parameters by name, as returned by ``dataclasses.asdict``.
 
         Returns
         -------
         certificate : Certificate
-            Once all is checked.
+            The checked certificate.
         """
         names = [f.name for f in fields(cls)]
         if not isinstance(record, dict) or list(record) != names:
@@ -115,7 +115,10 @@ class Certificate:
 
 
 def certify(rows: Floats, mass: Floats, labels: Ints, lam: float) -> Certificate:
-    """Bounds of the theorem for a partition of distinct rows into clusters 0, 1, …; rows count with their mass."""
+    """Compute the bounds of the theorem for a partition of distinct rows into clusters 0, 1, …
+
+    Rows are weighted by their mass.
+    """
     n_clusters = int(labels.max()) + 1
     total, size = float(mass.sum()), mass_of(labels, mass)
     means = group_mean(rows, mass, labels)

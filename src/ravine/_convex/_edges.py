@@ -7,11 +7,11 @@ import numpy as np
 from ravine._matrix import Floats, Ints
 
 LEAST_WEIGHT = 1e-6
-"""Of any edge: far components still fuse, at a λ that numbers can hold."""
+"""Minimum weight of an edge, so that distant components still fuse at a λ that numbers can represent."""
 
 
 class Edges(NamedTuple):
-    """Edges (a, b), a < b, sorted, and their weights."""
+    """Edges (a, b) with a < b, sorted, and their weights."""
 
     a: Ints
     b: Ints
@@ -19,5 +19,5 @@ class Edges(NamedTuple):
 
 
 def gaussian_weights(length: Floats, unit: float, scale: float) -> Floats:
-    """exp(-scale · (length / unit)²), but not less than a small number."""
+    """Return exp(-scale · (length / unit)²), but at least a small number."""
     return np.maximum(np.exp(-scale * (length / unit) ** 2), LEAST_WEIGHT)

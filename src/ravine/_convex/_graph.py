@@ -1,4 +1,5 @@
-"""The sum-of-norms problem on a sparse graph, by the method of multipliers with Newton's steps (`_kernels.convex`)."""
+"""The sum-of-norms problem on a sparse graph, solved by the method of multipliers with Newton steps
+(`_kernels.convex`)."""
 
 from functools import cached_property
 
@@ -15,43 +16,45 @@ from ravine._matrix import Bools, Floats, Ints
 from ravine._neighbors import components
 
 STEP = 0.3
-"""First ℓ of the multipliers, in mean lengths of an edge."""
+"""First ℓ of the multipliers, relative to the mean length of an edge."""
 
 MAX_NEWTON, MAX_HALVINGS = 30, 30
-"""Newton steps for one set of multipliers, and halvings of one of them."""
+"""Maximum number of Newton steps for one set of multipliers, and of halvings of one step."""
 
 MAX_STEPS = 300
-"""Steps of conjugate gradients for one of Newton's."""
+"""Maximum number of conjugate-gradient steps for one Newton step."""
 
 RESIDUAL, SLOPE, SOLVED = 0.1, 1e-4, 0.1
-"""Share of the gradient that conjugate gradients may leave; share of the promised decrease that a step must bring; the
-multipliers are renewed once the gradient has this share of the gap."""
+"""Share of the gradient that conjugate gradients may leave, and minimum share of the predicted decrease that a step
+must achieve. The multipliers are updated once the gradient is below the third share of the gap."""
 
 NO_MASS, END_MARGIN = 1e-12, 3.0
-"""Mass of a point, in its degree, where only the flow between points counts; and factor for the end of the path."""
+"""Mass of a point, relative to its degree, if only the flow between points counts, and a factor for the end of the
+path."""
 
 FEW_COLUMNS, NARROW = 3, 1e9
-"""Up to so many columns the linear systems of flows are solved by elimination; beyond, where rows times the square of
-the bandwidth of the graph is at most the second number, and else by conjugate gradients."""
+"""Up to the first number of columns, the linear systems of flows are solved by elimination. With more columns,
+elimination is used if the number of rows times the squared bandwidth of the graph is at most the second number.
+Otherwise conjugate gradients are used."""
 
 FLOW_RESIDUAL, FLOW_STEPS = 1e-3, 3000
-"""What conjugate gradients may leave of a flow, and their steps."""
+"""Share of a flow that conjugate gradients may leave, and their maximum number of steps."""
 
 MAX_FLOWS, SLOW, EXACT = 20, 0.8, 1e-9
-"""Flows for a bound, each of which must bring what is missing down to this share; what may be missing in the end, as a
-share of the objective."""
+"""Maximum number of flows for a bound; each must reduce the remainder to the second number times the last one. The
+third number is the remainder allowed at the end, as a share of the objective."""
 
 PROOF_WORK, STEP_COST = 2e10, 6
-"""Entries of multipliers that conjugate gradients may go over for a bound where flows are not enough, and the entries
-that an edge costs beside its own: some twenty seconds, see docs/decisions/sum-of-norms.md."""
+"""Number of multiplier entries that conjugate gradients may process for a bound when flows are not enough, and the cost
+of an edge in addition to its own entries. This takes about twenty seconds, see docs/decisions/sum-of-norms.md."""
 
 FINE, COARSE = 0.01, 30.0
-"""ℓ on the whole graph, in mean lengths of an edge between rows: for flows that are found by elimination, and for the
-first round where flows are not enough; inside large groups forces go a long way."""
+"""ℓ on the whole graph, relative to the mean length of an edge between rows: for flows found by elimination, and for
+the first round when flows are not enough. Inside large groups, forces act over long distances."""
 
 
 class GraphProblem(Problem):
-    """Points that some edges draw together.
+    """Points that are joined by some edges.
 
     Parameters
     ----------
@@ -69,13 +72,16 @@ class GraphProblem(Problem):
         self._flow_is_exact = False
 
     def solve(self, lam: float, tol: float, max_iter: int) -> Bound:
-        """Move the centroids until the gap is at most `tol`, a share of the objective, from where they are."""
+        """Move the centroids from their current values until the gap is at most the share `tol` of the objective."""
         self._carry(lam)
         typical = max(self._mean_length(self.centroids), 1e-3 * self._mean_length(self.rows))
         return self._improve(tol, max_iter, STEP * typical)
 
     def prove(self, lam: float, centroids: Floats, objective: float, tol: float, max_iter: int) -> Bound:
-        """A bound for centroids of which many may coincide, and their objective: finds the forces within groups too."""
+        """Return a bound for the objective of centroids, many of which may coincide.
+
+        It also finds the forces within groups.
+        """
         self._lam = lam
         apart = centroids[self.edges.a] - centroids[self.edges.b]
         length = np.linalg.norm(apart, axis=1)[:, np.newaxis]
@@ -89,11 +95,11 @@ class GraphProblem(Problem):
         return Bound.of(objective, objective - least, n_rounds)
 
     def is_partition(self, group: Ints, tolerance: float, excess: float) -> bool:
-        """Whether it is proved that the points of each group have one centroid, and different groups different ones.
+        """Return whether it is proved that each group has one centroid, and that different groups have different ones.
 
-        To be asked after `prove`. They have one where a flow within the group takes up the forces on its points, and
-        edges with room of `tolerance` join them all. Centroids that are above the least objective by `excess` are off
-        by √(2 excess / mass) at most.
+        Call this after `prove`. A group has one centroid if a flow within it balances the forces on its points, and
+        edges with a margin of `tolerance` join all of them. If centroids exceed the minimum objective by `excess`,
+        their error is at most √(2 excess / mass).
         """
         within = group[self.edges.a] == group[self.edges.b]
         radius = np.sqrt(2.0 * excess / mass_of(group, self.mass))[group]
@@ -105,10 +111,10 @@ class GraphProblem(Problem):
         )
 
     def _bound_by_flow(self, objective: float, tol: float) -> float:
-        """A lower bound of the objective: forces within groups as in a network of resistors, those of edges that would
-        carry more than they can lowered step by step.
+        """Return a lower bound of the objective, with forces within groups computed as in a network of resistors.
 
-        Well inside a stretch of the path few edges do, and some linear systems are enough.
+        The force of an edge that would exceed its limit is lowered step by step. Well inside a section of the path few
+        edges do, and a few linear systems are enough.
         """
         a, b, w = self.edges
         m, X, U, z = self.mass, self.rows, self.centroids, self.multipliers
@@ -117,7 +123,7 @@ class GraphProblem(Problem):
         typical = float(within @ self._lengths(X) / max(within.sum(), w.min())) or self._mean_length(X)
         self.ell = (FINE if self._is_narrow else 1.0) * typical
         # Differences of centroids that nearly coincide have lost their digits, and λ can be 1e9 times as large as the
-        # rows: what the multipliers gain is taken from the steps.
+        # rows. So the multipliers are updated from the steps.
         gained = z + (U[a] - U[b]) / self.ell
         least, before = -np.inf, np.inf
         for _ in range(MAX_FLOWS):
@@ -136,10 +142,10 @@ class GraphProblem(Problem):
         return least
 
     def _improve(self, tol: float, max_iter: int, ell: float, known: float = np.inf, max_work: float = np.inf) -> Bound:
-        """Go on from multipliers and centroids as they are, with the length ℓ in the first two rounds.
+        """Continue from the current multipliers and centroids, with the length ℓ in the first two rounds.
 
-        Until the lower bound is close to the objective, or to one that is known to be reached elsewhere; or until
-        conjugate gradients have gone over so many entries of multipliers.
+        This stops when the lower bound is close to the objective or to a known objective reached elsewhere, or when
+        conjugate gradients have processed `max_work` entries of multipliers.
         """
         a, b, w = self.edges
         m, X, U, z = self.mass, self.rows, self.centroids, self.multipliers
@@ -177,22 +183,25 @@ class GraphProblem(Problem):
                 ell *= 0.5
 
     def fused(self, tolerance: float = INSIDE) -> Ints:
-        """Group of each point: points are joined by edges whose dual variable is shorter than 1 - tolerance."""
+        """Return the group of each point; edges with a dual variable shorter than 1 - tolerance join points."""
         return self._joined_by(self._have_room(tolerance) & (self._lengths(self.centroids) <= SHORT * self.ell))
 
     def _have_room(self, tolerance: float) -> Bools:
-        """Edges whose dual variable is shorter than 1 - tolerance."""
+        """Return the edges whose dual variable is shorter than 1 - tolerance."""
         return np.linalg.norm(self.multipliers, axis=1) < 1.0 - tolerance
 
     def _joined_by(self, chosen: Bools) -> Ints:
-        """Groups of points that some of the edges join, numbered as their first points come."""
+        """Return the groups of points joined by the chosen edges, numbered in order of appearance."""
         return components(self.edges.a[chosen], self.edges.b[chosen], len(self.mass))
 
     def lambda_range(self) -> tuple[float, float]:
-        """Values of λ at which the first points fuse, all but a few, and at which all have, or soon after.
+        """Return the λ at which the first points fuse, and one at or shortly after which all have fused.
 
-        An edge cannot fuse before λ times the pull on its ends makes up its length. All have fused once there is a flow
-        that takes each row to the mean, with λ w at most on each edge; that of least weighted squares has a potential.
+        A few points may fuse before the first λ.
+
+        An edge cannot fuse before λ times the pull on its ends equals its length. All points have fused once there is a
+        flow that takes each row to the mean with at most λ w on each edge. The flow with the least weighted squares has
+        a potential.
         """
         a, b, weight = self.edges
         degree = mass_of(a, weight, len(self.mass)) + mass_of(b, weight, len(self.mass))
@@ -206,18 +215,18 @@ class GraphProblem(Problem):
 
     @cached_property
     def _is_narrow(self) -> bool:
-        """Whether elimination hardly fills up: from one end to the other of the rows few edges lie side by side."""
+        """Whether elimination causes little fill-in: few edges lie side by side between the two ends of the rows."""
         if self.rows.shape[1] <= FEW_COLUMNS:
             return True
         a, b, _ = self.edges
         n_points = len(self.mass)
         joined = sparse.csr_array((np.ones(2 * len(a)), (np.r_[a, b], np.r_[b, a])), (n_points, n_points))
-        place = np.empty(n_points, dtype=np.int64)
-        place[reverse_cuthill_mckee(joined, symmetric_mode=True)] = np.arange(n_points)
-        return n_points * float(np.abs(place[a] - place[b]).max(initial=0)) ** 2 <= NARROW
+        position = np.empty(n_points, dtype=np.int64)
+        position[reverse_cuthill_mckee(joined, symmetric_mode=True)] = np.arange(n_points)
+        return n_points * float(np.abs(position[a] - position[b]).max(initial=0)) ** 2 <= NARROW
 
     def _potential(self, conductance: Floats, mass: Floats, excess: Floats) -> Floats:
-        """-(M + L)⁻¹ times the columns of `excess`, L the Laplacian of the graph with these conductances."""
+        """Return -(M + L)⁻¹ times the columns of `excess`, where L is the graph Laplacian with these conductances."""
         a, b, _ = self.edges
         if self._is_narrow:
             return -_solve_laplacian(a, b, conductance, mass, excess)
@@ -226,7 +235,7 @@ class GraphProblem(Problem):
         return potential
 
     def objective(self, lam: float) -> float:
-        """The objective at the centroids."""
+        """Return the objective at the centroids."""
         fit = 0.5 * self.mass @ ((self.rows - self.centroids) ** 2).sum(axis=1)
         return float(fit + lam * self.edges.weight @ self._lengths(self.centroids) + self.constant)
 
@@ -241,7 +250,7 @@ class GraphProblem(Problem):
         self.edges = Edges(pair // n_groups, pair % n_groups, total)
 
     def _carry(self, lam: float) -> None:
-        """The forces inside groups stay as they are when λ changes, those between them grow with it."""
+        """Adapt the multipliers to a new λ: forces inside groups do not change, forces between groups grow with λ."""
         self.multipliers[self._have_room(INSIDE)] *= min(self._lam / lam, 1.0)
         self._lam = lam
 
@@ -253,7 +262,10 @@ class GraphProblem(Problem):
 
 
 def _solve_laplacian(a: Ints, b: Ints, conductance: Floats, mass: Floats, right: Floats) -> Floats:
-    """(M + L)⁻¹ times the columns of `right`, by elimination: graphs of rows in few columns hardly fill up."""
+    """Return (M + L)⁻¹ times the columns of `right`, by elimination.
+
+    Graphs of rows in few columns have little fill-in.
+    """
     n_points = len(mass)
     joined = sparse.coo_array((conductance, (a, b)), (n_points, n_points)).tocsc()
     joined = joined + joined.T

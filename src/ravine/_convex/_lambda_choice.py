@@ -1,8 +1,8 @@
-"""Which λ of a path to believe: that at which the clusters that matter stay the same for longest.
+"""Choose λ on a path: the value around which the relevant clusters stay the same for longest.
 
-A cluster matters where it has so many rows at least. While such clusters take up single rows and small groups, nothing
-has changed; it has when two of them fuse, or when small groups together become one that matters.
-docs/decisions/sum-of-norms.md has what decided this.
+A cluster is relevant if it has a minimum number of rows. When relevant clusters absorb single rows and small groups,
+nothing has changed. A change is when two of them fuse, or when small groups together become relevant. See
+docs/decisions/sum-of-norms.md for the reasons.
 """
 
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ from ravine._convex._path import FusionTree
 from ravine._matrix import Bools, Floats, Ints
 
 COVERED = 0.5
-"""Share of the rows that the clusters that matter must have together."""
+"""Minimum share of the rows that the relevant clusters must contain together."""
 
 NUMBER_BONUS = 0.2
-"""By this share of the logarithm of their number a stretch with more clusters counts for longer."""
+"""Bonus for more clusters: the length of a stretch counts more by this share of the logarithm of their number."""
 
 
 @dataclass(frozen=True)
 class LambdaChoice:
-    """A λ, and the clusters there.
+    """A chosen λ, and the clusters there.
 
     Attributes
     ----------
     lam : float
-        Value of the path in the middle of the stretch in which the clusters that matter stay the same.
+        Value of the path in the middle of the stretch in which the relevant clusters stay the same.
     labels : ndarray of shape (n_points,)
-        Cluster of each point. A small group belongs to the cluster that it fuses with further along the path.
+        Cluster of each point. A small group belongs to the cluster with which it fuses later on the path.
     strength : float
-        Logarithm of the factor of λ over which the clusters stay, times 1 - Σ p² for their shares p of the rows,
-        divided by the logarithm of their number: below 0.4 for most data without clusters.
+        Logarithm of the factor of λ over which the clusters stay the same, times 1 - Σ p² for their shares p of the
+        rows, divided by the logarithm of their number. It is below 0.4 for most data without clusters.
     """
 
     lam: float
@@ -40,16 +40,18 @@ class LambdaChoice:
 
 
 def least_size(total: float) -> float:
-    """Rows that a cluster must have to matter, of so many."""
+    """Return the minimum number of rows of a relevant cluster, given the total number of rows."""
     return max(5.0, min(0.02 * total, float(np.sqrt(total))))
 
 
 def choose(
     tree: FusionTree, rows: Floats, mass: Floats, min_size: float, n_clusters: int | None = None
 ) -> LambdaChoice | None:
-    """The longest stretch of the path, in log λ, with two clusters that matter or more, or with just so many.
+    """Choose the longest stretch of the path, in log λ, with at least two relevant clusters.
 
-    None where there is no such stretch.
+    If `n_clusters` is given, the stretch has exactly that many relevant clusters.
+
+    None if there is no such stretch.
     """
     matters, number, changes, is_covered = clusters_that_matter(tree, mass, min_size)
     n_fusions = np.searchsorted(tree.merge_lambdas, tree.lambdas, side="right")
@@ -71,9 +73,9 @@ def choose(
 
 
 def clusters_that_matter(tree: FusionTree, mass: Floats, min_size: float) -> tuple[Bools, Ints, Ints, Bools]:
-    """Which nodes have rows enough; and after no fusion, one, two, … what holds of those that have.
+    """Return which nodes have enough rows, and the state of these nodes after 0, 1, 2, … fusions.
 
-    That is: how many there are, how often they have changed, and whether they have enough of all rows.
+    The state is their number, the number of changes so far, and whether they contain enough of all rows.
     """
     size = mass.tolist()
     for left, right in tree.children.tolist():
@@ -88,13 +90,13 @@ def clusters_that_matter(tree: FusionTree, mass: Floats, min_size: float) -> tup
 
 
 def _with_small_groups(tree: FusionTree, rows: Floats, matters: Bools, n_fusions: int) -> Ints:
-    """Cluster of each point after some fusions; a small group has that of the cluster that it fuses with later.
+    """Return the cluster of each point after some fusions; a small group gets the cluster with which it fuses later.
 
-    Where several have fused by then, it has that of the one nearest to it. Small groups that fuse with each other
-    first, and matter together, are a cluster too.
+    If several clusters have fused by then, it gets the nearest of them. Small groups that first fuse with each other
+    and become relevant together are a cluster too.
     """
     group, top = tree.groups_after(n_fusions)
-    place = np.concatenate([rows, tree.centroids])[top]
+    position = np.concatenate([rows, tree.centroids])[top]
     label = np.where(matters[top], np.cumsum(matters[top]) - 1, -1)
     clusters = {int(node): [g] if matters[node] else [] for g, node in enumerate(top)}
     waiting = {int(node): [] if matters[node] else [g] for g, node in enumerate(top)}
@@ -107,9 +109,9 @@ def _with_small_groups(tree: FusionTree, rows: Floats, matters: Bools, n_fusions
             joined, longer = longer[:1], []
         elif joined:
             for g in longer:
-                label[g] = label[joined[int(((place[joined] - place[g]) ** 2).sum(axis=1).argmin())]]
+                label[g] = label[joined[int(((position[joined] - position[g]) ** 2).sum(axis=1).argmin())]]
             longer = []
         clusters[node], waiting[node] = joined, longer
-    alone = label < 0  # the path has ended before they fused
+    alone = label < 0  # the path ended before they fused
     label[alone] = label.max() + 1 + np.arange(alone.sum())
     return label[group]

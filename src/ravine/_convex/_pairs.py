@@ -1,8 +1,8 @@
 """The sum-of-norms problem with an edge between any two points: an accelerated projected gradient on its dual.
 
-The Laplacian of a complete graph has but one eigenvalue beside 0, so the dual is as well conditioned as can be, and
-some tens of steps are enough. Each is one pass over the dual variables; with those of the step before they take 8 bytes
-times n² times the columns.
+The Laplacian of a complete graph has only one eigenvalue besides 0, so the dual is as well conditioned as possible, and
+some tens of steps are enough. Each step is one pass over the dual variables. Together with those of the previous step,
+they take 8 bytes times n² times the number of columns.
 """
 
 from functools import cached_property
@@ -16,17 +16,18 @@ from ravine._convex._problem import FIRST, INSIDE, SHORT, Bound, Problem
 from ravine._matrix import Floats, Ints
 
 END_MARGIN = 1.05
-"""A path ends a little after all points must have fused: at that very λ dual variables can still have length 1."""
+"""A path ends a little after all points must have fused, since dual variables can still have length 1 at exactly that
+λ."""
 
 OVERLOAD = 1e-3
-"""Share of the room that pairs must have by which others may carry too much: it finds its way through the room."""
+"""Allowed excess length of dual variables, as a share of the required margin; the margin can absorb it."""
 
 CHECK_EVERY = 3
-"""Steps between two looks at the gap, each of which costs a third of a step."""
+"""Number of steps between two checks of the gap; a check costs a third of a step."""
 
 
 class PairsProblem(Problem):
-    """Points of which every two are drawn together, with the product of their masses.
+    """Points of which every two attract each other, weighted by the product of their masses.
 
     Parameters
     ----------
@@ -40,19 +41,19 @@ class PairsProblem(Problem):
 
     @cached_property
     def multipliers(self) -> Floats:
-        """Dual variables of the pairs, in columns; made when they are first asked for, since they can be very many."""
+        """Dual variables of the pairs, in columns; created on first use, since there can be very many."""
         n_points, n_columns = self.rows.shape
         return np.zeros((n_columns, n_points * (n_points - 1) // 2))
 
     def solve(self, lam: float, tol: float, max_iter: int) -> Bound:
-        """Move the centroids until the gap is at most `tol`, a share of the objective, from where they are."""
+        """Move the centroids from their current values until the gap is at most the share `tol` of the objective."""
         X, m = np.ascontiguousarray(self.rows.T), self.mass
         self._carry(lam)
         h = 1.0 / (lam * m.sum())
         z, old = self.multipliers, np.zeros_like(self.multipliers)
         force = np.zeros_like(X)
         if z.any():
-            _kernels.pairs.dual_step(X, m, z, old, 0.0, 0.0, force)  # no step: z is copied, its forces are added up
+            _kernels.pairs.dual_step(X, m, z, old, 0.0, 0.0, force)  # no step: copies z and adds up its forces
         force_old = force.copy()
         momentum, beta, dual = 1.0, 0.0, -np.inf
         for n_steps in range(1, max_iter + 1):
@@ -71,19 +72,19 @@ class PairsProblem(Problem):
         return Bound.of(objective + self.constant, objective - dual, n_steps)
 
     def fused(self, tolerance: float = INSIDE) -> Ints:
-        """Group of each point: points are joined by edges whose dual variable is shorter than 1 - tolerance."""
-        # In as many steps again, with momentum, a dual variable goes this many times as far as in a single one.
+        """Return the group of each point; edges with a dual variable shorter than 1 - tolerance join points."""
+        # With momentum, the same number of steps again moves a dual variable this many times as far as a single step.
         ahead = max(1.0 / SHORT, self._n_steps**2 / 4.0)
         longest = self._lam * self.mass.sum() / ahead
         U = np.ascontiguousarray(self.centroids.T)
         return _kernels.pairs.join(self.multipliers, U, 1.0 - tolerance, longest)
 
     def is_partition(self, group: Ints, tolerance: float, excess: float) -> bool:
-        """Whether it is proved that the points of each group have one centroid, and different groups different ones.
+        """Return whether it is proved that each group has one centroid, and that different groups have different ones.
 
-        They have one where forces within the group take each of them to its mean, and pairs whose force has room of
-        `tolerance` join them all; forces from outside are the same for all of them. Centroids that are above the least
-        objective by `excess` are off by √(2 excess / mass) at most.
+        A group has one centroid if forces within it take each point to the mean of the group, and pairs whose force has
+        a margin of `tolerance` join all of its points. Forces from outside are the same for all of them. If centroids
+        exceed the minimum objective by `excess`, their error is at most √(2 excess / mass).
         """
         mass = mass_of(group, self.mass)
         need = (self.rows - group_mean(self.rows, self.mass, group)[group]).T / self._lam
@@ -98,7 +99,10 @@ class PairsProblem(Problem):
         )
 
     def lambda_range(self) -> tuple[float, float]:
-        """Values of λ at which the first points fuse, all but a few, and at which all have (Theorem 1 for k = 1)."""
+        """Return the λ at which the first points fuse, and one at which all have fused (Theorem 1 for k = 1).
+
+        A few points may fuse before the first λ.
+        """
         total = float(self.mass.sum())
         nearest = NearestNeighbors(n_neighbors=1).fit(self.rows).kneighbors()[0]
         first = float(np.quantile(nearest[nearest > 0], FIRST)) / (2.0 * total)
@@ -112,7 +116,7 @@ class PairsProblem(Problem):
         self.multipliers = merged / (mass[low] * mass[high])
 
     def _carry(self, lam: float) -> None:
-        """The forces inside groups stay as they are when λ changes, those between them grow with it."""
+        """Adapt the multipliers to a new λ: forces inside groups do not change, forces between groups grow with λ."""
         if self._lam > 0:
             inside = np.linalg.norm(self.multipliers, axis=0) < 1.0 - INSIDE
             self.multipliers[:, inside] *= min(self._lam / lam, 1.0)
@@ -121,17 +125,17 @@ class PairsProblem(Problem):
 
 
 def next_momentum(momentum: float) -> tuple[float, float]:
-    """The next of Nesterov's numbers, and the share of the last step that is added to the next."""
+    """Return the next momentum of Nesterov's method, and the share of the last step that is added to the next."""
     following = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
     return following, (momentum - 1.0) / following
 
 
 def objective_of_pairs(X: Floats, U: Floats, m: Floats, lam: float) -> float:
-    """The objective at the centroids U; points are columns here."""
+    """Return the objective at the centroids U; points are columns here."""
     return float(0.5 * m @ ((X - U) ** 2).sum(axis=0) + lam * _kernels.pairs.weighted_distances(U, m))
 
 
 def dual_value(X: Floats, force: Floats, m: Floats, lam: float) -> float:
-    """The dual objective of multipliers with these forces: a lower bound of any objective."""
+    """Return the dual objective of multipliers with these forces: a lower bound of any objective."""
     pull = lam * force
     return float((pull * (X - 0.5 * pull / m)).sum())

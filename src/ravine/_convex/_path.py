@@ -1,8 +1,8 @@
-"""The solutions for growing λ, with fusions: points whose centroids meet go on as one.
+"""The solutions for increasing λ, with fusions: points whose centroids meet continue as one.
 
-For weights that are all equal, groups never fall apart again as λ grows (Chiquet, Gutierrez and Rigaill 2017), and the
-path is a tree. On a graph they can, though it is rare; the path then stays a tree and is no longer the solution, which
-the gap on the whole graph shows (`GraphProblem.prove`).
+With equal weights, groups never break up again as λ grows (Chiquet, Gutierrez and Rigaill 2017), and the path is a
+tree. On a graph they can, though rarely. The path then remains a tree but is no longer the solution, which the gap on
+the whole graph shows (`GraphProblem.prove`).
 """
 
 from collections.abc import Callable
@@ -19,22 +19,22 @@ from ravine._neighbors import components
 
 @dataclass(frozen=True)
 class FusionTree:
-    """Which groups fused at which λ.
+    """The tree of fusions: which groups fused at which λ.
 
-    The parameters are also the attributes that are there to be read.
+    The parameters are also readable attributes.
 
     Parameters
     ----------
     n_points : int
-        Leaves of the tree, 0 to ``n_points - 1``.
+        Number of leaves of the tree, numbered 0 to ``n_points - 1``.
     lambdas : ndarray
-        The grid that was followed, up to the λ at which the last two groups fused.
+        The grid of λ, up to the λ at which the last two groups fused.
     children : ndarray of shape (n_fusions, 2)
-        The two nodes that fusion i made one, node ``n_points + i``: SciPy's form, where all points have fused.
+        The two nodes that fusion i joined into node ``n_points + i``; SciPy's format, if all points have fused.
     merge_lambdas : ndarray of shape (n_fusions,)
-        Value of the grid at which they did.
+        Value of the grid at which each fusion happened.
     centroids : ndarray of shape (n_fusions, n_features)
-        Where.
+        Centroid of each fusion.
 
     Attributes
     ----------
@@ -43,8 +43,8 @@ class FusionTree:
 
     See Also
     --------
-    ravine.SumOfNorms : Has it as `path_`.
-    ravine.plot.clusterpath : Draws it.
+    ravine.SumOfNorms : Has the tree as `path_`.
+    ravine.plot.clusterpath : Plots the tree.
 
     Examples
     --------
@@ -66,19 +66,19 @@ class FusionTree:
 
     @classmethod
     def from_dict(cls, record: Any, n_points: int, n_columns: int) -> "FusionTree":
-        """A path from its fields; ValueError names the one that is wrong.
+        """Create a path from its fields; a ValueError names the invalid field.
 
         Parameters
         ----------
         record : dict
-            The parameters by name, as ``dataclasses.asdict`` gives them.
+            The parameters by name, as returned by ``dataclasses.asdict``.
         n_points, n_columns : int
-            What the path must have.
+            Number of points and columns that the path must have.
 
         Returns
         -------
         path : FusionTree
-            Once all is checked.
+            The checked path.
         """
         names = [f.name for f in fields(cls)]
         if not isinstance(record, dict) or list(record) != names:
@@ -94,12 +94,12 @@ class FusionTree:
         children, merge_lambdas = arrays["children"], arrays["merge_lambdas"]
         n_fusions = len(children)
         if record["n_points"] != n_points or arrays["centroids"].shape != (n_fusions, n_columns):
-            raise ValueError("field 'n_points' or 'centroids' does not go with the rows")
+            raise ValueError("field 'n_points' or 'centroids' does not match the rows")
         if children.shape[1] != 2 or len(merge_lambdas) != n_fusions or n_fusions >= n_points:
-            raise ValueError("field 'children' has not two nodes for each fusion, or too many of them")
+            raise ValueError("field 'children' does not have two nodes for each fusion, or has too many of them")
         own = n_points + np.arange(n_fusions)[:, np.newaxis]
         if (children < 0).any() or (children >= own).any() or len(np.unique(children)) < children.size:
-            raise ValueError("field 'children' has a node that is not there yet, or fuses twice")
+            raise ValueError("field 'children' has a node that does not exist yet, or fuses twice")
         if (np.diff(merge_lambdas) < 0).any() or (np.diff(arrays["lambdas"]) <= 0).any() or (merge_lambdas < 0).any():
             raise ValueError("field 'merge_lambdas' or 'lambdas' is not in order")
         return cls(n_points, *arrays.values())
@@ -110,7 +110,7 @@ class FusionTree:
         return len(self.children) == self.n_points - 1
 
     def labels_at(self, lam: float) -> Ints:
-        """Group of each point at λ, or at the last value of the grid before it.
+        """Return the group of each point at λ, or at the last value of the grid before it.
 
         Parameters
         ----------
@@ -120,12 +120,12 @@ class FusionTree:
         Returns
         -------
         group : ndarray of shape (n_points,)
-            Numbered as their first points come.
+            Groups, numbered in order of appearance.
         """
         return self.groups_after(self.n_fusions_at(lam))[0]
 
     def n_fusions_at(self, lam: float) -> int:
-        """Fusions up to λ.
+        """Return the number of fusions up to λ.
 
         Parameters
         ----------
@@ -135,30 +135,30 @@ class FusionTree:
         Returns
         -------
         n_fusions : int
-            Their number.
+            Number of fusions.
         """
         return int(np.searchsorted(self.merge_lambdas, lam, side="right"))
 
     def groups_after(self, n_fusions: int) -> tuple[Ints, Ints]:
-        """Group of each point after the first fusions, and the node of each group.
+        """Return the group of each point after the first fusions, and the node of each group.
 
         Parameters
         ----------
         n_fusions : int
-            So many fusions.
+            Number of fusions.
 
         Returns
         -------
         group : ndarray of shape (n_points,)
-            Numbered as their first points come.
+            Groups, numbered in order of appearance.
         node : ndarray of shape (n_groups,)
-            Number of the node that holds all points of a group.
+            The node that contains all points of each group.
         """
         n_nodes = self.n_points + n_fusions
         parent = np.repeat(self.n_points + np.arange(n_fusions), 2)
         group = components(self.children[:n_fusions].ravel(), parent, n_nodes)
         top = np.empty(group.max() + 1, dtype=np.int64)
-        top[group] = np.arange(n_nodes)  # the last node of a group is the one that holds all of it
+        top[group] = np.arange(n_nodes)  # the last node of a group contains all of it
         return group[: self.n_points], top
 
 
@@ -169,18 +169,18 @@ def follow(
     max_iter: int,
     on_lambda: Callable[[], bool] = lambda: False,
 ) -> FusionTree:
-    """Solve for each λ in turn, from the solution before it, and fuse.
+    """Solve for each λ in turn, starting from the previous solution, and fuse groups.
 
     Parameters
     ----------
     problem : Problem
-        Is changed: its points are the groups that are left in the end.
+        It is changed: in the end its points are the remaining groups.
     lambdas : ndarray
         Increasing.
     tol, max_iter : float, int
-        For each solution.
+        Settings of each solution.
     on_lambda : callable
-        Called after each λ; true ends the path.
+        Called after each λ; the path ends if it returns true.
     """
     n_points = len(problem.mass)
     node = np.arange(n_points)
@@ -217,12 +217,15 @@ def follow(
 
 
 def _outwards(problem: Problem, group: Ints) -> tuple[Ints, Ints]:
-    """Points by group, in each of them from the middle outwards: the order in which they are said to fuse."""
+    """Sort the points by group, and within each group from its mean outwards.
+
+    This is the order in which their fusions are recorded.
+    """
     away = problem.rows - group_mean(problem.rows, problem.mass, group)[group]
     order = np.lexsort(((away**2).sum(axis=1), group))
     return order, np.searchsorted(group[order], np.arange(group.max() + 1))
 
 
 def lambda_grid(first: float, last: float, n_lambdas: int) -> Floats:
-    """Values of λ, geometric, from where the first points fuse to where all have."""
+    """Return values of λ in a geometric sequence from the first fusions to the last."""
     return np.geomspace(first, max(last, 2.0 * first), n_lambdas)

@@ -1,4 +1,4 @@
-"""Rows made ready for a sum-of-norms problem: copies of a row are one point, and no unit, origin or order is left."""
+"""Prepare rows for a sum-of-norms problem: merge copies of a row, and remove unit, origin and order."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -10,10 +10,10 @@ from ravine._convex._groups import mass_of
 from ravine._matrix import Floats, Ints, fingerprint
 
 SEED = 0
-"""Of the fingerprints by which equal rows are found."""
+"""Seed of the fingerprints that identify equal rows."""
 
 IN_SPAN = 8 * np.finfo(np.float64).eps
-"""Points that lie no farther from a space than this share of their extent, times √columns, lie in it."""
+"""Points lie in a subspace if their distance to it is at most this share of their extent times √columns."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Points:
     rows : ndarray of shape (n_points, n_features)
         The distinct rows.
     mass : ndarray of shape (n_points,)
-        Total weight of the copies of each.
+        Total weight of the copies of each row.
     member : ndarray of shape (n_samples,)
         Point of each row of the matrix.
     coordinates : ndarray of shape (n_points, n_coordinates)
-        The rows about their mean, in units of their deviation from it; where they span fewer dimensions than there are
-        columns, in a basis of that space.
+        The rows relative to their mean, in units of their deviation from it. If they span fewer dimensions than there
+        are columns, they are in a basis of that subspace.
     """
 
     rows: Floats
@@ -43,7 +43,7 @@ class Points:
 
     @classmethod
     def of(cls, X: Floats, weights: Floats) -> Self:
-        """Points of a matrix of float64, all of whose rows have weight."""
+        """Return the points of a float64 matrix whose rows all have weight."""
         order = order_of_rows(X)
         ordered = X[order]
         is_new = np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)]
@@ -53,7 +53,7 @@ class Points:
         mass = mass_of(member, weights)
         mean = mass @ rows / mass.sum()
         centered = rows - mean
-        centered -= mass @ centered / mass.sum()  # far from the origin the mean itself is rounded
+        centered -= mass @ centered / mass.sum()  # far from the origin, the mean itself is rounded
         largest = float(np.abs(centered).max())
         scale = largest * float(np.sqrt(mass @ ((centered / (largest or 1.0)) ** 2).sum(axis=1) / mass.sum()))
         coordinates = centered / (scale or 1.0)
@@ -63,33 +63,33 @@ class Points:
         return cls(rows, mass, member, coordinates, mean, scale or 1.0, basis)
 
     def find(self, X: Floats) -> Ints:
-        """The point that each row is equal to, -1 for rows that are none."""
+        """Return the point that each row equals; -1 for rows that equal no point."""
         code = fingerprint(self.rows, SEED)
         order = np.argsort(code, kind="stable")
-        place = np.searchsorted(code[order], fingerprint(X, SEED))
-        found = order[np.minimum(place, len(order) - 1)]
+        position = np.searchsorted(code[order], fingerprint(X, SEED))
+        found = order[np.minimum(position, len(order) - 1)]
         return np.where((self.rows[found] == X).all(axis=1), found, -1)
 
     def to_rows(self, coordinates: Floats) -> Floats:
-        """Points of the space of `coordinates` in the columns of the rows."""
+        """Convert points from `coordinates` to the columns of the rows."""
         in_columns = coordinates if self.basis is None else coordinates @ self.basis.T
         return in_columns * self.scale + self.mean
 
 
 def _basis_of_span(points: Floats) -> Floats | None:
-    """Orthonormal columns that span the points, up to rounding; None where these need as many as there are.
+    """Return orthonormal columns that span the points, up to rounding; None if they span all columns.
 
-    Columns that depend on others change no distance, and would only cost.
+    Columns that depend on other columns do not change distances, and would only cost time.
     """
     n_columns = points.shape[1]
     if n_columns == 1:
         return None
     basis, triangle, _ = linalg.qr(points.T, mode="economic", pivoting=True, check_finite=False)
-    away = np.abs(np.diag(triangle))  # how far the farthest point lies from the space of those before
+    away = np.abs(np.diag(triangle))  # distance of the farthest point to the span of the points before it
     rank = max(int((away > IN_SPAN * np.sqrt(n_columns) * away[0]).sum()), 1)
     return None if rank == n_columns else np.ascontiguousarray(basis[:, :rank])
 
 
 def order_of_rows(X: Floats) -> Ints:
-    """An order in which equal rows stand together, and rows close to each other not far apart."""
+    """Return an order in which equal rows are adjacent, and close rows are near each other."""
     return np.lexsort((fingerprint(X, SEED), X[:, 0]))

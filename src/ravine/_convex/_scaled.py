@@ -1,4 +1,4 @@
-"""A sum-of-norms problem in the user's own units: its path, its solution for one λ, its certificate."""
+"""A sum-of-norms problem in the user's own units: its path, its solution for one λ, and its certificate."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,12 +19,12 @@ from ravine._matrix import Ints
 from ravine._neighbors import neighbor_graph
 
 MAX_ROUNDS = 100
-"""Rounds of multipliers on a graph, each of them many steps."""
+"""Maximum number of rounds of multipliers on a graph; each round has many steps."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to solve: see the parameters of `SumOfNorms`, which have the same names."""
+    """Settings of the solver; see the parameters of the same names of `SumOfNorms`."""
 
     solver: Literal["dual", "stochastic"]
     tol: float
@@ -35,16 +35,16 @@ class Settings:
 
 
 class ScaledProblem:
-    """Points, the edges between them, and how to solve.
+    """Points, the edges between them, and the settings of the solver.
 
     Parameters
     ----------
     points : Points
     settings : Settings
     n_neighbors : int or None
-        None: all pairs are edges.
+        If None, all pairs are edges.
     scale : float
-        Of the Gaussian weights between neighbors.
+        Factor in the exponent of the Gaussian weights between neighbors.
     n_jobs : int or None
     """
 
@@ -64,7 +64,7 @@ class ScaledProblem:
     def follow(
         self, n_lambdas: int, *, until: float = np.inf, on_lambda: Callable[[], bool] = lambda: False
     ) -> FusionTree:
-        """The path over λ, geometric values from the first fusions to the last, or up to a λ."""
+        """Return the path over a geometric sequence of λ, from the first fusions to the last or up to `until`."""
         problem, scale = self._problem(), self.points.scale
         lambdas = lambda_grid(*self._lambda_range, n_lambdas) if len(problem.mass) > 1 else np.empty(0)
         if until < np.inf:
@@ -78,7 +78,7 @@ class ScaledProblem:
         )
 
     def solve(self, lam: float, path: FusionTree | None) -> Solution:
-        """The solution for λ; on a graph, with the groups of the path as the start."""
+        """Return the solution for λ; on a graph, it starts from the groups of the path."""
         own = self._solve(lam / self.points.scale, None if path is None else path.labels_at(lam))
         objective = own.solution.objective * self.points.scale**2
         return replace(
@@ -88,7 +88,7 @@ class ScaledProblem:
         )
 
     def certificate(self, labels: Ints, lam: float) -> Certificate | None:
-        """What is proved of a partition of the points; None where not all pairs are edges."""
+        """Return what is proved of a partition of the points; None unless all pairs are edges."""
         if self.edges is not None:
             return None
         return certify(self.points.rows, self.points.mass, labels, lam)
@@ -107,7 +107,7 @@ class ScaledProblem:
             )
         if self.edges is None:
             return solve_pairs(X, mass, lam, how.tol, how.max_iter, how.fusion_tol)
-        assert group is not None, "on a graph a path leads to the solution"
+        assert group is not None, "a solution on a graph needs a path"
         return solve_graph(X, mass, self.edges, lam, group, how.tol, MAX_ROUNDS, how.fusion_tol)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The solution for one λ, by each of the solvers: centroids, groups and whether they are sure, a gap that is proved."""
+"""The solution for one λ by each solver: centroids, groups, whether the groups are certain, and a proved gap."""
 
 from dataclasses import dataclass, replace
 
@@ -15,37 +15,38 @@ from ravine._matrix import Floats, Ints
 from ravine._neighbors import components
 
 FINER = 0.1
-"""Groups are solved to this share of the tolerance, so that the bound on the whole graph is what decides."""
+"""Groups are solved to this share of the tolerance, so that the bound on the whole graph decides."""
 
 PROOF_ROUNDS = 20
-"""Of multipliers, for a bound on the whole graph."""
+"""Maximum number of rounds of multipliers for a bound on the whole graph."""
 
 ROOM = 10.0
-"""Tolerances of which edges must have room in groups that are sure; and factor by which random steps are looked at more
-strictly and more laxly."""
+"""Number of tolerances that edges must have as a margin in groups that are certain. It is also the factor by which the
+tolerance is made stricter and laxer to check the result of random steps."""
 
 SURE, ROUNDING = 1e-7, 1e-9
-"""Largest gap at which groups on a graph can be sure; added to a gap before it says how far off centroids can be."""
+"""Largest gap at which groups on a graph can be certain, and a number added to a gap before it bounds the error of the
+centroids."""
 
 JITTER = 1e4
-"""Centroids that random steps leave apart count as fused within so many times the tolerance of the mean distance by
-which steps alone can have moved them."""
+"""Centroids that random steps leave apart count as fused within this many tolerances times the mean distance by which
+the steps alone can have moved them."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver found for one λ.
+    """Result of a solver for one λ.
 
     Attributes
     ----------
     centroids : ndarray of shape (n_points, n_features)
     group : ndarray of shape (n_points,)
-        Points with the same centroid.
+        Group of each point; points of a group have the same centroid.
     solution : Solution
         Objective at the centroids, and its proved gap.
     stable : bool
-        The groups are proved to be those of the solution, with room of ten times the tolerance; after random steps,
-        that tolerances ten times larger and smaller give the same.
+        Whether the groups are proved to be those of the solution, with a margin of ten times the tolerance. After
+        random steps, whether tolerances ten times larger and smaller give the same groups.
     """
 
     centroids: Floats
@@ -55,7 +56,7 @@ class Solution:
 
 
 def solve_pairs(rows: Floats, mass: Floats, lam: float, tol: float, max_iter: int, tolerance: float) -> Solution:
-    """Solve with an edge between any two points, on the dual."""
+    """Solve on the dual with an edge between any two points."""
     problem = PairsProblem(rows, mass)
     n_iter = 0
     for finer in (1.0, FINER, FINER**2):
@@ -92,7 +93,7 @@ def solve_graph(
     if proof.gap <= tol:
         stable = proof.gap <= SURE and problem.is_partition(group, ROOM * tolerance, (proof.gap + ROUNDING) * objective)
         return Solution(coarse.centroids[group], group, solution, stable)
-    # The groups of the path are not those of the solution any more: what the proof has reached is better.
+    # The groups of the path are no longer those of the solution, so the result of the proof is better.
     better = problem.objective(lam)
     if better < objective:
         least = objective * (1.0 - proof.gap)
@@ -112,7 +113,7 @@ def solve_stochastically(
     seed: int,
     adaptive: bool,
 ) -> Solution:
-    """Solve by stochastic splitting; the gap is looked at after 1, 2, 4, … sweeps."""
+    """Solve by stochastic splitting; the gap is checked after 1, 2, 4, … sweeps."""
     splitting = StochasticSplitting(rows, mass, edges, lam, seed, adaptive)
     n_sweeps = 0
     while True:
@@ -124,14 +125,14 @@ def solve_stochastically(
             break
     total = 0.5 * (mass.sum() ** 2 - mass @ mass) if edges is None else edges.weight.sum()
     excess, force = max(objective - least, np.finfo(np.float64).eps * objective), lam * total
-    jitter = JITTER * excess / force if force > 0 else 0.0  # a force that has vanished has moved nothing
+    jitter = JITTER * excess / force if force > 0 else 0.0  # without a force, nothing has moved
     strict, group, lax = (_near(splitting.centroids, edges, t * tolerance * jitter) for t in (1 / ROOM, 1, ROOM))
     stable = bool((group == strict).all() and (group == lax).all())
     return Solution(splitting.centroids, group, Bound.of(objective, objective - least, n_sweeps), stable)
 
 
 def _bounds(splitting: StochasticSplitting, edges: Edges | None, tol: float) -> tuple[float, float]:
-    """Objective at the centroids, and a lower bound of the least objective there is."""
+    """Return the objective at the centroids, and a lower bound of the minimum objective."""
     rows, mass, centroids, lam = splitting.rows, splitting.mass, splitting.centroids, splitting.lam
     if edges is None:
         return bound_of_pairs(rows, centroids, mass, lam)
@@ -142,7 +143,7 @@ def _bounds(splitting: StochasticSplitting, edges: Edges | None, tol: float) -> 
 
 
 def _near(centroids: Floats, edges: Edges | None, distance: float) -> Ints:
-    """Groups of points that are joined by edges not longer than `distance`."""
+    """Return the groups of points joined by edges that are at most `distance` long."""
     if edges is None:
         return _kernels.pairs.join_near(np.ascontiguousarray(centroids.T), distance)
     short = np.linalg.norm(centroids[edges.a] - centroids[edges.b], axis=1) <= distance

@@ -1,8 +1,8 @@
-"""Stochastic splitting (Panahi et al. 2017, Algorithm 1): proximal steps of edges drawn at random, O(columns) each.
+"""Stochastic splitting (Panahi et al. 2017, Algorithm 1): proximal steps of random edges, O(columns) each.
 
-The step of one edge, derived anew (the paper's eq. 9 drops a normalization): with the share s of the data term that an
-end has in each of its edges, c = s + 1/μ and y = (u/μ + s x)/c, the two ends fuse at their c-weighted mean where
-‖yₐ - y_b‖ ≤ λ w (1/cₐ + 1/c_b), else each moves by λ w / c along the difference.
+The step of one edge is derived again here, since the paper's eq. 9 drops a normalization. Let s be the share of the
+data term of an end in each of its edges, c = s + 1/μ and y = (u/μ + s x)/c. If ‖yₐ - y_b‖ ≤ λ w (1/cₐ + 1/c_b), the two
+ends fuse at their c-weighted mean. Otherwise each end moves by λ w / c along the difference.
 """
 
 import numpy as np
@@ -13,36 +13,37 @@ from ravine._convex._pairs import dual_value, next_momentum, objective_of_pairs
 from ravine._matrix import Floats
 
 POWER = 0.9
-"""Of the steps μ₁ k^(-α): between 2/3 and 1 for the rate of Theorem 2."""
+"""Exponent α of the step sizes μ₁ k^(-α); it must lie between 2/3 and 1 for the rate of Theorem 2."""
 
 CHAIN = 12
-"""Most steps on the dual for a bound, each of which computes all before it anew."""
+"""Maximum number of dual steps for a bound; each step computes all previous ones again."""
 
 START = 1e-3
-"""Smallest distance in the first dual variables, in mean distances of the centroids."""
+"""Smallest distance in the first dual variables, relative to the mean distance of the centroids."""
 
 SAMPLE = 20
-"""Edges for each point in the sample that estimates the objective for the adaptive step."""
+"""Number of edges per point in the sample that estimates the objective for the adaptive step."""
 
 FIRST_STEP, ROUNDS, WINDOW, DOWN, UP, SLOW = 10.0, 8, 5, 0.7, 1.05, 1e-3
-"""Of the adaptive step: the first one; rounds in a sweep; how many of them the change of the objective is averaged
-over; factors of the step after a rise, and after a fall that is smaller than this share of the objective."""
+"""Settings of the adaptive step: the first step size; rounds per sweep; number of rounds over which the change of the
+objective is averaged; factors of the step size after an increase, and after a decrease by less than the last number as
+a share of the objective."""
 
 
 class StochasticSplitting:
-    """Proximal steps of edges drawn at random.
+    """Proximal steps of random edges.
 
     Parameters
     ----------
     rows : ndarray of shape (n_points, n_features)
     mass : ndarray of shape (n_points,)
     edges : Edges or None
-        None: any two points, with the product of their masses.
+        If None, all pairs are edges, weighted by the product of their masses.
     lam : float
     seed : int
     adaptive : bool
-        The step follows the objective, estimated on a sample of edges (§5); else it is μ₁ k^(-0.9), and 1 after as
-        many steps as there are edges.
+        If true, the step size follows the objective, estimated on a sample of edges (§5). Otherwise it is μ₁ k^(-0.9),
+        which is 1 after as many steps as there are edges.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class StochasticSplitting:
         self._history: list[float] = []
 
     def run(self, n_sweeps: int) -> None:
-        """Go on for so many sweeps, of as many steps as there are edges."""
+        """Run this many more sweeps; a sweep has as many steps as there are edges."""
         if self._sampled is None:
             self._step(n_sweeps * self.sweep, self._mu * self.sweep**POWER, POWER)
             return
@@ -88,7 +89,7 @@ class StochasticSplitting:
         self._done += n_steps
 
     def _adapt(self, sampled: Edges) -> None:
-        """Shorten the step where the objective has risen in the last rounds, lengthen it where it hardly falls."""
+        """Shorten the step if the objective has increased in the last rounds, lengthen it if it hardly decreases."""
         fit = 0.5 * self.mass @ ((self.rows - self.centroids) ** 2).sum(axis=1)
         apart = np.linalg.norm(self.centroids[sampled.a] - self.centroids[sampled.b], axis=1)
         self._history.append(float(fit + self.lam * self.sweep / len(apart) * (sampled.weight @ apart)))
@@ -96,7 +97,7 @@ class StochasticSplitting:
             return
         change = (self._history[-1] - self._history[0]) / WINDOW
         if change > 0:
-            # Not below the steps of a series that still adds up to infinity, or they could end before the optimum.
+            # Stay above the steps of a series with infinite sum; otherwise the steps could stop before the optimum.
             least = self.sweep / (self._done * float(self.mass.mean()))
             self._mu = max(self._mu * DOWN, min(self._mu, least))
         elif change > -SLOW * self._history[-1]:
@@ -116,10 +117,10 @@ class StochasticSplitting:
 
 
 def bound_of_pairs(rows: Floats, centroids: Floats, mass: Floats, lam: float) -> tuple[float, float]:
-    """Objective at the centroids where all pairs are edges, and a lower bound of the least objective there is.
+    """Return the objective at the centroids if all pairs are edges, and a lower bound of the minimum objective.
 
-    The bound is the dual objective after a few accelerated steps from the dual variables that the centroids suggest. No
-    dual variable is stored: memory stays O(n columns), and the work is that of some fifty passes over the pairs.
+    The bound is the dual objective after a few accelerated steps from the dual variables suggested by the centroids. No
+    dual variable is stored, so memory is O(n columns). The work is that of about fifty passes over the pairs.
     """
     X, U, m = np.ascontiguousarray(rows.T), np.ascontiguousarray(centroids.T), mass
     objective = objective_of_pairs(X, U, m, lam)

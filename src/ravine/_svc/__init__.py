@@ -1,4 +1,4 @@
-"""The region that encloses data: the surface whose hills it is, how it is learned, and which hills to believe."""
+"""Support-vector clustering: a function whose modes enclose the data, how it is learned, and which modes to accept."""
 
 from ravine._svc._kernel_sum import KernelSum
 from ravine._svc._learn import Learner, objective, solve_exactly

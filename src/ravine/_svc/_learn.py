@@ -1,6 +1,6 @@
-"""Solutions of the large-margin one-class problem (Pham, Le and Dang, eq. 1): exact, and stochastic on a budget.
+"""Solve the large-margin one-class problem (Pham, Le and Dang, eq. 1), exactly or by stochastic descent on a budget.
 
-The problem is min ‖w‖² / 2 + C Σ pᵢ max(0, 1 - w(xᵢ)), with p the shares of the rows in all weight.
+The problem is min ‖w‖² / 2 + C Σ pᵢ max(0, 1 - w(xᵢ)), where p are the shares of the rows in the total weight.
 """
 
 from typing import Any, Self
@@ -12,19 +12,22 @@ from ravine._matrix import Floats, Ints
 from ravine._svc._kernel_sum import KernelSum, kernel_matrix
 
 RIDGE = 1e-3
-"""Added to the similarities of the vectors that take over another one."""
+"""Ridge added to the similarities of the vectors that replace a removed one."""
 
 MAX_BYTES = 1 << 31
-"""That the kernel between all rows may take."""
+"""Maximum memory for the kernel between all rows, in bytes."""
 
 ROOM = 1024
-"""Vectors for which there is room at first, where no budget bounds them."""
+"""Initial number of vectors in the arrays, if no budget limits them."""
 
 
 def solve_exactly(
     rows: Floats, mass: Floats, gamma: float, C: float, tol: float, max_sweeps: int
 ) -> tuple[KernelSum, float, int]:
-    """The optimum by coordinate descent on the dual, its relative duality gap, and the sweeps that it took."""
+    """Find the optimum by coordinate descent on the dual.
+
+    Returns the optimum, its relative duality gap and the number of sweeps.
+    """
     if 8 * len(rows) ** 2 > MAX_BYTES:
         raise ValueError(
             f"solver='exact' needs the kernel between all of {len(rows)} distinct rows, "
@@ -40,21 +43,21 @@ def solve_exactly(
 
 
 class Learner:
-    """Stochastic gradient descent, row by row, with a bounded number of vectors.
+    """Stochastic gradient descent, row by row, with a limited number of vectors.
 
     Parameters
     ----------
     n_features : int
     gamma, C : float
     budget : int or None
-        Most vectors; None for no bound.
+        Maximum number of vectors; None for no limit.
     strategy : int
-        What happens to the vector with the smallest coefficient where there is one too many: `_kernels.svc.REMOVAL`,
+        What happens to the vector with the smallest coefficient if the budget is exceeded: `_kernels.svc.REMOVAL`,
         `NEAREST` or `RANDOM`.
     k : int
-        Vectors that take over its share.
+        Number of vectors that take over its share.
     seed : int
-        Of the random ones.
+        Seed for drawing random vectors.
     """
 
     def __init__(
@@ -66,7 +69,7 @@ class Learner:
         self._similarity = np.empty((0, 0))
 
     def learn(self, X: Floats, order: Ints, weights: Floats) -> None:
-        """One step for each row, in order."""
+        """Do one step for each row, in order."""
         size = self.C * weights
         while len(order):
             if not len(self._similarity) and self.n_vectors == len(self._vectors):
@@ -76,7 +79,10 @@ class Learner:
             order = order[n_steps:]
 
     def _make_room(self, n_vectors: int) -> None:
-        """For so many vectors, or `ROOM`; once there is room for one more than the budget, it can be kept to."""
+        """Enlarge the arrays to `n_vectors` vectors, but at least to `ROOM`.
+
+        With room for one vector more than the budget, the similarities that enforce the budget are stored too.
+        """
         room = max(n_vectors, ROOM)
         if self.budget is not None and room > self.budget:
             room = self.budget + 1
@@ -94,32 +100,32 @@ class Learner:
 
     @property
     def n_steps(self) -> int:
-        """Rows seen, every time."""
+        """Number of steps: rows seen, including repetitions."""
         return int(self._counts[0])
 
     @property
     def n_vectors(self) -> int:
-        """Vectors in the model."""
+        """Number of vectors in the model."""
         return int(self._counts[1])
 
     @property
     def kernel_sum(self) -> KernelSum:
-        """The function as it is now."""
+        """The current function."""
         n = self.n_vectors
         return KernelSum(self._vectors[:n].copy(), self._sums[:n] / max(self.n_steps, 1), self.gamma)
 
     def state(self) -> dict[str, Any]:
-        """All that there is to remember but the parameters, not copied."""
+        """Return everything that must be saved except the parameters, without copies."""
         n = self.n_vectors
         return {"n_steps": self.n_steps, "vectors": self._vectors[:n], "sums": self._sums[:n]}
 
     def resume(self, n_steps: int, vectors: Floats, sums: Floats) -> Self:
-        """Go on from what `state` gave; there is no room for more before there are rows."""
+        """Continue from the result of `state`; the arrays are enlarged when rows arrive."""
         self._counts[:] = n_steps, len(vectors)
         self._vectors, self._sums = vectors, sums
         return self
 
 
 def objective(kernel_sum: KernelSum, C: float, at_rows: Floats, mass: Floats) -> float:
-    """Value of the problem for a function with these heights at the rows."""
+    """Return the value of the problem for a function with these heights at the rows."""
     return 0.5 * kernel_sum.norm_sq() + C * float(mass @ np.maximum(1.0 - at_rows, 0.0)) / float(mass.sum())

@@ -1,4 +1,4 @@
-"""Clusters as the hills of a surface above a level; and the assignment of Pham, Le and Dang, Algorithm 3."""
+"""Clusters as the modes of a surface above a level, and the assignment of Pham, Le and Dang, Algorithm 3."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,15 +15,15 @@ from ravine._svc._kernel_sum import KernelSum
 from ravine._svc._width_choice import Cells, Sample, largest_region
 
 N_POINTS = 20
-"""Of a straight line between two equilibria that are tested, with its ends."""
+"""Number of tested points on a straight line between two equilibria, including its ends."""
 
 FEWEST = 10
-"""Rows in the strip, where fewer are as near to the boundary as asked."""
+"""Minimum number of rows in the strip, if fewer are within ε of the boundary."""
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """Rows whose clusters are known, and give other rows theirs.
+    """Rows with known clusters, which assign clusters to other rows.
 
     Attributes
     ----------
@@ -43,11 +43,11 @@ class Nearest:
         return int(self.labels.max()) + 1
 
     def predict(self, X: Floats, n_jobs: int | None = None) -> Ints:
-        """Cluster of the nearest of the rows to each."""
+        """Return the cluster of the nearest stored row for each row of X."""
         return self.labels[self.find(X, n_jobs)]
 
     def find(self, X: Floats, n_jobs: int | None = None) -> Ints:
-        """The nearest of the rows to each."""
+        """Return the nearest stored row for each row of X."""
         return self._search.set_params(n_jobs=count_threads(n_jobs)).kneighbors(X, return_distance=False)[:, 0]
 
     @cached_property
@@ -57,11 +57,11 @@ class Nearest:
 
 @dataclass(frozen=True)
 class Modes(Nearest):
-    """The hills above a level, by a sample of rows; what lies below belongs to the hill that it is joined to first."""
+    """The modes above a level, found on a sample of rows; points below belong to the mode that they join first."""
 
     @classmethod
     def most_like(cls, kernel_sum: KernelSum, sample: Sample, least: float, target: Ints) -> tuple[Self, float]:
-        """The hills at the level at which the clusters are most like those aimed at, and how much they are."""
+        """Find the modes at the level whose clusters agree best with the target, and how well they agree."""
         levels, cells, _ = cls._at_levels(kernel_sum, sample, least)
         labels, number = cells.labels[0, 0], cells.number[0, 0]
         n_labels = max(int(number.max()), int(target.max()) + 1)
@@ -75,9 +75,9 @@ class Modes(Nearest):
     def most_steady(
         cls, kernel_sum: KernelSum, sample: Sample, least: float, n_clusters: int | None
     ) -> tuple[Self, float]:
-        """The hills that stay the same over most levels, or all as one, and the number of these levels."""
+        """Find the modes that stay the same over most levels, or one cluster, and the number of these levels."""
         levels, cells, _ = cls._at_levels(kernel_sum, sample, least)
-        # One γ gives all valleys alike: here their depth says little, and levels just count.
+        # With one γ, all valleys look alike: their depth says little, so levels are just counted.
         counted = cells._replace(depth=np.where(cells.depth > 0, 1.0, 0.0))
         found = largest_region(counted, sample.share, n_clusters)
         if found is None:
@@ -87,7 +87,7 @@ class Modes(Nearest):
 
     @classmethod
     def with_number(cls, kernel_sum: KernelSum, sample: Sample, least: float, n_clusters: int) -> Self:
-        """So many hills: those of a level that has as many or more, joined over the highest of the valleys."""
+        """Find `n_clusters` modes: take a level with at least as many, and merge across the highest valleys."""
         levels, cells, lowest = cls._at_levels(kernel_sum, sample, least)
         labels, number, depth = cells.labels[0, 0], cells.number[0, 0], cells.depth[0, 0]
         if not 1 <= n_clusters <= max(number.max(), 1):
@@ -110,7 +110,7 @@ class Modes(Nearest):
 
     @staticmethod
     def _at_levels(kernel_sum: KernelSum, sample: Sample, least: float) -> tuple[Floats, Cells, Floats]:
-        """Levels, what is found at each of them, and the lowest height on each edge of the sample."""
+        """Return the levels, the result at each of them, and the minimum height on each edge of the sample."""
         at_rows = kernel_sum.heights(sample.rows, sample.n_jobs)
         lowest = kernel_sum.lowest_between(sample.rows, sample.a, sample.b, at_rows, sample.n_jobs)
         levels = sample.levels(at_rows)
@@ -120,11 +120,11 @@ class Modes(Nearest):
 
 @dataclass(frozen=True)
 class Strip(Nearest):
-    """The rows near the boundary w = 1, in the clusters of their equilibria."""
+    """The rows near the boundary w = 1, with the clusters of their equilibria."""
 
     @classmethod
     def of(cls, kernel_sum: KernelSum, rows: Floats, epsilon: float, n_jobs: int | None) -> Self:
-        """The rows at which w is within ε of 1, or the nearest to it, as published."""
+        """Return the strip of the rows with w within ε of 1, or of those nearest to it, as published."""
         rows = np.unique(rows, axis=0)
         off = np.abs(kernel_sum.heights(rows, n_jobs) - 1.0)
         strip = np.flatnonzero(off <= epsilon)
@@ -138,7 +138,10 @@ class Strip(Nearest):
 
 
 def _numbered(rows: Floats, labels: Ints, mass: Floats) -> Ints:
-    """The same groups, the heaviest first; of equal ones that with the least row, as no unit and no order change it."""
+    """Number the groups by decreasing mass.
+
+    Ties go to the group with the smallest row, so that neither unit nor order changes the numbers.
+    """
     order = np.lexsort(rows.T[::-1])
     numbered = np.empty(len(rows), dtype=np.int64)
     numbered[order] = by_size(labels[order], mass[order])

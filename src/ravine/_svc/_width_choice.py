@@ -1,9 +1,9 @@
-"""Which width, trade-off and level to believe: those around which the clusters stay the same most widely.
+"""Choose width, trade-off and level: the values around which the clusters stay the same over the largest region.
 
-On a sample of the rows the problem is solved exactly for a grid of widths γ and a few trade-offs C, and each solution
-is cut at a few levels. The cells of the (γ, level) plane in which neighbors have the same clusters make up a region.
-A cell counts by the depth of the shallowest valley between its clusters, a region by the sum of its cells.
-docs/decisions/support-vectors.md has what decided this.
+On a sample of the rows, the problem is solved exactly for a grid of widths γ and a few trade-offs C, and each solution
+is cut at a few levels. Neighboring cells of the (γ, level) plane with the same clusters form a region. A cell counts by
+the depth of the shallowest valley between its clusters, and a region by the sum of its cells. See
+docs/decisions/support-vectors.md for the reasons.
 """
 
 from dataclasses import dataclass
@@ -18,26 +18,28 @@ from ravine._matrix import Floats, Ints
 from ravine._neighbors import components, neighbor_graph
 
 RATIOS = (1.0, 2.0, 4.0)
-"""C is one of these over the mean of the kernel. At 1 the function is much like a density, and flatter with more."""
+"""C is one of these divided by the mean of the kernel. At 1 the function resembles a density; larger values make it
+flatter."""
 
 SHARES = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4])
-"""Of the rows, that lie below a level."""
+"""Shares of the rows that lie below a level."""
 
 N_NEIGHBORS = 10
-"""Each row is tried with so many nearest ones."""
+"""Number of nearest neighbors with which each row is connected."""
 
 OCTAVE, MOST_OCTAVES = 2, 24
-"""Values of γ for each doubling, and most doublings."""
+"""Number of values of γ per doubling, and maximum number of doublings."""
 
 SAME, COVERED, NUMBER_BONUS = 0.9, 0.5, 0.2
-"""Least agreement of the same clusters, least share of the rows on their hills, and by what share of the logarithm of
-the number of clusters a region counts for more."""
+"""Minimum agreement for clusters to count as the same, minimum share of the rows on their modes, and the bonus for more
+clusters: a region counts more by this share of the logarithm of their number."""
 
 FAR = 1e15
-"""Farther from the median row no row need be, in units of the median distance, nor closer to another by its inverse."""
+"""Maximum distance of a row to the median row, relative to the median distance; its inverse is the minimum distance to
+another row."""
 
 GAP, SWEEPS = 1e-2, 200
-"""The exact solutions are good to this relative gap, or take so many sweeps."""
+"""The exact solutions reach this relative gap, or stop after this many sweeps."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,11 @@ class WidthChoice:
     Attributes
     ----------
     gamma, C : float
-        Of the kernel, and of the problem.
+        Parameters of the kernel and of the problem.
     labels : ndarray of shape (n_samples,) or None
-        Clusters; None where there is one only.
+        Clusters; None if there is only one.
     strength : float
-        Sum of the depths over the cells of the region, 0 where there is one cluster only.
+        Sum of the depths over the cells of the region; 0 if there is only one cluster.
     """
 
     gamma: float
@@ -61,7 +63,7 @@ class WidthChoice:
 
 
 class Cells(NamedTuple):
-    """What was found for a grid of parameters and levels: each array has the axes γ, C and level first."""
+    """Results for a grid of parameters and levels; the first axes of each array are γ, C and level."""
 
     C: Floats
     labels: Ints
@@ -71,7 +73,7 @@ class Cells(NamedTuple):
 
 
 class Sample:
-    """Distinct rows with masses, and the edges between near ones.
+    """Distinct rows with masses, and the edges between neighbors.
 
     Parameters
     ----------
@@ -83,7 +85,7 @@ class Sample:
     def __init__(self, rows: Floats, mass: Floats, n_jobs: int | None = None) -> None:
         self.rows, self.n_jobs = rows, n_jobs
         self.share = mass / mass.sum()
-        # About medians: a far row neither takes the digits of the others nor sets the unit.
+        # Use medians: a far row then neither costs the others their digits nor sets the unit.
         centered = rows - np.median(rows, axis=0)
         distance = np.linalg.norm(centered, axis=1)
         self.unit = float(np.median(distance)) or float(distance.max()) or 1.0
@@ -91,7 +93,10 @@ class Sample:
         self.a, self.b, self._length = neighbor_graph(self._scaled, N_NEIGHBORS, n_jobs)
 
     def grid(self) -> Floats:
-        """Values of γ, from a width of three times the spread of the rows to half the distance of neighbors."""
+        """Return values of γ.
+
+        The widths go from three times the spread of the rows to half the distance between neighbors.
+        """
         nearest = np.full(len(self.rows), np.inf)
         np.minimum.at(nearest, self.a, self._length)
         np.minimum.at(nearest, self.b, self._length)
@@ -102,11 +107,11 @@ class Sample:
         return last * 2.0 ** (-steps / OCTAVE) / self.unit / self.unit
 
     def levels(self, at_rows: Floats) -> Floats:
-        """Heights below which the `SHARES` of the rows are."""
+        """Return the heights below which the shares `SHARES` of the rows lie."""
         return levels_below(at_rows, self.share, SHARES)
 
     def flood(self, lowest: Floats, at_rows: Floats, least: float) -> tuple[Ints, Ints, Floats, Floats]:
-        """Labels, number of clusters, covered share and depth at each of the levels."""
+        """Return labels, number of clusters, covered share and depth at each level."""
         n_levels = len(SHARES)
         order = np.argsort(-lowest, kind="stable")
         labels = np.empty((n_levels, len(at_rows)), dtype=np.int64)
@@ -118,7 +123,7 @@ class Sample:
         return labels, number, covered, depth
 
     def cells(self, gammas: Floats, C: float | None, least: float) -> Cells:
-        """What is found for each γ, C and level; the grid of γ ends where no hills cover half of the rows."""
+        """Compute the results for each γ, C and level; the grid of γ ends when no modes cover half of the rows."""
         distance = cdist(self._scaled, self._scaled, "sqeuclidean").astype(np.float32)
         squares = self._length**2
 
@@ -156,23 +161,23 @@ class Sample:
 
 
 def levels_below(at_rows: Floats, share: Floats, shares: Floats) -> Floats:
-    """Heights below which these shares of the rows are."""
+    """Return the heights below which these shares of the rows lie."""
     order = np.argsort(at_rows, kind="stable")
-    place = np.searchsorted(np.cumsum(share[order]), shares, side="right")
-    return at_rows[order[np.minimum(place, len(order) - 1)]]
+    position = np.searchsorted(np.cumsum(share[order]), shares, side="right")
+    return at_rows[order[np.minimum(position, len(order) - 1)]]
 
 
 def least_size(total: float) -> float:
-    """Rows that a cluster must have, of so many."""
+    """Return the minimum number of rows of a cluster, given the total number of rows."""
     return max(5.0, min(0.02 * total, 0.5 * float(np.sqrt(total))))
 
 
 def choose(
     sample: Sample, least: float, gamma: float | None = None, C: float | None = None, n_clusters: int | None = None
 ) -> WidthChoice:
-    """The middle of the largest region of the grid, or of the largest with so many clusters.
+    """Choose the middle of the largest region of the grid, or of the largest region with `n_clusters` clusters.
 
-    `least` is the share of the rows that a cluster has at least. What is given of γ and C is not sought.
+    `least` is the minimum share of the rows in a cluster. Values given for γ and C are not searched.
     """
     gammas = np.array([gamma]) if gamma is not None else sample.grid() if len(sample.rows) > 1 else np.ones(1)
     cells = sample.cells(gammas, C, least)
@@ -185,7 +190,7 @@ def choose(
 
 
 def largest_region(cells: Cells, share: Floats, n_clusters: int | None) -> tuple[tuple[int, int, int], float] | None:
-    """The cell in the middle of the largest region, or of the largest with so many clusters, and its strength."""
+    """Return the middle cell of the largest region, or of the largest with `n_clusters` clusters, and its strength."""
     region = _regions(cells, share)
     best, best_score, best_strength = None, 0.0, 0.0
     for r in np.unique(region[region >= 0]):
@@ -197,15 +202,18 @@ def largest_region(cells: Cells, share: Floats, n_clusters: int | None) -> tuple
             best, best_score, best_strength = inside, score, strength
     if best is None:
         return None
-    place = np.argwhere(best)
+    position = np.argwhere(best)
     weight = cells.depth[best]
-    center = weight @ place / weight.sum()
-    g, c, level = place[((place - center) ** 2).sum(axis=1).argmin()].tolist()
+    center = weight @ position / weight.sum()
+    g, c, level = position[((position - center) ** 2).sum(axis=1).argmin()].tolist()
     return (g, c, level), best_strength
 
 
 def _regions(cells: Cells, share: Floats) -> Ints:
-    """Region of each cell: cells side by side, in γ or level, with the same clusters; -1 where there are not two."""
+    """Return the region of each cell; -1 for cells with fewer than two clusters.
+
+    A region consists of adjacent cells, in γ or level, with the same clusters.
+    """
     number = cells.number
     is_good = (number > 1) & (cells.covered >= COVERED) & (cells.depth > 0)
     cell = np.arange(number.size).reshape(number.shape)
