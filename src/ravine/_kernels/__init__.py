@@ -1,7 +1,7 @@
 """Compiled loops over arrays: the only compiled layer of the library.
 
-Arrays in, arrays out; no classes. The submodules are imported at their first use (``_kernels.rows``), so importing
-ravine does not import Numba.
+Kernels take and return arrays; there are no classes. Submodules are imported on first use (``_kernels.rows``), so
+importing ravine does not import Numba.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The inverse Hessian of BFGS, kept as the steps that made it, and how a search walks with it."""
+"""The inverse Hessian of BFGS, stored as the steps that built it, and the settings of the line search."""
 
 import numpy as np
 
@@ -7,15 +7,16 @@ from ravine._kernels._compile import kernel
 MAX_ITERATIONS = 200
 
 MEMORY = 20
-"""Steps that are remembered."""
+"""Number of steps that are stored."""
 
 SUFFICIENT, SHRINK, MAX_SHRINKS = 1e-4, 0.2, 12
-"""A step must bring this share of the decrease that the slope promises, or it is shortened by the second number."""
+"""A step must achieve the first share of the decrease predicted by the slope; otherwise its length is multiplied by the
+second number, at most the third number of times."""
 
 
 @kernel
 def inverse_hessian_times(g, steps, changes, n_steps):
-    """The inverse Hessian, grown from the identity by `n_steps` steps and changes of the gradient, times g."""
+    """Return g times the inverse Hessian, built from the identity by `n_steps` steps and changes of the gradient."""
     q = np.empty(g.shape[0])
     for j in range(g.shape[0]):
         q[j] = g[j]
@@ -40,7 +41,10 @@ def inverse_hessian_times(g, steps, changes, n_steps):
 
 @kernel
 def remember(step, change, steps, changes, n_steps):
-    """Add a step and its change of the gradient; forget all where they contradict each other. Gives the new number."""
+    """Add a step and its change of the gradient, and return the new number of steps.
+
+    If they contradict each other, all steps are discarded.
+    """
     along = 0.0
     for j in range(step.shape[0]):
         along += step[j] * change[j]

@@ -1,14 +1,14 @@
-"""Sum-of-norms problems on a graph, by an augmented Lagrangian whose steps are those of Newton.
+"""Sum-of-norms problems on a graph, by an augmented Lagrangian with Newton steps.
 
 The problem is min Σ mᵢ ‖xᵢ - uᵢ‖² / 2 + λ Σ wₑ ‖uₐ - u_b‖ over the edges e = (a, b). Each edge has a dual variable z of
-length 1 at most, whose force on a is λ w z and on b the opposite. For a length ℓ, s = z + (uₐ - u_b) / ℓ is the
-multiplier, projected on the unit ball where it is longer than 1. The projected multipliers are dual feasible, so every
-evaluation gives a duality gap:
+length at most 1. Its force on a is λ w z, and the opposite on b. For a length ℓ, the multiplier is s = z + (uₐ - u_b) /
+ℓ, projected onto the unit ball if it is longer than 1. The projected multipliers are dual feasible, so every evaluation
+gives a duality gap:
 
     gap = Σ λ w (‖uₐ - u_b‖ - s · (uₐ - u_b)) + Σ ‖gᵢ‖² / (2 mᵢ),    g the gradient of the augmented Lagrangian.
 
-Minimizing over u by Newton's method with conjugate gradients, then taking s for z, is the method of multipliers; ℓ
-shrinks as it goes on. The idea of solving sum-of-norms problems in this way is that of Yuan, Sun and Toh (2018).
+The method of multipliers alternates two steps: minimize over u by Newton's method with conjugate gradients, then set z
+to s. ℓ shrinks from round to round. Yuan, Sun and Toh (2018) proposed to solve sum-of-norms problems in this way.
 """
 
 import numpy as np
@@ -18,10 +18,10 @@ from ravine._kernels._compile import reduction
 
 @reduction
 def evaluate(a, b, w, lam, ell, m, X, U, z, S, c, g):
-    """Augmented Lagrangian at U, both parts of the gap, and the objective; fills the gradient and the curvature.
+    """Return the augmented Lagrangian at U, both parts of the gap, and the objective; fill gradient and curvature.
 
-    g takes the gradient. Edge e has the curvature c (1 - S Sᵀ): S is the direction of its multiplier where that is
-    outside the ball, else 0.
+    g receives the gradient. Edge e has the curvature c (1 - S Sᵀ), where S is the direction of its multiplier if that
+    lies outside the ball, else 0.
     """
     n, d = X.shape
     value, slack, penalty = 0.0, 0.0, 0.0
@@ -69,9 +69,9 @@ def evaluate(a, b, w, lam, ell, m, X, U, z, S, c, g):
 
 @reduction
 def newton_step(a, b, S, c, m, g, residual, max_steps, step):
-    """step = -H⁻¹ g, H = M + Σ c (1 - S Sᵀ) over the edges, by conjugate gradients; gives g · step and their number.
+    """Solve step = -H⁻¹ g by conjugate gradients, H = M + Σ c (1 - S Sᵀ) over edges; return g · step and their number.
 
-    They go on until the share `residual` of the gradient is left.
+    The iteration ends when the share `residual` of the gradient is left.
     """
     n, d = g.shape
     inverse, R, P, Q = np.empty((n, d)), np.empty((n, d)), np.empty((n, d)), np.empty((n, d))
@@ -127,7 +127,7 @@ def newton_step(a, b, S, c, m, g, residual, max_steps, step):
 
 @reduction
 def renew_multipliers(a, b, ell, U, z):
-    """Project z + (uₐ - u_b) / ℓ on the unit ball, in place."""
+    """Project z + (uₐ - u_b) / ℓ onto the unit ball, in place."""
     for e in range(a.shape[0]):
         length = 0.0
         for j in range(z.shape[1]):

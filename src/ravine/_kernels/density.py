@@ -1,7 +1,7 @@
-"""The density of numbers on a line: linear binning, smoothing on the grid, valleys between modes.
+"""The density of numbers on a line: linear binning, smoothing on the grid, and valleys between modes.
 
-Binning costs O(n), smoothing O(bins · bandwidth in bins); both are exact sums, so an empty stretch has density exactly
-zero and no ripple is taken for a valley.
+Binning costs O(n) and smoothing O(bins · bandwidth in bins). Both are exact sums, so an empty stretch has density
+exactly zero and no ripple is mistaken for a valley.
 """
 
 import numpy as np
@@ -13,7 +13,10 @@ from ravine._ties import ROUNDING, TIE
 
 @kernel
 def bin_linear(values, w, low, step, n_bins):
-    """Weight on the grid points low, low + step, …; that of a value is shared between its two neighbors."""
+    """Return the weight on the grid points low, low + step, …
+
+    Each value shares its weight between its two neighbors.
+    """
     counts = np.zeros(n_bins)
     for i in range(values.shape[0]):
         position = (values[i] - low) / step
@@ -26,7 +29,7 @@ def bin_linear(values, w, low, step, n_bins):
 
 @kernel
 def slopes(values, w, low, step, potential):
-    """Derivatives of a function of the binned weights by the values, `potential` its derivatives by those weights."""
+    """Return derivatives by the values of a function of the binned weights; `potential` are those by the weights."""
     out = np.empty(values.shape[0])
     last = potential.shape[0] - 2
     for i in range(values.shape[0]):
@@ -37,7 +40,7 @@ def slopes(values, w, low, step, potential):
 
 @kernel
 def smooth(counts, weights):
-    """Convolve `counts` with the symmetric kernel whose right half, center included, is `weights`."""
+    """Convolve `counts` with the symmetric kernel whose right half, including the center, is `weights`."""
     n = counts.shape[0]
     reach = weights.shape[0]
     out = np.zeros(n)
@@ -55,20 +58,20 @@ def smooth(counts, weights):
 
 @kernel
 def valleys(density):
-    """Rows (valley, left mode, right mode, width) of grid indices, one for each antimode, from left to right.
+    """Return rows (valley, left mode, right mode, width) of grid indices, one per antimode, from left to right.
 
-    An antimode is a longest run of values that are equal, up to rounding, with larger values on both sides; `valley` is
-    its middle and `width` its length. The modes are the nearest ones, where the density stops rising.
+    An antimode is a maximal run of values that are equal, up to rounding, with larger values on both sides. `valley` is
+    its middle and `width` its length. The modes are the nearest ones, where the density stops increasing.
     """
     n = density.shape[0]
     found = np.empty((n, 4), np.int64)
     n_found = 0
-    mode = 0  # start of the last run after which the density fell
-    open_valley = -1  # row of `found` whose right mode is still to come
+    mode = 0  # start of the last run after which the density decreased
+    open_valley = -1  # row of `found` whose right mode is not known yet
     start = 0
-    direction = 0  # of the step into the present run: 1 up, -1 down, 0 none yet
+    direction = 0  # of the step into the current run: 1 up, -1 down, 0 none yet
     while start < n:
-        stop = start + 1  # also past what is no number
+        stop = start + 1  # advances past NaN too
         while stop < n and abs(density[stop] - density[start]) <= ROUNDING * abs(density[start]):
             stop += 1
         rises = stop < n and density[stop] > density[start]
@@ -91,13 +94,13 @@ def valleys(density):
 
 @kernel
 def best_window(density, mass, found, count, step, shares, least_window, least_side):
-    """The valley and the window whose test promises most: (score, valley, left mode, right mode, window).
+    """Find the valley and window with the best test score: (score, valley, left mode, right mode, window).
 
-    `mass` is the weight share up to each grid point. Each row of `found` (from `valleys`) is tried with its nearest
-    modes and with the highest mode on each side, with windows of `shares` times the distance to the nearer mode, no
-    smaller than `least_window`. The score is the smaller of the two standardized differences between a mode's window
-    and the valley's; 0 where there is no such window. A valley with less than the share `least_side` of the weight on
-    one side is passed over.
+    `mass` is the share of the weight up to each grid point. Each row of `found` (from `valleys`) is tried with its
+    nearest modes, and with the highest mode on each side. The windows are `shares` times the distance to the nearer
+    mode, but at least `least_window`. The score is the smaller of the two standardized differences between the window
+    of a mode and that of the valley; 0 if there is no such window. Valleys with less than the share `least_side` of the
+    weight on one side are skipped.
     """
     n = density.shape[0]
     highest_before = np.zeros(n, np.int64)

@@ -1,7 +1,7 @@
-"""Exponentials and logarithms of whole arrays, on all lanes of the processor: twice as fast as one number at a time.
+"""Exponentials and logarithms of whole arrays with SIMD: twice as fast as one number at a time.
 
-A number is split into a power of two and a rest near 1 by its bits; the rest goes through a series. Both functions are
-right to two units of the last digit.
+The bits of a number split it into a power of two and a remainder near 1, and a series evaluates the remainder. Both
+functions are accurate to two units in the last place.
 """
 
 import numpy as np
@@ -9,23 +9,23 @@ import numpy as np
 from ravine._kernels._compile import kernel
 
 WIDTH = np.uint64(52)
-"""Of the fraction, in bits; the exponent lies above it."""
+"""Width of the fraction in bits; the exponent lies above it."""
 
 FRACTION, ONE, WHOLE = np.uint64((1 << 52) - 1), np.uint64(0x3FF << 52), np.uint64(0x433 << 52)
-"""Bits of the fraction, of 1.0, and of 2^52: a whole number in the fraction of that is added to it."""
+"""Bits of the fraction, of 1.0, and of 2^52; an integer stored in the fraction of 2^52 is added to it."""
 
 BIAS, TO_WHOLE = 2.0**52 + 1023, 1.5 * 2.0**52
-"""What an exponent that was read as a whole number has too much; and what, added, rounds to a whole number."""
+"""Excess of an exponent that was read as an integer, and a number whose addition rounds to an integer."""
 
 ROOT, LOG2_E, LN_2, LN_2_HIGH, LN_2_LOW = 2**0.5, 1 / np.log(2), np.log(2), 0.6931471803691238, 1.9082149292705877e-10
 
 LOWEST = -708.0
-"""Of smaller numbers the exponential is 0."""
+"""The exponential of smaller numbers is 0."""
 
 
 @kernel
 def log(x, scratch, out):
-    """out = log x of positive numbers, not subnormal; `scratch` is as long, and no two of the arrays are the same."""
+    """Compute out = log x for positive normal numbers; `scratch` is as long, and the arrays must not overlap."""
     bits, exponent, rest = x.view(np.uint64), scratch.view(np.uint64), out.view(np.uint64)
     for j in range(x.shape[0]):
         exponent[j] = (bits[j] >> WIDTH) | WHOLE
@@ -43,7 +43,7 @@ def log(x, scratch, out):
 
 @kernel
 def exp(x, scratch, out):
-    """out = exp x of numbers below 700; `scratch` is as long, and no two of the arrays are the same."""
+    """Compute out = exp x for numbers below 700; `scratch` is as long, and the arrays must not overlap."""
     power, bits = scratch.view(np.uint64), out.view(np.uint64)
     for j in range(x.shape[0]):
         above = max(x[j], LOWEST)

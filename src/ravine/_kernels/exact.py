@@ -1,11 +1,11 @@
-"""Sums over rows that do not depend on the order or the grouping of the rows, to the last bit.
+"""Sums over rows that do not depend, to the last bit, on the order or the grouping of the rows.
 
-Every term is rounded to a multiple of one number before it is added, and what that leaves to a multiple of a much
-smaller one, so that both sums are exact as long as their totals stay below bounds that are known beforehand (Demmel and
-Nguyen 2013). Adding and subtracting a large `grid` rounds; `fine` is the ratio of the second grid to the first. Sums
-come in pairs, what was rounded and what that left, and are to be added at the end.
+Every term is rounded to a multiple of one number before it is added, and the remainder to a multiple of a much smaller
+number. Both sums are then exact as long as their totals stay below bounds that are known beforehand (Demmel and Nguyen
+2013). Adding and subtracting a large `grid` rounds; `fine` is the ratio of the second grid to the first. Sums are
+pairs, the rounded terms and the remainders, which are added at the end.
 
-`rows` lists the rows that take part.
+`rows` lists the rows to sum over.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ def _halves(term, grid, fine):
 
 @kernel
 def moments(X, rows, w, center, fine, count_grid, grid, square_grid):
-    """Weight of the rows, Σ w (x - center), and Σ w (x - center)² in each column."""
+    """Return the weight of the rows, Σ w (x - center), and Σ w (x - center)² in each column."""
     count, total, square = np.zeros(2), np.zeros((2, X.shape[1])), np.zeros((2, X.shape[1]))
     for i in rows:
         a, b = _halves(w[i], count_grid, fine)
@@ -42,7 +42,7 @@ def moments(X, rows, w, center, fine, count_grid, grid, square_grid):
 
 @kernel
 def scatter(X, rows, w, center, fine, grid):
-    """Σ w (x - center)(x - center)ᵀ; what lies above the diagonal is left 0."""
+    """Return Σ w (x - center)(x - center)ᵀ; entries above the diagonal are 0."""
     d = X.shape[1]
     total, apart = np.zeros((2, d, d)), np.empty(d)
     for i in rows:
@@ -59,7 +59,7 @@ def scatter(X, rows, w, center, fine, grid):
 
 @kernel
 def scatter_times(X, rows, w, center, v, fine, grid):
-    """Σ w ((x - center) · v)(x - center)."""
+    """Return Σ w ((x - center) · v)(x - center)."""
     d = X.shape[1]
     total, apart = np.zeros((2, d)), np.empty(d)
     for i in rows:
@@ -75,16 +75,16 @@ def scatter_times(X, rows, w, center, v, fine, grid):
 
 @kernel
 def project(X, rows, v, origin, out):
-    """out = x · v - origin."""
+    """Compute out = x · v - origin."""
     for k in range(rows.shape[0]):
         out[k] = dot(X[rows[k]], v) - origin
 
 
 @kernel
 def bins(values, rows, w, step, before, after, fine, grid, square_grid, out):
-    """Weight on the points of a lattice, that of a value shared between its neighbors, and Σ w value².
+    """Add up the weight on the points of a lattice, shared between the neighbors of each value, and return Σ w value².
 
-    The points are multiples of `step`; out[:, before[k]] and out[:, after[k]] are those beside values[k].
+    The points are multiples of `step`; out[:, before[k]] and out[:, after[k]] are the neighbors of values[k].
     """
     square = np.zeros(2)
     for k in range(values.shape[0]):
@@ -104,7 +104,7 @@ def bins(values, rows, w, step, before, after, fine, grid, square_grid, out):
 
 @kernel
 def groups(X, rows, w, center, group, fine, grid, out):
-    """Σ w (x - center) over each of some groups of rows; the k-th of `rows` belongs to the group group[k]."""
+    """Add up Σ w (x - center) over groups of rows; the k-th of `rows` belongs to the group group[k]."""
     for k in range(rows.shape[0]):
         i, g = rows[k], group[k]
         for j in range(X.shape[1]):
@@ -115,7 +115,7 @@ def groups(X, rows, w, center, group, fine, grid, out):
 
 @kernel
 def pull(X, rows, w, center, v, origin, step, first, slopes, tilt, fine, grid):
-    """Σ c (x - center), c = w (slopes[cell of p] - tilt · p) for p = x · v - origin."""
+    """Return Σ c (x - center), where c = w (slopes[cell of p] - tilt · p) for p = x · v - origin."""
     d = X.shape[1]
     total = np.zeros((2, d))
     last = slopes.shape[0] - 1

@@ -1,9 +1,9 @@
-"""A tree of cuts that grows and withers with a stream (Hofmeyr, Pavlidis and Eckley 2016, Algorithm 1), row by row.
+"""A tree of cuts that follows a stream (Hofmeyr, Pavlidis and Eckley 2016, Algorithm 1), row by row.
 
-A row goes down the tree. At every cut on its way the CUSUM of that cut hears of it (§4.3). At the leaf it moves the
-mean, the running principal component (CCIPCA, §4.1), the forgetting factor (eq. 3) and the sample of projections
-(§4.2), and the sample is tested for a second mode. Whatever changes the tree itself is left to the caller: the loop
-stops at a cut whose CUSUM raises the alarm, and after a row that makes a leaf's dip significant.
+A row goes down the tree and updates the CUSUM of every cut on its way (§4.3). At the leaf it updates the mean, the
+running principal component (CCIPCA, §4.1), the forgetting factor (eq. 3) and the sample of projections (§4.2). The
+sample is then tested for a second mode. The caller changes the tree itself: the loop stops at a cut whose CUSUM raises
+an alarm, and after a row that makes the dip of a leaf significant.
 """
 
 import math
@@ -15,23 +15,23 @@ from ravine._kernels.intervals import COST, WEIGHT, dip, insert
 from ravine._kernels.rows import dot
 
 END, ALARM, SPLIT, RENEWAL_DUE = range(4)
-"""Why the loop has stopped."""
+"""Reasons for which the loop stops."""
 
 N_SEEN, SUM_SQ, HEAD_START, LENGTH, FORGET, FADE, TOTAL, BOUND, WAIT, UNIT = range(10)
 """Columns of `leaf`.
 
-Rows seen and their sum of squares; updates that an inherited direction has had before, length of the running component,
-forgetting factor, product of what it has left of the first row, weight of the sample, bound on its dip, weight before
-which no test is made, and the unit of the components: length times unit is the variance along one. The variance itself
-has no place, as its square, which a length takes, would overflow.
+Number of rows seen and their sum of squares; number of earlier updates of an inherited direction; length of the running
+component; forgetting factor; the share that forgetting has left of the first row; weight of the sample; upper bound for
+its dip; weight before which no test is made; and the unit of the components. Length times unit is the variance along a
+component. The variance itself is not stored, since computing a length would square it and overflow.
 """
 
 OFFSET, CUSUM, DRAG, LIMIT, OUTER_LOW, OUTER_HIGH, INNER_LOW, INNER_HIGH, N_INNER, N_OUTER, RENEW, RATE = range(12)
 """Columns of `cut`.
 
-Place of the cut, its CUSUM, what every row takes off it, where it raises the alarm; the outer region R and the inner
-region N, from the cut; how many rows have fallen into each, the number at which DRAG and LIMIT are renewed, and the
-rate p1.
+Position of the cut, its CUSUM, what every row subtracts from it, and the limit of the alarm; the outer region R and the
+inner region N, relative to the cut; the number of rows in each region; the number of rows in R at which DRAG and LIMIT
+are updated; and the rate p1.
 """
 
 N_LEAF, N_CUT = 10, 12
@@ -40,17 +40,18 @@ INHERIT, SMOOTHING, MOST_FORGOTTEN, MIN_ROWS, MIN_WEIGHT, RUN_BEFORE, RUN_AFTER 
 """Entries of `settings`."""
 
 RENEWAL = 1.05
-"""DRAG and LIMIT are renewed when the rows in R have grown by this factor."""
+"""DRAG and LIMIT are updated when the number of rows in R has grown by this factor."""
 
 SMALLEST_FADE = 1e-100
 
 FAR, FARTHEST = 16.0, 1e300
-"""A leaf whose rows lie farther from its mean than so many units takes a larger unit, at most so many times larger."""
+"""If the rows of a leaf lie farther from its mean than this many units, its unit is enlarged, at most by the second
+factor."""
 
 
 @reduction
 def _update_direction(u, x, keep, add):
-    """u = keep u + add x; gives the squared length of u."""
+    """Compute u = keep u + add x, and return the squared length of u."""
     square = 0.0
     for j in range(u.shape[0]):
         u[j] = keep * u[j] + add * x[j]
@@ -60,7 +61,7 @@ def _update_direction(u, x, keep, add):
 
 @reduction
 def _center(x, n, mean, centered):
-    """Take a row, the n-th, into the mean and center it there; gives how much the sum of squares grows."""
+    """Add the n-th row to the mean and center it; return the growth of the sum of squares."""
     square = 0.0
     for j in range(x.shape[0]):
         before = x[j] - mean[j]
@@ -72,11 +73,11 @@ def _center(x, n, mean, centered):
 
 @kernel
 def cusum_limit(p0, p1, run_before, run_after):
-    """Drag and limit of a Bernoulli CUSUM (Reynolds and Stoumbos 1999), the larger limit of those for two run lengths.
+    """Return drag and limit of a Bernoulli CUSUM (Reynolds and Stoumbos 1999), the larger limit for two run lengths.
 
-    S grows by 1 - drag with a row of the inner region, and falls by drag with another one. The expected number of rows
-    until S exceeds the limit is at least `run_before` while the rate is p0 and about `run_after`, or more, at p1. Both
-    come from the diffusion approximation with its correction for the overshoot.
+    S increases by 1 - drag with a row in the inner region, and decreases by drag with any other row. While the rate is
+    p0, the expected number of rows until S exceeds the limit is at least `run_before`. At the rate p1 it is about
+    `run_after` or more. Both come from the diffusion approximation with its correction for the overshoot.
     """
     r1 = -math.log((1.0 - p1) / (1.0 - p0))
     r2 = math.log(p1 * (1.0 - p0) / (p0 * (1.0 - p1)))
@@ -91,7 +92,7 @@ def cusum_limit(p0, p1, run_before, run_after):
 
 @kernel
 def _solve_run(sign, target):
-    """The positive y at which exp(sign y) - sign y - 1 is the target; it rises with y."""
+    """Return the positive y with exp(sign y) - sign y - 1 = target; the left side increases with y."""
     low, high = 0.0, 1.0
     while math.exp(sign * high) - sign * high - 1.0 < target:
         high *= 2.0
@@ -106,7 +107,7 @@ def _solve_run(sign, target):
 
 @kernel
 def renew_cusum(cut, run_before, run_after):
-    """Drag and limit from the present estimate of p0; a cut on which p0 is no longer below p1 keeps what it has."""
+    """Update drag and limit from the current estimate of p0; they do not change if p0 is no longer below p1."""
     p1 = cut[RATE]
     p0 = max(cut[N_INNER] / cut[N_OUTER], 0.001 * p1)
     if p0 < 0.98 * p1:
@@ -116,7 +117,7 @@ def renew_cusum(cut, run_before, run_after):
 
 @kernel
 def _pass_cut(cut, distance, settings):
-    """Tell the CUSUM of a cut of a row at this distance from it; true where it raises the alarm."""
+    """Update the CUSUM of a cut with a row at this distance from it; return whether it raises an alarm."""
     if not (cut[OUTER_LOW] < distance < cut[OUTER_HIGH]):
         return False
     inside = cut[INNER_LOW] < distance < cut[INNER_HIGH]
@@ -134,15 +135,15 @@ def _pass_cut(cut, distance, settings):
 
 @kernel
 def threshold(weight, log_first, log_step, log_dip):
-    """Dip of a Gaussian sample of this size that is exceeded by chance, interpolated on logarithmic scales."""
-    place = (math.log(weight) - log_first) / log_step
-    i = min(max(int(place), 0), log_dip.shape[0] - 2)
-    return math.exp(log_dip[i] + (place - i) * (log_dip[i + 1] - log_dip[i]))
+    """Return the dip that a Gaussian sample of this size exceeds by chance, interpolated on logarithmic scales."""
+    position = (math.log(weight) - log_first) / log_step
+    i = min(max(int(position), 0), log_dip.shape[0] - 2)
+    return math.exp(log_dip[i] + (position - i) * (log_dip[i + 1] - log_dip[i]))
 
 
 @kernel
 def _enlarge_unit(leaf, u, z, distance):
-    """Take a unit near this distance; a power of two, so that the components keep their digits."""
+    """Enlarge the unit to about this distance; it is a power of two, so that the components keep their digits."""
     while distance > FAR * leaf[UNIT]:
         _, exponent = math.frexp(min(distance / leaf[UNIT], FARTHEST))
         shrink = math.ldexp(1.0, -exponent)
@@ -155,17 +156,17 @@ def _enlarge_unit(leaf, u, z, distance):
 
 @kernel
 def _move(x, leaf, mean, u, z, p, settings, centered, rest):
-    """Bring mean, directions and forgetting factor of a leaf up to date; gives the projection of the row."""
+    """Update mean, directions and forgetting factor of a leaf; return the projection of the row."""
     d = x.shape[0]
     leaf[N_SEEN] += 1.0
     n = leaf[N_SEEN]
     grown = _center(x, n, mean, centered)
     leaf[SUM_SQ] += grown
-    across = dot(centered, p) if leaf[HEAD_START] > 0.0 else 0.0  # an inherited direction stays across the parent's
+    across = dot(centered, p) if leaf[HEAD_START] > 0.0 else 0.0  # stay orthogonal to the parent
     for j in range(d):
         rest[j] = centered[j] - across * p[j]
     length = leaf[LENGTH]
-    if length == 0.0:  # the first row that differs from the mean gives the direction, and weighs as any other
+    if length == 0.0:  # the first row that differs from the mean sets the direction, with the weight of any other row
         leaf[LENGTH] = math.sqrt(_update_direction(u, rest, 0.0, 1.0 / n))
         leaf[UNIT] = n * leaf[LENGTH]
         return 0.0 if leaf[LENGTH] == 0.0 else dot(u, centered) / leaf[LENGTH]
@@ -196,7 +197,7 @@ def _move(x, leaf, mean, u, z, p, settings, centered, rest):
 
 @kernel
 def _keep(leaf, sample, n_intervals, limit, projection):
-    """Fade the sample of a leaf and add a projection to it; gives the number of intervals."""
+    """Fade the sample of a leaf and add a projection to it; return the number of intervals."""
     forget = leaf[FORGET]
     leaf[FADE] *= 1.0 - forget
     leaf[TOTAL] = 1.0 + (1.0 - forget) * leaf[TOTAL]
@@ -206,7 +207,7 @@ def _keep(leaf, sample, n_intervals, limit, projection):
             sample[COST, i] *= leaf[FADE]
         leaf[FADE] = 1.0
     n_intervals, raised = insert(sample, n_intervals, limit, projection, 1.0 / leaf[FADE])
-    # One row moves the distribution by no more than its weight, and the dip by no more than the distribution.
+    # One row moves the distribution by at most its weight, and the dip by at most as much as the distribution.
     leaf[BOUND] += (1.0 + raised * leaf[FADE]) / leaf[TOTAL]
     return n_intervals
 
@@ -215,32 +216,32 @@ def _keep(leaf, sample, n_intervals, limit, projection):
 def learn(
     X, start, node, left, right, parent, mean, direction, second, leaf, cut, sample, n_intervals, settings, table
 ):
-    """Learn rows from `start` on, the first of them from `node` on down.
+    """Learn rows from `start` on; the first of them starts at `node`.
 
     Parameters
     ----------
     X : rows
     start, node : int
     left, right, parent : ndarray of int of shape (n_nodes,)
-        The root is node 0; a leaf has -1 for `left`.
+        The root is node 0; `left` is -1 for a leaf.
     mean, direction, second : ndarray of shape (n_nodes, n_features)
-        `direction` is the unit normal of a cut, and the running principal component of a leaf; `second` the one that
-        its children inherit.
+        `direction` is the unit normal of a cut, or the running principal component of a leaf; `second` is the direction
+        that its children inherit.
     leaf, cut : ndarray of shape (n_nodes, N_LEAF), (n_nodes, N_CUT)
     sample : ndarray of shape (n_nodes, N_ROWS, limit + 1)
     n_intervals : ndarray of int of shape (n_nodes,)
     settings : tuple of float
     table : tuple
-        Of `threshold`.
+        Arguments of `threshold`.
 
     Returns
     -------
     next : int
-        Row to go on with: the present one after an alarm.
+        Row with which to continue; after an alarm, the current row.
     why : int
         `END`, `ALARM` or `SPLIT`.
     node : int
-        Where.
+        Node at which the loop stopped.
     """
     limit = sample.shape[2] - 1
     room = 2 * limit + 2
@@ -271,10 +272,10 @@ def learn(
 
 @kernel
 def learn_everywhere(X, start, left, right, parent, mean, direction, second, leaf, cut, sample, n_intervals, settings):
-    """Learn rows from `start` on, at every node on their way: cuts go on moving, as in SPDC.
+    """Learn rows from `start` on, at every node on their way, so that cuts keep moving as in SPDC.
 
-    Parameters as in `learn`, but `OFFSET` is a place among the projections. The loop stops after a row that brings a
-    node to the weight for which it waits, and gives the next row, why, and the node.
+    The parameters are those of `learn`, but `OFFSET` is a position among the projections. The loop stops after a row
+    that brings a node to the weight for which it waits. It returns the next row, the reason and the node.
     """
     limit = sample.shape[2] - 1
     centered, rest = np.empty(X.shape[1]), np.empty(X.shape[1])

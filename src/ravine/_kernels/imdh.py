@@ -1,17 +1,18 @@
 """Low-density cuts learned one row at a time (Hofmeyr 2020, eq. 4-7 and Algorithm 1), node by node.
 
-A node's updates depend only on the rows that reach it, in their order. So a batch goes through a node completely, then
-its two halves through its children: bit for bit the numbers of one row at a time, at the speed of a pass over memory.
+The updates of a node depend only on the rows that reach it, in their order. So a whole batch goes through a node, then
+its two halves go through the children. This gives, bit for bit, the numbers of one row at a time, at the speed of a
+pass over memory.
 
-A tree is a heap: the children of node i are 2 i and 2 i + 1, the root is 1. The nodes of the last level only count.
+A tree is a heap: the children of node i are 2 i and 2 i + 1, and the root is 1. The nodes of the last level only count.
 
-For a sparse row an update touches its non-zeros only. The mean and the normal change in every coordinate, but always by
-a multiple of the row or of the sum of all rows. So with T = fade · total the weighted sum of the rows,
+For a sparse row, an update touches only its nonzeros. The mean and the normal change in every column, but always by a
+multiple of the row or of the sum of all rows. So with T = fade · total, the weighted sum of the rows,
 
     mean = T / count,    normal = scale · (base + share · total),
 
-a row changes `base` and `total` where it is not zero, and the scalars. The products base · total and total · total are
-kept up to date, and all is made anew from time to time, lest rounding adds up.
+a row changes `base` and `total` at its nonzeros, and the scalars. The products base · total and total · total are kept
+up to date. Everything is recomputed from time to time, so that rounding errors do not accumulate.
 """
 
 import numpy as np
@@ -20,29 +21,30 @@ from ravine._kernels._compile import kernel, reduction
 from ravine._kernels.rows import dot
 
 KERNEL_REACH = 8.0
-"""Rows more than so many bandwidths from the cut do not move it: the kernel has fallen to 1e-14."""
+"""Rows more than this many bandwidths from the cut do not move it, since the kernel has dropped to 1e-14."""
 
 MAX_STACK = 64
-"""Nodes that wait while a chunk goes down: one a level, and the present one."""
+"""Maximum number of nodes that wait while a chunk goes down: one per level, and the current one."""
 
 REFRESH = 1024.0
-"""Rows of a node after which rounding is put right."""
+"""Number of rows of a node after which rounding errors are removed."""
 
 EQUAL = 1e-13
-"""A sparse row whose squared distance to the mean is so small, beside its squared length, lies on it."""
+"""A sparse row equals the mean if its squared distance to the mean is below this share of its squared length."""
 
 LEAST_FADE = 1e-3
-"""The sum of sparse rows is made anew when the past has faded to this: `base` and `total` would cancel each other."""
+"""The sum of sparse rows is recomputed when the past has faded to this share; `base` and `total` would cancel each
+other."""
 
 LEAST_SCALE = 1e-30
-"""The normal of sparse rows is made anew when its scale has come to this, or to its inverse: the long steps that wide
-rows take multiply it by small factors, until it would be zero."""
+"""The normal of sparse rows is recomputed when its scale reaches this number or its inverse. The long steps that wide
+rows take multiply the scale by small factors, until it would be zero."""
 
 COUNT, SUM_SQ, SPREAD, OFFSET, N_ROWS, LENGTH, SCALE, SHARE, FADE, ALONG, SQUARE = range(11)
 """Columns of `scalars`.
 
 Weight, sum of squares, variance along the normal, distance of the cut from the mean, rows seen, length of the running
-principal component; and for sparse rows the scalars of the normal and of the mean, base · total, and total · total.
+principal component. For sparse rows also the scalars of the normal and of the mean, base · total, and total · total.
 """
 
 N_SCALARS = 11
@@ -50,7 +52,7 @@ N_SCALARS = 11
 
 @reduction
 def _along(x, mean, v):
-    """(x - mean) · v and ‖x - mean‖²."""
+    """Return (x - mean) · v and ‖x - mean‖²."""
     along, square = 0.0, 0.0
     for j in range(x.shape[0]):
         deviation = x[j] - mean[j]
@@ -61,7 +63,7 @@ def _along(x, mean, v):
 
 @kernel
 def _make_unit(v):
-    """Make v a unit vector; any direction does where rounding has left nothing of it."""
+    """Normalize v to unit length; if rounding has left nothing of it, any direction will do."""
     length = np.sqrt(dot(v, v))
     if not length > 0.0:
         v[:], length = 1.0, np.sqrt(v.shape[0])
@@ -71,10 +73,12 @@ def _make_unit(v):
 
 @kernel
 def standardize(X, w, count, most, mean, square, out):
-    """out[i] = X[i] in units of the deviations, from the means, of all rows up to it; gives the new count.
+    """Compute out[i] = X[i], centered and scaled by the means and deviations of all rows up to it.
 
-    `mean` and `square` (sums of squared deviations) of the rows before are brought up to date; rows before a row weigh
-    no more than `most` minus its weight.
+    Returns the new count.
+
+    `mean` and `square` (sums of squared deviations) of the earlier rows are updated. The rows before a row weigh at
+    most `most` minus its weight.
     """
     for i in range(X.shape[0]):
         kept = min(count, max(most - w[i], 0.0))
@@ -92,9 +96,11 @@ def standardize(X, w, count, most, mean, square, out):
 
 @kernel
 def standardize_csr(indptr, indices, data, w, count, seen, mean, square, out):
-    """out[k] = data[k] in units of its column's deviation over all rows up to it; gives the new count.
+    """Compute out[k] = data[k] divided by the deviation of its column over all rows up to it.
 
-    `mean` and `square` of a column are those of its first `seen` weight; zeros after that are added with a number.
+    Returns the new count.
+
+    `mean` and `square` of a column cover its first `seen` weight; zeros after that are added with the next nonzero.
     """
     for i in range(indptr.shape[0] - 1):
         for k in range(indptr[i], indptr[i + 1]):
@@ -113,15 +119,15 @@ def standardize_csr(indptr, indices, data, w, count, seen, mean, square, out):
 
 @kernel
 def learn(X, w, rows, chunk, first, stop_level, normal, mean, scalars, settings, goes_left):
-    """Pass rows, in their order, through the subtree at node `first`, whose nodes from `stop_level` on are left alone.
+    """Pass rows, in their order, through the subtree at node `first`; nodes from `stop_level` on are not changed.
 
     Parameters
     ----------
     X, w : rows and their weights
     rows : ndarray of int
-        Which rows reach the node. In the end they stand in the order of the nodes they have reached.
+        The rows that reach the node. At the end they are in the order of the nodes that they have reached.
     chunk : int
-        So many rows at a time, few enough to stay in the cache on their way down.
+        Number of rows processed at a time, small enough to stay in the cache on their way down.
     first, stop_level : int
     normal : ndarray of shape (n_cuts, n_features)
     mean : ndarray of shape (n_nodes, n_features)
@@ -133,7 +139,7 @@ def learn(X, w, rows, chunk, first, stop_level, normal, mean, scalars, settings,
     Returns
     -------
     ends : ndarray of shape (n, 3)
-        Node, start and stop in `rows` of what has reached `stop_level`.
+        Node, start and stop in `rows` for the rows that have reached `stop_level`.
     """
     n_rows = rows.shape[0]
     ends = np.empty((n_rows, 3), np.int64)
@@ -170,7 +176,7 @@ def _push(stack, depth, node, start, stop):
 
 @kernel
 def learn_csr(indptr, indices, data, w, rows, chunk, first, stop_level, base, total, scalars, settings, goes_left):
-    """`learn` for the rows of a CSR matrix; `base` and `total` stand for the normals and the means."""
+    """Run `learn` on the rows of a CSR matrix; `base` and `total` replace the normals and the means."""
     n_rows = rows.shape[0]
     ends = np.empty((n_rows, 3), np.int64)
     n_ends = 0
@@ -198,7 +204,7 @@ def learn_csr(indptr, indices, data, w, rows, chunk, first, stop_level, base, to
 
 @kernel
 def _partition(rows, start, stop, goes_left, scratch):
-    """Bring the rows that go left before the others, both in their order; gives where the others start."""
+    """Move the rows that go left before the others, without changing their order; return where the others start."""
     middle, n_right = start, 0
     for k in range(start, stop):
         i = rows[k]
@@ -215,11 +221,14 @@ def _partition(rows, start, stop, goes_left, scratch):
 
 @kernel
 def _weigh(scalars, weight, along, square, most):
-    """Take in a row: (rate of the new mean, factor of all before, distances along the normal and squared to it).
+    """Add a row, and return what the step needs.
 
-    `along` and `square` are the row's distances from the mean so far.
+    The results are the rate of the new mean, the factor of all earlier rows, the distance of the row from the new mean
+    along the normal, and its squared distance.
+
+    `along` and `square` are the distances of the row from the mean so far.
     """
-    kept = min(scalars[COUNT], max(most - weight, 0.0))  # forgetting: what was before weighs no more than this
+    kept = min(scalars[COUNT], max(most - weight, 0.0))  # forgetting: the past has at most this weight
     fade = kept / scalars[COUNT] if scalars[COUNT] > 0.0 else 0.0
     scalars[COUNT] = kept + weight
     rate = weight / scalars[COUNT]
@@ -230,13 +239,13 @@ def _weigh(scalars, weight, along, square, most):
 
 @kernel
 def _move(scalars, rate, along, square, n_columns, settings):
-    """Decide on a row's step: the new normal is (normal - step · row) · shorten, the row measured from the new mean.
+    """Compute the step of a row: the new normal is (normal - step · row) · shorten, the row relative to the new mean.
 
-    Moves the cut's offset, and gives (step, shorten, whether the row goes left). Where shorten is 0 there is no normal
-    yet, and it becomes the row itself.
+    Moves the offset of the cut, and returns (step, shorten, whether the row goes left). If shorten is 0, there is no
+    normal yet, and the row itself becomes the normal.
     """
     exponent, alpha, penalty, clip, warm_up, _ = settings
-    deviation = np.sqrt(scalars[SPREAD])  # of the rows before
+    deviation = np.sqrt(scalars[SPREAD])  # of the earlier rows
     if rate < 1.0:
         scalars[SPREAD] += rate * (along * along / (1.0 - rate) - scalars[SPREAD])
     if scalars[N_ROWS] <= warm_up:
@@ -246,7 +255,7 @@ def _move(scalars, rate, along, square, n_columns, settings):
             scalars[LENGTH] = np.sqrt(square)
             return 0.0, 0.0, False
         step = -rate * along / length
-        growth = np.sqrt(1.0 - 2.0 * step * along + step * square * step)  # no square of a square: it may overflow
+        growth = np.sqrt(1.0 - 2.0 * step * along + step * square * step)  # a square of a square may overflow
         scalars[LENGTH] = length * growth
         return step, 1.0 / growth, (along - step * square) / growth < 0.0
     h = deviation * scalars[COUNT] ** -exponent
@@ -263,7 +272,7 @@ def _move(scalars, rate, along, square, n_columns, settings):
     scalars[OFFSET] = b
     step = np.sqrt(n_columns) * rate * pull
     square_length = 1.0 - 2.0 * step * along + step * square * step
-    if square_length < 1e-24:  # the step would end at zero: no direction is left
+    if square_length < 1e-24:  # the step would end at zero, where there is no direction
         step, square_length = 0.0, 1.0
     shorten = 1.0 / np.sqrt(square_length)
     return step, shorten, (along - step * square) * shorten < b
@@ -271,7 +280,10 @@ def _move(scalars, rate, along, square, n_columns, settings):
 
 @kernel
 def _update(X, w, rows, is_cut, v, mean, scalars, settings, goes_left):
-    """One step of stochastic gradient for each row, and its side of the cut after that; or rows are only counted."""
+    """Take one stochastic gradient step per row, and decide its side of the cut.
+
+    A node without a cut only counts rows.
+    """
     n_columns = mean.shape[0]
     for k in range(rows.shape[0]):
         i = rows[k]
@@ -285,7 +297,7 @@ def _update(X, w, rows, is_cut, v, mean, scalars, settings, goes_left):
             for j in range(n_columns):
                 mean[j] += rate * (x[j] - mean[j])
             continue
-        if shorten == 0.0:  # the normal becomes the row, measured from the mean, if that is not zero
+        if shorten == 0.0:  # the normal becomes the row, relative to the mean, unless that is zero
             step = -1.0 if square > 0.0 else 0.0
             for j in range(n_columns):
                 v[j] *= 1.0 + step
@@ -299,7 +311,7 @@ def _update(X, w, rows, is_cut, v, mean, scalars, settings, goes_left):
 
 @kernel
 def _update_csr(indptr, indices, data, w, rows, is_cut, base, total, scalars, settings, goes_left):
-    """`_update` for sparse rows."""
+    """Run `_update` on sparse rows."""
     n_columns = total.shape[0]
     if scalars[N_ROWS] == 0.0:
         scalars[SCALE], scalars[FADE] = 1.0, 1.0
@@ -315,17 +327,17 @@ def _update_csr(indptr, indices, data, w, rows, is_cut, base, total, scalars, se
                 by_base += x * base[j]
         mean_share = scalars[FADE] / scalars[COUNT] if scalars[COUNT] > 0.0 else 0.0
         square = by_self - 2.0 * mean_share * by_total + mean_share * mean_share * scalars[SQUARE]
-        if square < EQUAL * by_self:  # no more than rounding: the row is the mean
+        if square < EQUAL * by_self:  # no more than rounding: the row equals the mean
             square = 0.0
         along = scalars[SCALE] * (
             by_base + scalars[SHARE] * by_total - mean_share * (scalars[ALONG] + scalars[SHARE] * scalars[SQUARE])
         )
-        along = min(max(along, -np.sqrt(square)), np.sqrt(square))  # rounding knows no bounds
+        along = min(max(along, -np.sqrt(square)), np.sqrt(square))  # rounding may exceed the bounds
         rate, fade, along, square = _weigh(scalars, w[i], along, square, settings[5])
 
         if fade > 0.0:
             scalars[FADE] *= fade
-        else:  # the row is all there is
+        else:  # this row is the only one
             _settle(is_cut, base, total, scalars)
             for j in range(n_columns):
                 total[j] = 0.0
@@ -335,7 +347,7 @@ def _update_csr(indptr, indices, data, w, rows, is_cut, base, total, scalars, se
                 for m in range(start, stop):
                     by_base += data[m] * base[indices[m]]
         add = w[i] / scalars[FADE]
-        keep = scalars[SHARE] * add  # so much less of the row in `base` leaves the normal as it is
+        keep = scalars[SHARE] * add  # subtracting this much of the row from `base` leaves the normal unchanged
         scalars[ALONG] += add * by_base - keep * by_total - keep * add * by_self
         scalars[SQUARE] += 2.0 * add * by_total + add * add * by_self
         by_total += add * by_self
@@ -343,7 +355,7 @@ def _update_csr(indptr, indices, data, w, rows, is_cut, base, total, scalars, se
         step, shorten = 0.0, 1.0
         if is_cut:
             step, shorten, goes_left[i] = _move(scalars, rate, along, square, n_columns, settings)
-        if shorten == 0.0 and square > 0.0:  # the normal becomes the row, measured from the mean
+        if shorten == 0.0 and square > 0.0:  # the normal becomes the row, relative to the mean
             for j in range(n_columns):
                 base[j] = 0.0
             keep, take = 0.0, -1.0
@@ -369,7 +381,7 @@ def _update_csr(indptr, indices, data, w, rows, is_cut, base, total, scalars, se
 
 @kernel
 def _settle(is_cut, base, total, scalars):
-    """Write the scalars into the vectors."""
+    """Apply the scalars to the vectors, and reset them."""
     if is_cut:
         for j in range(base.shape[0]):
             base[j] = scalars[SCALE] * (base[j] + scalars[SHARE] * total[j])

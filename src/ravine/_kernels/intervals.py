@@ -1,8 +1,8 @@
-"""A sample on a line as few intervals, and its dip (Hofmeyr, Pavlidis and Eckley 2016, §4.2 and Appendix A).
+"""A sample on a line stored as few intervals, and its dip (Hofmeyr, Pavlidis and Eckley 2016, §4.2 and Appendix A).
 
-An interval stands for some atoms at equal distances from its one end to the other, with equal weights. A sample is an
-array with a row for each of `LOW`, `HIGH`, `WEIGHT`, `ATOMS` and `COST`, and a column for each interval, from left to
-right; ``COST[i]`` is by how much the distribution would move if intervals i and i + 1 became one.
+An interval represents some atoms of equal weight at equal distances from one of its ends to the other. A sample is an
+array with one row each for `LOW`, `HIGH`, `WEIGHT`, `ATOMS` and `COST`, and one column per interval, from left to
+right. ``COST[i]`` is how far the distribution would move if intervals i and i + 1 were merged.
 """
 
 import math
@@ -13,7 +13,8 @@ LOW, HIGH, WEIGHT, ATOMS, COST = range(5)
 N_ROWS = 5
 
 REACH, SHORT = 8.0, 1e-9
-"""In bandwidths: beyond the first a piece adds nothing to the density, up to the second it is a point."""
+"""Distances in bandwidths: beyond the first, a piece adds nothing to the density; a piece shorter than the second is a
+point."""
 
 TWICE_PEAK = 2.0 / math.sqrt(2.0 * math.pi)
 """Twice the standard Gaussian density at 0."""
@@ -21,11 +22,11 @@ TWICE_PEAK = 2.0 / math.sqrt(2.0 * math.pi)
 
 @kernel
 def _merger_cost(sample, i):
-    """Largest distance, times the weight of all, between the distributions before and after intervals i, i + 1 merge.
+    """Return the largest distance, times the total weight, between the distributions before and after a merger.
 
-    After the merger the atoms lie at equal distances from end to end. Between the corners of the two distributions the
-    distance is linear, so it is largest at one of the inner ends: of the upper corners at the end of the left interval,
-    or of the lower ones at the start of the right.
+    Intervals i and i + 1 are merged. After the merger, the atoms lie at equal distances from end to end. Between the
+    corners of the two distributions, the distance is linear. So it is largest at one of the inner ends: for the upper
+    corners at the end of the left interval, or for the lower ones at the start of the right interval.
     """
     start = sample[LOW, i]
     length = sample[HIGH, i + 1] - start
@@ -41,11 +42,11 @@ def _merger_cost(sample, i):
 def insert(sample, n_intervals, limit, x, weight):
     """Add an atom, and merge two neighbors if there are then more than `limit` intervals.
 
-    Returns the number of intervals, and a bound on how much weight the merger has added at a corner of the
-    distribution: by no more than that, relative to the weight of all, can it have raised the dip. Atoms of equal
-    weights give 0.
+    Returns the number of intervals, and an upper bound for the weight that the merger has added at a corner of the
+    distribution. Relative to the total weight, this bounds how much the merger can have raised the dip. It is 0 for
+    atoms of equal weights.
     """
-    first, end = 0, n_intervals  # the first interval that starts after x
+    first, end = 0, n_intervals  # binary search for the first interval that starts after x
     while first < end:
         middle = (first + end) // 2
         if sample[LOW, middle] <= x:
@@ -71,7 +72,7 @@ def insert(sample, n_intervals, limit, x, weight):
 
 @kernel
 def _renew_costs(sample, n_intervals, i):
-    """Costs of the mergers in which interval i takes part."""
+    """Update the costs of the mergers that involve interval i."""
     if i > 0:
         sample[COST, i - 1] = _merger_cost(sample, i - 1)
     if i + 1 < n_intervals:
@@ -99,10 +100,10 @@ def _merge_cheapest(sample, n_intervals):
 
 @kernel
 def corners(sample, n_intervals, x, below, above):
-    """Ends of the intervals, and the distribution just before and at each; returns how many there are.
+    """Compute the ends of the intervals, and the distribution just before and at each end; return their number.
 
-    The atoms between lie on the lines through these corners. Atoms in one place have two corners there, the first and
-    the last of them: a unimodal distribution may jump at its mode.
+    The atoms between lie on the lines through these corners. Atoms at one position have two corners there, for the
+    first and the last of them: a unimodal distribution may jump at its mode.
     """
     n, total = 0, 0.0
     for i in range(n_intervals):
@@ -124,9 +125,9 @@ def corners(sample, n_intervals, x, below, above):
 
 @kernel
 def dip(sample, n_intervals, x, below, above, minorant, majorant, gcm, lcm):
-    """The dip of the sample (Hartigan 1985), and the level: the slope of the segment at which it is attained.
+    """Return the dip of the sample (Hartigan 1985), and the level: the slope of the segment at which it is attained.
 
-    The other arguments are room for twice as many numbers as there are intervals.
+    The other arguments are work arrays for twice as many numbers as there are intervals.
     """
     n = corners(sample, n_intervals, x, below, above)
     if n < 2:
@@ -216,7 +217,10 @@ def dip(sample, n_intervals, x, below, above, minorant, majorant, gcm, lcm):
 
 @kernel
 def smooth(low, high, weight, bandwidth, x, out):
-    """Density at the places x of uniform pieces, or points where a piece has no length, smoothed by a Gaussian."""
+    """Compute the density of uniform pieces at the positions x, smoothed by a Gaussian.
+
+    A piece without length is a point.
+    """
     reach, root = REACH * bandwidth, math.sqrt(2.0) * bandwidth
     for j in range(x.shape[0]):
         total = 0.0

@@ -1,7 +1,8 @@
 """The normalized cut of masses on a line (Hofmeyr 2016, ch. 4 §3.1-3.2), by recursions that cannot overflow.
 
-With similarity exp(-|x - y| / σ), the sums from the left and from the right of a sorted line follow from their
-neighbors by one multiplication, so every cut of n masses is known in O(n), and so are the derivatives of the best.
+With the similarity exp(-|x - y| / σ), the sums from the left and from the right of a sorted line follow from their
+neighbors by one multiplication. So every cut of n masses costs O(n) in total, and so do the derivatives of the best
+cut.
 """
 
 import numpy as np
@@ -13,23 +14,25 @@ from ravine._ties import ROUNDING
 
 @kernel
 def best_cut(mass, decay, least, potential, slope):
-    """Best cut of sorted masses: (value, k), left of it the masses 0..k. Equal positions are not cut apart.
+    """Find the best cut of sorted masses: (value, k), with the masses 0..k on its left.
 
-    Cuts across the same empty stretch have the same value: the middle one is taken.
+    Equal positions are never separated.
+
+    Cuts across the same empty stretch have the same value; the middle one is taken.
 
     Parameters
     ----------
     mass : ndarray of shape (n,)
     decay : ndarray of shape (n,)
-        decay[i] is the similarity of the positions i and i + 1; the last entry is not used.
+        decay[i] is the similarity between positions i and i + 1; the last entry is not used.
     least : float
-        Least mass on either side.
+        Minimum mass on either side.
     potential, slope : ndarray of shape (n,)
         Filled with the derivative of the best value by the mass at each position, and with the derivative of that by
-        the position, in units of 1 / σ. Untouched where there is no cut, then k is -1.
+        the position, in units of 1 / σ. Not changed if there is no cut; k is then -1.
     """
     n = mass.shape[0]
-    left, right = np.empty(n), np.empty(n)  # similarity to all masses up to i, itself included; to all after i
+    left, right = np.empty(n), np.empty(n)  # similarity to all masses up to and including i; to all masses after i
     left[0] = mass[0]
     for i in range(1, n):
         left[i] = mass[i] + decay[i - 1] * left[i - 1]

@@ -1,9 +1,9 @@
-"""Sum-of-norms problems in which every pair of points is an edge: steps on the dual, random proximal steps, bounds.
+"""Sum-of-norms problems in which every pair of points is an edge: dual steps, random proximal steps, bounds.
 
-Points are columns: ``U[:, i]`` is the centroid of point i, so that the loops over the partners of a point run along
-memory. The pairs (i, k), i < k, stand one after the other, i = 0 first. The weight of a pair is ``m[i] m[k]``. A dual
-variable ``z`` has length 1 at most, its force on i is ``λ m[i] m[k] z`` and on k the opposite; the forces of a row of
-pairs cost O(columns) each and are summed in ``F``, without λ.
+Points are columns: ``U[:, i]`` is the centroid of point i, so that loops over the partners of a point run along memory.
+The pairs (i, k) with i < k are stored in order, starting with i = 0. The weight of a pair is ``m[i] m[k]``. A dual
+variable ``z`` has length at most 1. Its force on i is ``λ m[i] m[k] z``, and the opposite on k. The forces of a row of
+pairs cost O(columns) each and are added up in ``F``, without λ.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from ravine._kernels._compile import kernel, reduction
 
 @reduction
 def dual_step(U, m, z, old, beta, h, F):
-    """Project z + β (z - old) + h (Uᵢ - Uₖ) on the unit ball, for each pair; the result replaces `old`."""
+    """Project z + β (z - old) + h (Uᵢ - Uₖ) onto the unit ball for each pair; the result replaces `old`."""
     d, n = U.shape
     length = np.empty(n)
     F[:] = 0.0
@@ -45,10 +45,10 @@ def dual_step(U, m, z, old, beta, h, F):
 
 @reduction
 def chained_forces(start, smallest, steps, beta, h, m, F):
-    """Forces of the dual variables that some steps lead to, computed anew for each pair, so that none is stored.
+    """Compute the forces of the dual variables after some steps, for each pair from scratch, so that none is stored.
 
-    The first is (startᵢ - startₖ) / smallest, projected on the unit ball; step t is the one of `dual_step`, with the
-    centroids ``steps[t]`` and the momentum ``beta[t]``.
+    The first dual variable is (startᵢ - startₖ) / smallest, projected onto the unit ball. Step t is that of
+    `dual_step`, with the centroids ``steps[t]`` and the momentum ``beta[t]``.
     """
     d, n = start.shape
     z, old, length = np.empty((d, n)), np.empty((d, n)), np.empty(n)
@@ -91,7 +91,7 @@ def chained_forces(start, smallest, steps, beta, h, m, F):
 
 @reduction
 def _squares_to_later(U, i, q):
-    """q[k] = squared distance from point i to the k-th point after it."""
+    """Compute q[k] = squared distance from point i to the k-th point after it."""
     for k in range(q.shape[0]):
         q[k] = 0.0
     for j in range(U.shape[0]):
@@ -103,7 +103,7 @@ def _squares_to_later(U, i, q):
 
 @reduction
 def weighted_distances(U, m):
-    """Σ m[i] m[k] ‖Uᵢ - Uₖ‖ over all pairs."""
+    """Return Σ m[i] m[k] ‖Uᵢ - Uₖ‖ over all pairs."""
     n = U.shape[1]
     length = np.empty(n)
     total = 0.0
@@ -118,7 +118,7 @@ def weighted_distances(U, m):
 
 @reduction
 def diameter(U):
-    """Largest distance between two points."""
+    """Return the largest distance between two points."""
     n = U.shape[1]
     length = np.empty(n)
     largest = 0.0
@@ -132,7 +132,7 @@ def diameter(U):
 
 @reduction
 def merge_pairs(z, m, group, merged):
-    """Add up m[i] m[k] zᵢₖ between the groups of the points, into `merged`, the pairs of the groups."""
+    """Add up m[i] m[k] zᵢₖ between the groups of the points into `merged`, which has the pairs of the groups."""
     d, n_groups, n = z.shape[0], 0, m.shape[0]
     for i in range(n):
         n_groups = max(n_groups, group[i] + 1)
@@ -151,11 +151,11 @@ def merge_pairs(z, m, group, merged):
 
 @kernel
 def random_steps(X, m, share, a, b, w, U, lam, first, power, done, n_steps, seed):
-    """Proximal steps of edges drawn at random (Panahi et al., Algorithm 1), on points that are rows here.
+    """Do proximal steps of random edges (Panahi et al., Algorithm 1); points are rows here.
 
-    `done` steps went before. Step number k has the size first · k^(-power), changed every 64 steps. Edge (i, k) has the
-    term shareᵢ ‖xᵢ - uᵢ‖² / 2 of the data for both its ends, and λ w ‖uᵢ - uₖ‖. With no edges given all pairs are
-    edges, of weight m[i] m[k].
+    `done` steps were made before. Step number k has the size first · k^(-power), updated every 64 steps. Edge (i, k)
+    has the data term shareᵢ ‖xᵢ - uᵢ‖² / 2 for both its ends, and λ w ‖uᵢ - uₖ‖. Without edges, all pairs are edges of
+    weight m[i] m[k].
     """
     n, d = X.shape
     golden = np.uint64(0x9E3779B97F4A7C15)
@@ -199,10 +199,10 @@ def random_steps(X, m, share, a, b, w, U, lam, first, power, done, n_steps, seed
 
 @kernel
 def attract(X, centers, weight, lam, n_iterations, out):
-    """out[i] = the center nearest to where row i comes to rest, drawn to `centers` with the forces λ weight.
+    """Compute out[i] = the center nearest to the equilibrium of row i under the forces λ weight towards `centers`.
 
-    Minimizes ‖x - u‖² / 2 + λ Σ weightₖ ‖u - centerₖ‖ by majorisation, as Weiszfeld did. The columns of `weight` and
-    the slices ``centers[i]`` belong to the rows; with one slice it serves for all of them.
+    Minimizes ‖x - u‖² / 2 + λ Σ weightₖ ‖u - centerₖ‖ by majorization, as in Weiszfeld's method. The rows of `weight`
+    and the slices ``centers[i]`` belong to the rows of X; a single slice is used for all rows.
     """
     n_centers, d = centers.shape[1], centers.shape[2]
     u, mean = np.empty(d), np.empty(d)
@@ -234,9 +234,9 @@ def attract(X, centers, weight, lam, n_iterations, out):
 
 @kernel
 def join(z, U, longest, short):
-    """Group of each point: pairs are joined whose z is shorter than `longest`, with centroids close to each other.
+    """Return the group of each point; pairs are joined if z is shorter than `longest` and their centroids are close.
 
-    That is, `short` times the length by which z is shorter than 1 apart, at most.
+    Close means a distance of at most `short` times the difference between 1 and the length of z.
     """
     d, n = U.shape
     parent, length = np.arange(n), np.empty(n)
@@ -258,7 +258,7 @@ def join(z, U, longest, short):
 
 @kernel
 def join_near(U, short):
-    """Group of each point: pairs are joined whose centroids are at most `short` apart."""
+    """Return the group of each point; pairs are joined if their centroids are at most `short` apart."""
     n = U.shape[1]
     parent, length = np.arange(n), np.empty(n)
     for i in range(n - 1):
@@ -272,11 +272,11 @@ def join_near(U, short):
 
 @kernel
 def balance_within(z, m, group, total, need, longest):
-    """Change the dual variables within groups to have the forces that are needed, without storing them.
+    """Change the dual variables within groups so that they have the required forces, without storing them.
 
-    ``need`` has the force on each point from its own group, per mass, and ``total`` the mass of each group. What is
-    missing on its points is spread over all pairs of a group. Gives the largest length, and the groups of points that
-    are joined by pairs of a length below `longest`.
+    ``need`` is the force on each point from its own group, per mass, and ``total`` the mass of each group. What is
+    missing on the points is distributed over all pairs of a group. Returns the largest length, and the groups of points
+    joined by pairs whose length is below `longest`.
     """
     d, n = z.shape[0], m.shape[0]
     excess = need.copy()
@@ -304,7 +304,7 @@ def balance_within(z, m, group, total, need, longest):
 
 @kernel
 def are_apart(U, radius):
-    """Whether any two points are farther apart than the sum of their radii."""
+    """Return whether all pairs of points are farther apart than the sum of their radii."""
     n = U.shape[1]
     length = np.empty(n)
     for i in range(n - 1):
@@ -332,7 +332,7 @@ def _root(parent, i):
 
 @kernel
 def _groups(parent):
-    """Number of the group of each point, in the order in which the groups begin."""
+    """Return the group of each point; groups are numbered in order of appearance."""
     group, n_groups = np.empty(parent.shape[0], np.int64), 0
     for i in range(parent.shape[0]):
         if parent[i] == i:

@@ -1,8 +1,8 @@
-"""The least density on a line with a penalty away from its mean (Hofmeyr 2016, eq. 2.10), and its derivatives.
+"""The minimum density on a line with a penalty away from its mean (Hofmeyr 2016, eq. 2.10), and its derivatives.
 
-Where rows have labels, a second penalty is on those on the wrong side (eq. 2.16). The line is searched on a grid,
-O(n + bins), and the minimum refined between two grid points: over the values themselves where they are few, over the
-grid where they are many.
+If rows have labels, a second penalty applies to rows on the wrong side (eq. 2.16). The line is searched on a grid, O(n
++ bins), and the minimum is refined between two grid points. The refinement uses the values themselves if they are few,
+and the grid if they are many.
 """
 
 import numpy as np
@@ -16,10 +16,10 @@ from ravine._kernels.ties import middle_of_least
 
 @kernel
 def wrong_side(b, marks, pulls, margin):
-    """Σ |pull| · distance² over the marks less than `margin` on their own side of b, and its two derivatives by b.
+    """Return Σ |pull| · distance² over the marks less than `margin` on their own side of b, and two derivatives by b.
 
-    Marks with a positive pull belong above b, those with a negative one below it; the distance is to where the mark
-    would be `margin` on its own side.
+    Marks with a positive pull belong above b, those with a negative pull below it. The distance is measured to where
+    the mark would be `margin` on its own side.
     """
     value, first, second = 0.0, 0.0, 0.0
     for i in range(marks.shape[0]):
@@ -34,7 +34,10 @@ def wrong_side(b, marks, pulls, margin):
 
 @kernel
 def wrong_side_on_grid(low, step, n_points, marks, pulls, margin):
-    """The sum of `wrong_side` at low, low + step, …, in O(points + marks): each point continues its neighbor's sum."""
+    """Return the sum of `wrong_side` at low, low + step, …, in O(points + marks).
+
+    The sum at each point continues that of its neighbor.
+    """
     total = np.zeros(n_points)
     entering = np.empty((n_points, 3))  # Σ |pull|, Σ |pull| · distance and Σ |pull| · distance² of new marks
     side = 1.0
@@ -63,9 +66,9 @@ def wrong_side_on_grid(low, step, n_points, marks, pulls, margin):
 
 @kernel
 def derivatives_at(b, positions, mass, bandwidth, bound, weight, power, marks, pulls, margin):
-    """First and second derivative by b of the density, the penalty outside the bound and that of labeled rows.
+    """Return two derivatives by b of the density, the penalty outside the bound and the penalty of labeled rows.
 
-    Σ mass · exp(-(b - x)² / 2h²) / h + weight · max(0, |b| - bound)^power + `wrong_side`.
+    The function is Σ mass · exp(-(b - x)² / 2h²) / h + weight · max(0, |b| - bound)^power + `wrong_side`.
     """
     first, second = 0.0, 0.0
     for i in range(positions.shape[0]):
@@ -83,7 +86,7 @@ def derivatives_at(b, positions, mass, bandwidth, bound, weight, power, marks, p
 
 @kernel
 def refine(low, high, positions, mass, bandwidth, bound, weight, power, marks, pulls, margin):
-    """Minimum between low and high, by Newton steps inside a bracket that bisection shrinks."""
+    """Return the minimum between low and high, by Newton steps inside a bracket that bisection shrinks."""
     b = 0.5 * (low + high)
     for _ in range(60):
         first, second = derivatives_at(b, positions, mass, bandwidth, bound, weight, power, marks, pulls, margin)
@@ -105,7 +108,7 @@ def least_on_grid(
     mass, first, step, count, deviation, positions, weights,
     bandwidth, alpha, steepness, power, reach, marks, pulls, margin,
 ):  # fmt: skip
-    """Least penalized density of weights on the grid points step · (first + k): (value, place, pull).
+    """Find the minimum penalized density of weights on the grid points step · (first + k): (value, position, pull).
 
     Parameters
     ----------
@@ -113,14 +116,14 @@ def least_on_grid(
     count, deviation : float
         Total weight, and the standard deviation about zero.
     positions, weights : ndarray
-        What the density near the minimum is summed over; where there are none, the grid.
+        What the density near the minimum is summed over; if empty, the grid.
     marks, pulls, margin : ndarray, ndarray, float
         See `wrong_side`.
     bandwidth, alpha, steepness, power, reach : see `least`
 
     Returns
     -------
-    value, place : float
+    value, position : float
     pull : float
         The derivative of the value by a value x is that of the density minus pull · w · x.
     """
@@ -135,8 +138,8 @@ def least_on_grid(
     padded = np.zeros(n_bins + 2 * n_reach)
     for k in range(n_bins):
         padded[n_reach + k] = mass[k]
-    # No density exceeds 0.4 / h, and `steepness` is such that one bandwidth outside the bound the penalty alone does,
-    # also where labeled rows pull the cut outwards.
+    # No density exceeds 0.4 / h. `steepness` makes the penalty alone exceed this one bandwidth outside the bound, even
+    # if labeled rows pull the cut outwards.
     middle, within = int(-first), int((bound + bandwidth) / step) + 1
     begin, end = max(middle - within, 0), min(middle + within + 1, n_bins)
     wrong = wrong_side_on_grid(low + begin * step, step, max(end - begin, 0), marks, pulls, margin)
@@ -154,8 +157,8 @@ def least_on_grid(
     for k in range(start, stop):
         near[k - start] = positions[k] if exact else low + step * k
         masses[k - start] = norm * (weights[k] if exact else mass[k])
-    place = low + j * step
-    b = refine(place - step, place + step, near, masses, bandwidth, bound, steepness, power, marks, pulls, margin)
+    position = low + j * step
+    b = refine(position - step, position + step, near, masses, bandwidth, bound, steepness, power, marks, pulls, margin)
     over = max(abs(b) - bound, 0.0)
     value = steepness * over**power + wrong_side(b, marks, pulls, margin)[0]
     for i in range(near.shape[0]):
@@ -169,22 +172,22 @@ def least_on_grid(
 
 @kernel
 def least(values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_bins, exact, labeled, pulls, margin):
-    """Least penalized density of values whose mean is zero: (value, place, low, step, n_bins, pull).
+    """Find the minimum penalized density of values with mean zero: (value, position, low, step, n_bins, pull).
 
     Parameters
     ----------
     alpha : float
-        The penalty begins at so many standard deviations; it is `steepness` times the distance to the `power`.
+        The penalty begins at this many standard deviations; it is `steepness` times the distance to the `power`.
     grid_step, reach, max_bins : float, float, int
-        Step of the grid, bandwidths where the kernel is cut off, and the most grid points.
+        Step of the grid, number of bandwidths at which the kernel is truncated, and maximum number of grid points.
     exact : bool
         Sum over the values near the minimum, not over the grid.
     labeled, pulls, margin : ndarray of int, ndarray, float
-        Which values have a label, and the numbers of `wrong_side` for them.
+        Indices of the labeled values, and the arguments of `wrong_side` for them.
 
     Returns
     -------
-    value, place : float
+    value, position : float
     low, step, n_bins : the grid
     pull : float
         See `least_on_grid`.
@@ -212,7 +215,7 @@ def least(values, w, bandwidth, alpha, steepness, power, grid_step, reach, max_b
 
 @kernel
 def slopes_at(values, w, b, bandwidth, low, step, n_bins, pull, exact, labeled, pulls, margin):
-    """Derivatives of the least penalized density by the values, from what `least` returned."""
+    """Return the derivatives of the minimum penalized density by the values, from the results of `least`."""
     count = w.sum()
     norm = 1.0 / (np.sqrt(2.0 * np.pi) * count * bandwidth)
     potential = np.empty(n_bins)
@@ -240,22 +243,23 @@ def search(
     X, w, mean, start, unit, tolerance,
     bandwidth, alpha, steepness, power, grid_step, reach, max_bins, exact, labeled, pulls, margin,
 ):  # fmt: skip
-    """The search of `ravine.cuts._pursuit.search` for the least penalized density, in one call.
+    """Run `ravine.cuts._pursuit.search` for the minimum penalized density in one call.
 
-    Gives the direction, the value and the place. Distances are measured in `unit`; the other numbers are as in `least`.
+    Returns the direction, the value and the position. Distances are measured in `unit`; the other arguments are those
+    of `least`.
     """
     n_columns = start.shape[0]
     values = np.empty(X.shape[0])
-    none = n_columns - n_columns  # a plain 0 is a type of its own, for which all would be compiled once more
+    none = n_columns - n_columns  # a literal 0 has a type of its own, which would compile everything a second time
     steps, changes, n_steps = np.empty((bfgs.MEMORY, n_columns)), np.empty((bfgs.MEMORY, n_columns)), none
     v, g, downhill = np.empty(n_columns), np.zeros(n_columns), np.zeros(n_columns)
     direction, moved, change = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
     for j in range(n_columns):
         v[j] = start[j]
-    value, place, slope = np.inf, 0.0, 0.0
+    value, position, slope = np.inf, 0.0, 0.0
     small_decreases, n_iterations, n_shrinks, length = 0, 0, 0, 1.0
     while True:
-        # Evaluate at v - length · downhill, the start itself the first time.
+        # Evaluate at v - length · downhill; the first time, this is the start itself.
         for j in range(n_columns):
             moved[j] = -length * downhill[j]
             direction[j] = v[j] + moved[j]
@@ -276,7 +280,7 @@ def search(
                 continue
             if n_steps == 0:
                 break
-            n_steps = none  # the curvature has misled: once more downhill from here
+            n_steps = none  # the curvature was misleading: restart with steepest descent from here
         else:
             c = slopes_at(values, w, b, bandwidth, low, step, n_bins, pull, exact, labeled, pulls, margin)
             total = 0.0
@@ -295,7 +299,7 @@ def search(
             if n_iterations > 0:
                 n_steps = bfgs.remember(moved, change, steps, changes, n_steps)
                 small_decreases = small_decreases + 1 if value - new_value <= tolerance else 0
-            value, place = new_value, b * unit
+            value, position = new_value, b * unit
             if small_decreases == 2:
                 break
         n_iterations += 1
@@ -313,4 +317,4 @@ def search(
     norm = np.sqrt(dot(v, v))
     for j in range(n_columns):
         v[j] /= norm
-    return v, value, place
+    return v, value, position

@@ -1,8 +1,8 @@
 """Passes over the rows of a matrix: projections, walks down a tree, weighted sums, the scatter matrix times a vector.
 
-Each kernel reads every row once and is bound by memory, not by arithmetic. Sums run in float64 whatever the type of
-the data. A row's side of a cut is decided in `walk` (`walk_csr` for sparse rows) and nowhere else, so fit and predict
-agree to the last bit.
+Each kernel reads every row once and is limited by memory, not by arithmetic. Sums run in float64, whatever the type of
+the data. The side of a row at a cut is decided only in `walk` (`walk_csr` for sparse rows), so fit and predict agree to
+the last bit.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from ravine._kernels._compile import kernel, reduction
 
 @reduction
 def dot(x, v):
-    """x · v."""
+    """Return x · v."""
     s = 0.0
     for j in range(x.shape[0]):
         s += x[j] * v[j]
@@ -29,9 +29,10 @@ def _dot_csr(indptr, indices, data, i, v):
 
 @kernel
 def walk(X, normal, offset, left, right, leaf, column, distance):
-    """leaf[i] = where row i ends, going left of a cut where X[i] · normal < offset.
+    """Compute leaf[i] = the leaf of row i, which goes left at a cut if X[i] · normal < offset.
 
-    distance[i, column[node]] takes X[i] · normal - offset for each cut on the way, unless `distance` has no columns.
+    distance[i, column[node]] is set to X[i] · normal - offset for each cut on the way, unless `distance` has no
+    columns.
     """
     for i in range(X.shape[0]):
         x = X[i]
@@ -46,7 +47,7 @@ def walk(X, normal, offset, left, right, leaf, column, distance):
 
 @kernel
 def walk_csr(indptr, indices, data, normal, offset, left, right, leaf, column, distance):
-    """The walk of `walk` for the rows of a CSR matrix."""
+    """Run `walk` on the rows of a CSR matrix."""
     for i in range(indptr.shape[0] - 1):
         node = 0
         while left[node] >= 0:
@@ -59,7 +60,7 @@ def walk_csr(indptr, indices, data, normal, offset, left, right, leaf, column, d
 
 @kernel
 def project_all(X, directions, out):
-    """out[i, k] = X[i] · directions[k]; what a row gives does not depend on the rows beside it."""
+    """Compute out[i, k] = X[i] · directions[k]; the result of a row does not depend on other rows."""
     for i in range(X.shape[0]):
         for k in range(directions.shape[0]):
             out[i, k] = dot(X[i], directions[k])
@@ -67,14 +68,14 @@ def project_all(X, directions, out):
 
 @kernel
 def project(X, v, out):
-    """out[i] = X[i] · v."""
+    """Compute out[i] = X[i] · v."""
     for i in range(X.shape[0]):
         out[i] = dot(X[i], v)
 
 
 @kernel
 def weighted_sum(X, w):
-    """Σᵢ w[i] X[i]."""
+    """Return Σᵢ w[i] X[i]."""
     total = np.zeros(X.shape[1])
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -84,7 +85,7 @@ def weighted_sum(X, w):
 
 @kernel
 def column_squares(X, w, center):
-    """Σᵢ w[i] (X[i, j] - center[j])² for each column j."""
+    """Return Σᵢ w[i] (X[i, j] - center[j])² for each column j."""
     total = np.zeros(X.shape[1])
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -95,7 +96,7 @@ def column_squares(X, w, center):
 
 @kernel
 def scatter_times(X, w, center, v):
-    """Σᵢ w[i] ((X[i] - center) · v) (X[i] - center): both halves of the product in one pass."""
+    """Return Σᵢ w[i] ((X[i] - center) · v) (X[i] - center), with both halves of the product in one pass."""
     total = np.zeros(X.shape[1])
     row = np.empty(X.shape[1])
     for i in range(X.shape[0]):
@@ -109,7 +110,7 @@ def scatter_times(X, w, center, v):
 
 @kernel
 def group_moments(X, w, group, center):
-    """Weight of each group of rows, sum of its rows' distances to the group's center, and of their squares."""
+    """Return the weight of each group, and the sums of distances to its center and of squared distances."""
     count, total, square = np.zeros(center.shape[0]), np.zeros(center.shape), np.zeros(center.shape[0])
     for i in range(X.shape[0]):
         g = group[i]
@@ -125,9 +126,9 @@ def group_moments(X, w, group, center):
 
 @kernel
 def fingerprint(X, factors, salt):
-    """A number for each row that depends on all its entries and on nothing else, but for `factors` and `salt`.
+    """Return a number per row that depends only on its entries, `factors` and `salt`.
 
-    Numbers of like rows are alike: they are still to be mixed.
+    Similar rows have similar numbers, so the numbers must still be mixed.
     """
     out = np.empty(X.shape[0], np.uint64)
     for i in range(X.shape[0]):
@@ -140,7 +141,7 @@ def fingerprint(X, factors, salt):
 
 @kernel
 def fingerprint_csr(indptr, indices, data, factors, salt):
-    """The numbers of `fingerprint` for the rows of a CSR matrix."""
+    """Return the numbers of `fingerprint` for the rows of a CSR matrix."""
     out = np.empty(indptr.shape[0] - 1, np.uint64)
     for i in range(indptr.shape[0] - 1):
         h = salt
@@ -152,6 +153,6 @@ def fingerprint_csr(indptr, indices, data, factors, salt):
 
 @kernel
 def _bits(x):
-    """Bits of a number, the upper half folded into the lower: round numbers have all of theirs in the upper one."""
-    bits = np.float64(x + 0.0).view(np.uint64)  # + 0.0 makes one zero of two
+    """Return the bits of a number, with the upper half folded into the lower; round numbers use only the upper half."""
+    bits = np.float64(x + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
     return bits ^ (bits >> np.uint64(32))

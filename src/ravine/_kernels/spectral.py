@@ -1,9 +1,10 @@
 """How connected points are: the second eigenvalue of the Laplacian of their graph, its vector and its derivatives.
 
-Points with counts n and similarities s make the graph with the weights w = n n' s. Its Laplacian G and a diagonal of
-sizes M, the counts or the degrees, have the eigenvalues of the standard and of the normalized Laplacian of all rows
-(Hofmeyr 2016, ch. 3A §6): G x = λ M x. G is eliminated node by node; each step leaves the Laplacian of a smaller graph
-and only adds positive numbers, so λ keeps its digits however small it is, down to where similarities underflow.
+Points with counts n and similarities s form the graph with the weights w = n n' s. Let G be its Laplacian, and M a
+diagonal matrix of sizes, the counts or the degrees. The eigenvalues of G x = λ M x are those of the standard and of the
+normalized Laplacian of all rows (Hofmeyr 2016, ch. 3A §6). G is eliminated node by node. Each step leaves the Laplacian
+of a smaller graph and only adds positive numbers. So λ keeps its digits, however small it is, until similarities
+underflow.
 """
 
 import numpy as np
@@ -14,13 +15,13 @@ from ravine._kernels.ties import is_less
 from ravine._ties import TIE
 
 MAX_STEPS, TOLERANCE = 60, 1e-10
-"""Most steps of inverse iteration, and the relative decrease of λ that ends them."""
+"""Maximum number of steps of inverse iteration, and the relative decrease of λ at which they end."""
 
 
 @kernel
 def draw_in(values, bounds, contraction, drawn, slope):
-    """Shorten the distances beyond ± bounds[c] in each column (T of eq. 3.23, centered); `slope` takes its slopes."""
-    # The number that makes the slope 1 at the bound; for a small contraction it underflows.
+    """Shorten the distances beyond ± bounds[c] in each column (T of eq. 3.23, centered); fill the slopes of this map."""
+    # This number makes the slope 1 at the bound; for a small contraction it underflows.
     least = (contraction * (1.0 - contraction)) ** (1.0 / contraction)
     none = least ** (1.0 - contraction)
     for i in range(values.shape[0]):
@@ -38,10 +39,10 @@ def draw_in(values, bounds, contraction, drawn, slope):
 
 @reduction
 def slopes_before(values, counts, bound, deviation, slope, by_drawn, out):
-    """Derivatives by the values of what has the derivatives `by_drawn` by their images in `draw_in`.
+    """Compute derivatives by the values, given the derivatives `by_drawn` by their images in `draw_in`.
 
-    The bounds are `bound` times the deviations. A value moves its own image, and by the deviation the bound under all
-    images outside.
+    The bounds are `bound` times the deviations. A value moves its own image. Through the deviation, it also moves the
+    bound and all images outside it.
     """
     n = values.shape[0]
     count = counts.sum()
@@ -57,10 +58,13 @@ def slopes_before(values, counts, bound, deviation, slope, by_drawn, out):
 
 @reduction
 def similarities(points, counts, scale, shape, graph, degrees):
-    """Fill the weights n n' (d / (σ α) + 1)^α exp(-d / σ), α the `shape`, and their sums, with n² for the point."""
+    """Fill the weights n n' (d / (σ α) + 1)^α exp(-d / σ), where α is `shape`, and their sums.
+
+    The sums include n² for the point itself.
+    """
     n = points.shape[0]
     columns = np.ascontiguousarray(points.T)
-    # Row after row of what lies below the diagonal.
+    # The part below the diagonal, row by row.
     n_pairs = n * (n - 1) // 2
     similarity, a, b = np.zeros(n_pairs), np.empty(n_pairs), np.empty(n_pairs)
     scratch = graph.ravel()[:n_pairs]
@@ -99,9 +103,11 @@ def similarities(points, counts, scale, shape, graph, degrees):
 
 @reduction
 def eliminate(graph, pivots):
-    """Eliminate the Laplacian of a graph, from the last node to the second: factors below the diagonal, and pivots.
+    """Eliminate the Laplacian of a graph, from the last node to the second.
 
-    What lies above the diagonal stays. A node without neighbors has pivot 0.
+    The factors are stored below the diagonal, and the pivots in `pivots`.
+
+    The part above the diagonal does not change. A node without neighbors has pivot 0.
     """
     shares = np.empty(graph.shape[0])
     for k in range(graph.shape[0] - 1, 0, -1):
@@ -122,7 +128,10 @@ def eliminate(graph, pivots):
 
 @reduction
 def solve(graph, pivots, right, out):
-    """Solve G out = right, the sum of `right` zero, by the factors of `eliminate`; out[0] is 0 and `right` is used."""
+    """Solve G out = right with the factors of `eliminate`.
+
+    `right` must sum to zero and is overwritten; out[0] is 0.
+    """
     n = graph.shape[0]
     for k in range(n - 1, 0, -1):
         row, mine = graph[k], right[k]
@@ -146,16 +155,16 @@ def _inner(a, sizes, b):
 
 @kernel
 def second_pair(graph, pivots, sizes, vectors):
-    """The second and the third smallest eigenvalue of G x = λ M x, by inverse iteration from `vectors`.
+    """Return the second and third smallest eigenvalue of G x = λ M x, by inverse iteration from `vectors`.
 
     Parameters
     ----------
-    graph, pivots : as `eliminate` left them
+    graph, pivots : results of `eliminate`
     sizes : ndarray of shape (n,)
         The diagonal of M.
     vectors : ndarray of shape (2, n)
-        Two vectors from which to begin, none a multiple of the other or constant. Filled with the eigenvectors, of
-        length 1 by M; the first has converged, the second is as far as it came.
+        Two start vectors, not constant and not multiples of each other. Filled with the eigenvectors, of length 1 in
+        the norm of M. The first has converged; the second may not have.
     """
     n = graph.shape[0]
     total = sizes.sum()
@@ -177,14 +186,15 @@ def second_pair(graph, pivots, sizes, vectors):
             mean = 0.0
             for i in range(n):
                 mean += sizes[i] * images[a, i]
-            largest = 0.0  # squares of images of a tiny eigenvalue would overflow
+            largest = 0.0  # squares of images would overflow for a tiny eigenvalue
             for i in range(n):
                 images[a, i] -= mean / total
                 largest = max(largest, abs(images[a, i]))
             for i in range(n):
                 images[a, i] /= largest
                 vectors[a, i] /= largest
-        # Images of length 1 by M, the second orthogonal to the first; G times an image is M times its vector.
+        # The images have length 1 in the norm of M, and the second is orthogonal to the first; G times an image is M
+        # times its vector.
         for a in range(2):
             if a == 1:
                 along = _inner(images[0], sizes, images[1])
@@ -198,7 +208,7 @@ def second_pair(graph, pivots, sizes, vectors):
         first, last = _inner(images[0], sizes, vectors[0]), _inner(images[1], sizes, vectors[1])
         between = _inner(images[0], sizes, vectors[1])
         c, s, one, other = 1.0, 0.0, first, last
-        if abs(first - last) > TIE * first or abs(between) > TIE * first:  # else rounding would turn them
+        if abs(first - last) > TIE * first or abs(between) > TIE * first:  # else rounding would rotate them
             angle = 0.5 * np.arctan2(2.0 * between, first - last)
             c, s = np.cos(angle), np.sin(angle)
             one = c * c * first + 2.0 * c * s * between + s * s * last
@@ -217,9 +227,11 @@ def second_pair(graph, pivots, sizes, vectors):
 
 @reduction
 def slopes(points, scale, shape, graph, vector, value, normalized, out):
-    """Derivatives of an eigenvalue by the coordinates of the points; similarities stand above the diagonal of `graph`.
+    """Compute the derivatives of an eigenvalue by the positions of the points.
 
-    `vector` has length 1 by M.
+    `graph` has the similarities above the diagonal.
+
+    `vector` has length 1 in the norm of M.
     """
     n, n_columns = points.shape
     columns = np.ascontiguousarray(points.T)
@@ -254,7 +266,10 @@ def slopes(points, scale, shape, graph, vector, value, normalized, out):
 
 @reduction
 def mass_slopes(graph, mass, vector, value, normalized, out):
-    """Derivatives of an eigenvalue by the counts of the points, similarities above the diagonal of `graph`."""
+    """Compute the derivatives of an eigenvalue by the counts of the points.
+
+    `graph` has the similarities above the diagonal.
+    """
     n = mass.shape[0]
     for i in range(n):
         own = 2.0 * mass[i] if normalized else 1.0
@@ -272,13 +287,14 @@ def mass_slopes(graph, mass, vector, value, normalized, out):
 
 @kernel
 def sweep(graph, order, sizes):
-    """The best cut of points in a given order: (value, number of points before it).
+    """Find the best cut of points in a given order: (value, number of points before it).
 
-    The value is the weight across times the sum of the inverse sizes; `graph` has its weights above the diagonal.
+    The value is the weight across the cut times the sum of the inverse sizes; `graph` has its weights above the
+    diagonal.
     """
     n = len(order)
     total = sizes.sum()
-    value, place = np.inf, 0
+    value, position = np.inf, 0
     across, before = 0.0, 0.0
     for k in range(n - 1):
         i = order[k]
@@ -290,27 +306,27 @@ def sweep(graph, order, sizes):
         before += sizes[i]
         here = across * (1.0 / before + 1.0 / (total - before))
         if is_less(here, value):
-            value, place = here, k + 1
-    return value, place
+            value, position = here, k + 1
+    return value, position
 
 
 @reduction
-def labeled_similarities(drawn, places, mass, left, right, scale, power, free, similarity, graph):
-    """Fill exp(-d² / 2σ²) of points on a line, and the graph of two classes and the points without a label.
+def labeled_similarities(drawn, positions, mass, left, right, scale, power, free, similarity, graph):
+    """Fill exp(-d² / 2σ²) for points on a line, and the graph of two classes and the unlabeled points.
 
     Parameters
     ----------
     drawn, places : ndarray of shape (n,)
-        Where the points fall with distances outside the bound shortened, and in truth.
+        Positions of the points, with distances outside the bound shortened, and their true positions.
     mass, left, right : ndarray of shape (n,)
-        Weight of the rows without a label at each point, and of those of the two classes.
+        Weight of the unlabeled rows at each point, and of the rows of the two classes.
     power : float
-        A labeled row is joined the more to what lies on the wrong side of it, by the distance to this power.
+        A labeled row is connected to points on the wrong side of it by the distance to this power.
     free : ndarray of int
-        The points that have mass.
+        The points with mass.
     similarity : ndarray of shape (n, n)
     graph : ndarray of shape (len(free) + 2, len(free) + 2)
-        Its first nodes are the class on the left and that on the right: rows of one class are not to be parted.
+        Its first two nodes are the class on the left and the class on the right, since rows of one class stay together.
     """
     n = drawn.shape[0]
     for i in range(n):
@@ -325,7 +341,7 @@ def labeled_similarities(drawn, places, mass, left, right, scale, power, free, s
         graph[a, a] = 0.0
     for a in range(free.shape[0]):
         i = free[a]
-        to_left, to_right = _to_classes(i, places, left, right, power, similarity)
+        to_left, to_right = _to_classes(i, positions, left, right, power, similarity)
         graph[a + 2, 0] = graph[0, a + 2] = mass[i] * to_left
         graph[a + 2, 1] = graph[1, a + 2] = mass[i] * to_right
         for b in range(a):
@@ -333,16 +349,16 @@ def labeled_similarities(drawn, places, mass, left, right, scale, power, free, s
     between = 0.0
     for i in range(n):
         if right[i] > 0.0:
-            between += right[i] * _to_classes(i, places, left, right, power, similarity)[0]
+            between += right[i] * _to_classes(i, positions, left, right, power, similarity)[0]
     graph[1, 0] = graph[0, 1] = between
 
 
 @reduction
-def _to_classes(i, places, left, right, power, similarity):
-    """Similarity of a point to all rows of each class, with the penalty for lying on the wrong side of them."""
+def _to_classes(i, positions, left, right, power, similarity):
+    """Return the similarity of a point to all rows of each class, with the penalty for being on their wrong side."""
     to_left, to_right = 0.0, 0.0
-    for j in range(places.shape[0]):
-        ahead = places[j] - places[i]
+    for j in range(positions.shape[0]):
+        ahead = positions[j] - positions[i]
         if left[j] > 0.0:
             to_left += left[j] * (similarity[i, j] + (ahead**power if ahead > 0.0 else 0.0))
         if right[j] > 0.0:
@@ -351,12 +367,12 @@ def _to_classes(i, places, left, right, power, similarity):
 
 
 @reduction
-def labeled_slopes(drawn, places, mass, left, right, scale, power, similarity, vector, value, out):
-    """Derivatives of the eigenvalue of the graph of `labeled_similarities`.
+def labeled_slopes(drawn, positions, mass, left, right, scale, power, similarity, vector, value, out):
+    """Compute the derivatives of the eigenvalue of the graph of `labeled_similarities`.
 
-    `vector` has the entries of the classes and then one for each point, of no matter for a point without mass. `out`,
-    of shape (5, n), takes the derivatives by `mass`, where there is any, by `left`, by `right`, by `drawn` and by
-    `places`.
+    `vector` has the entries of the classes, then one entry per point; the entry of a point without mass is ignored.
+    `out` has shape (5, n). It receives the derivatives by `mass` (where there is any), `left`, `right`, `drawn` and
+    `positions`.
     """
     n = drawn.shape[0]
     at_left, at_right = vector[0], vector[1]
@@ -364,9 +380,9 @@ def labeled_slopes(drawn, places, mass, left, right, scale, power, similarity, v
     for i in range(n):
         mine = vector[i + 2]
         from_left, from_right = (mine - at_left) ** 2, (mine - at_right) ** 2
-        by_mass, by_left, by_right, by_drawn, by_place = -value * mine * mine, 0.0, 0.0, 0.0, 0.0
+        by_mass, by_left, by_right, by_drawn, by_position = -value * mine * mine, 0.0, 0.0, 0.0, 0.0
         for j in range(n):
-            s, other, ahead = similarity[i, j], vector[j + 2], places[j] - places[i]
+            s, other, ahead = similarity[i, j], vector[j + 2], positions[j] - positions[i]
             before = s + (ahead**power if ahead > 0.0 else 0.0)
             behind = s + ((-ahead) ** power if ahead < 0.0 else 0.0)
             square, to_left, to_right = (mine - other) ** 2, (other - at_left) ** 2, (other - at_right) ** 2
@@ -379,22 +395,22 @@ def labeled_slopes(drawn, places, mass, left, right, scale, power, similarity, v
             by_drawn -= pull * s * (drawn[i] - drawn[j]) / (scale * scale)
             if ahead > 0.0:
                 wrong = left[j] * (from_left * mass[i] + apart * right[i]) + right[i] * to_right * mass[j]
-                by_place -= wrong * power * ahead ** (power - 1.0)
+                by_position -= wrong * power * ahead ** (power - 1.0)
             elif ahead < 0.0:
                 wrong = left[i] * (to_left * mass[j] + apart * right[j]) + right[j] * from_right * mass[i]
-                by_place += wrong * power * (-ahead) ** (power - 1.0)
-        out[0, i], out[1, i], out[2, i], out[3, i], out[4, i] = by_mass, by_left, by_right, by_drawn, by_place
+                by_position += wrong * power * (-ahead) ** (power - 1.0)
+        out[0, i], out[1, i], out[2, i], out[3, i], out[4, i] = by_mass, by_left, by_right, by_drawn, by_position
 
 
 @reduction
-def heights(values, places, is_left, out):
-    """out[i] = distance of values[i] to the nearest place on the left minus that to the nearest on the right."""
+def heights(values, positions, is_left, out):
+    """Compute the distance of values[i] to the nearest point on the left minus that to the nearest on the right."""
     for i in range(values.shape[0]):
         left, right = np.inf, np.inf
-        for k in range(places.shape[0]):
+        for k in range(positions.shape[0]):
             square = 0.0
-            for c in range(places.shape[1]):
-                apart = values[i, c] - places[k, c]
+            for c in range(positions.shape[1]):
+                apart = values[i, c] - positions[k, c]
                 square += apart * apart
             if is_left[k]:
                 left = min(left, square)

@@ -1,9 +1,9 @@
-"""The large-margin one-class problem, its budgeted stochastic solution, and the hills of the function that solves it.
+"""The large-margin one-class problem, its budgeted stochastic solution, and the modes of the resulting function.
 
-A solution is a function w(x) = Σ cᵢ K(vᵢ, x) of vectors v with coefficients c ≥ 0, K(v, x) = exp(-γ ‖v - x‖²). No step
-of the mean shift x ← Σ cᵢ K(vᵢ, x) vᵢ / Σ cᵢ K(vᵢ, x) leads down, nor is w lower than at x anywhere on the straight
-line to its end: K is a convex function of the squared distance, so its tangents at x bound w from below by a parabola,
-and the step ends at the top of that.
+A solution is a function w(x) = Σ cᵢ K(vᵢ, x) of vectors v with coefficients c ≥ 0, where K(v, x) = exp(-γ ‖v - x‖²). A
+step of the mean shift x ← Σ cᵢ K(vᵢ, x) vᵢ / Σ cᵢ K(vᵢ, x) never leads down, and w is nowhere lower than at x on the
+straight line to its end. The reason: K is a convex function of the squared distance, so its tangents at x bound w from
+below by a parabola, and the step ends at the top of that parabola.
 """
 
 import numpy as np
@@ -11,18 +11,18 @@ import numpy as np
 from ravine._kernels._compile import kernel, reduction
 
 REMOVAL, NEAREST, RANDOM = 0, 1, 2
-"""Ways to keep to a budget."""
+"""Strategies to enforce a budget."""
 
 SWEEPS = 20
-"""Over the shares of a vector that others take over, where a linear system has negative ones."""
+"""Number of sweeps over the shares that other vectors take over, if the linear system has negative ones."""
 
 
-# One problem: its exact solution and the stochastic one
+# The exact and the stochastic solution of one problem
 
 
 @kernel
 def solve_dual(K, bound, beta, margin, tol, max_sweeps):
-    """Maximise Σ β - βᵀKβ / 2 for 0 ≤ β ≤ bound, one coordinate at a time; returns sweeps and the relative gap.
+    """Maximize Σ β - βᵀKβ / 2 for 0 ≤ β ≤ bound, one coordinate at a time; return sweeps and the relative gap.
 
     margin is Kβ, and is kept up to date.
     """
@@ -50,8 +50,8 @@ def solve_dual(K, bound, beta, margin, tol, max_sweeps):
 
 @reduction
 def _weigh(x, vectors, gamma, n_vectors, out):
-    """Kernel of x with each vector; the largest of them and its place."""
-    largest, place = -1.0, 0
+    """Compute the kernel of x with each vector; return the largest value and its position."""
+    largest, position = -1.0, 0
     for i in range(n_vectors):
         distance = 0.0
         for j in range(x.shape[0]):
@@ -61,13 +61,13 @@ def _weigh(x, vectors, gamma, n_vectors, out):
     for i in range(n_vectors):
         out[i] = np.exp(-gamma * out[i])
         if out[i] > largest:
-            largest, place = out[i], i
-    return largest, place
+            largest, position = out[i], i
+    return largest, position
 
 
 @kernel
 def _choose_nearest(similarity, n_vectors, left_out, chosen):
-    """The vectors most similar to that left out; returns their number."""
+    """Find the vectors most similar to the one left out; return their number."""
     n_chosen = 0
     for i in range(n_vectors):
         if i == left_out:
@@ -85,7 +85,7 @@ def _choose_nearest(similarity, n_vectors, left_out, chosen):
 
 @kernel
 def _mixed(number):
-    """Random bits that belong to a number."""
+    """Return random bits that belong to a number."""
     number = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -94,7 +94,7 @@ def _mixed(number):
 
 @kernel
 def _choose_random(n_vectors, left_out, number, chosen):
-    """Vectors other than that left out, drawn by a number; returns how many."""
+    """Draw vectors other than the one left out, determined by a number; return how many."""
     n_chosen = min(chosen.shape[0], n_vectors - 1)
     for m in range(n_chosen):
         is_new = False
@@ -109,11 +109,14 @@ def _choose_random(n_vectors, left_out, number, chosen):
 
 @kernel
 def _share_out(similarity, left_out, chosen, n_chosen, sums, ridge, A, share):
-    """Shares of a vector that others take over: its projection on their span, in feature space, with a ridge.
+    """Compute the shares of a vector that others take over.
 
-    They add up to 1 at most, and leave no coefficient negative.
+    They are its projection onto their span in feature space, with a ridge.
+
+    The shares sum to at most 1, and leave no coefficient negative.
     """
-    # Cholesky's factor of the similarities, and both right sides: the projection, and ones for the bound on the sum.
+    # The Cholesky factor of the similarities, and both right-hand sides: the projection, and ones for the bound on the
+    # sum.
     for u in range(n_chosen):
         right, one = similarity[chosen[u], left_out], 1.0
         for v in range(u + 1):
@@ -155,11 +158,11 @@ def _share_out(similarity, left_out, chosen, n_chosen, sums, ridge, A, share):
 
 @kernel
 def learn(X, order, size, gamma, budget, strategy, k, ridge, seed, state, vectors, sums, similarity):
-    """Steps of budgeted stochastic gradient descent: one for each row in order, with the size that it has.
+    """Do steps of budgeted stochastic gradient descent: one per row in order, with the size of that row.
 
     sums are the coefficients times the number of steps so far. With steps of 1/t, the function times t - 1 only ever
-    gains the kernel of a row, so nothing is rescaled. state holds the numbers of steps and of vectors. Without
-    similarities between the vectors there is no budget.
+    gains the kernel of a row, so nothing is rescaled. state contains the number of steps and of vectors. Without
+    similarities between the vectors, there is no budget.
     """
     steps, n_vectors = state[0], state[1]
     row = np.empty(vectors.shape[0])
@@ -167,7 +170,7 @@ def learn(X, order, size, gamma, budget, strategy, k, ridge, seed, state, vector
     share = np.empty(k)
     A = np.empty((k, k + 2))
     for r in order:
-        largest, place = _weigh(X[r], vectors, gamma, n_vectors, row)
+        largest, position = _weigh(X[r], vectors, gamma, n_vectors, row)
         total = 0.0
         for i in range(n_vectors):
             total += sums[i] * row[i]
@@ -176,7 +179,7 @@ def learn(X, order, size, gamma, budget, strategy, k, ridge, seed, state, vector
         if not is_short:
             continue
         if largest == 1.0:
-            sums[place] += size[r]
+            sums[position] += size[r]
             continue
         vectors[n_vectors] = X[r]
         sums[n_vectors] = size[r]
@@ -213,7 +216,7 @@ def learn(X, order, size, gamma, budget, strategy, k, ridge, seed, state, vector
     state[0], state[1] = steps, n_vectors
 
 
-# The function: its values, and the ways up
+# The function: its values, and the ascent to its modes
 
 
 @reduction
@@ -230,17 +233,17 @@ def _height(x, vectors, coefficients, gamma):
 
 @kernel
 def heights(X, vectors, coefficients, gamma, out):
-    """The function w of each row."""
+    """Compute the function w at each row."""
     for i in range(X.shape[0]):
         out[i] = _height(X[i], vectors, coefficients, gamma)
 
 
 @reduction
 def climb(X, vectors, coefficients, gamma, least_step, max_steps, out):
-    """Where the mean shift leads from each row, until its steps are shorter than the least.
+    """Follow the mean shift from each row, until its steps are shorter than `least_step`.
 
-    On flat ground steps are made longer while they lead up, and not so long that they could cross a valley. Returns the
-    number of rows for which there were too few steps.
+    On flat ground, steps are lengthened while they lead up, but not so much that they could cross a valley. Returns the
+    number of rows for which `max_steps` was not enough.
     """
     n_vectors, d = vectors.shape
     distance = np.empty(n_vectors)
@@ -290,15 +293,16 @@ def climb(X, vectors, coefficients, gamma, least_step, max_steps, out):
     return unfinished
 
 
-# The hills: which rows lie on the same one at a level
+# The modes: which rows belong to the same one at a level
 
 
 @reduction
 def lowest_between_rows(root, coefficients, a, b, growth, at_rows, out):
-    """The lowest w at both ends and at three points between of the straight lines between rows a and b.
+    """Compute the lowest w at both ends and at three points of the straight lines between rows a and b.
 
-    root are fourth roots of the kernel between rows. The squared distance to a point that divides a line is that to
-    its ends, divided as it, less a term of the line alone; so products of roots do for exponentials.
+    root contains fourth roots of the kernel between rows. The squared distance to a point that divides a line is the
+    interpolated squared distance to its ends, minus a term that depends only on the line. So products of roots replace
+    exponentials.
     """
     for e in range(a.shape[0]):
         p, r = root[a[e]], root[b[e]]
@@ -314,17 +318,20 @@ def lowest_between_rows(root, coefficients, a, b, growth, at_rows, out):
 
 @kernel
 def lowest_between(X, a, b, vectors, coefficients, gamma, step, most, at_rows, out):
-    """The lowest w on the straight line between the rows a and b, at so many points at most, which are step apart."""
+    """Compute the lowest w on the straight lines between rows a and b.
+
+    The points are `step` apart, or divide a line into `most` segments if that is fewer.
+    """
     x = np.empty(X.shape[1])
     for e in range(a.shape[0]):
         out[e] = min(at_rows[a[e]], at_rows[b[e]])
         length = 0.0
         for j in range(X.shape[1]):
             length += (X[a[e], j] - X[b[e], j]) ** 2
-        n_parts = int(min(np.ceil(np.sqrt(length) / step), most))
-        for m in range(1, n_parts):
+        n_segments = int(min(np.ceil(np.sqrt(length) / step), most))
+        for m in range(1, n_segments):
             for j in range(X.shape[1]):
-                x[j] = X[a[e], j] + m / n_parts * (X[b[e], j] - X[a[e], j])
+                x[j] = X[a[e], j] + m / n_segments * (X[b[e], j] - X[a[e], j])
             out[e] = min(out[e], _height(x, vectors, coefficients, gamma))
 
 
@@ -338,7 +345,7 @@ def _find(parent, i):
 
 @kernel
 def connect(X, vectors, coefficients, gamma, level, n_points, groups):
-    """Groups of rows between which w is not below the level, at so many points of the straight line between any two."""
+    """Group rows between which w is not below the level, at `n_points` points of the straight line between any two."""
     n = X.shape[0]
     x = np.empty(X.shape[1])
     parent = np.arange(n)
@@ -362,10 +369,10 @@ def connect(X, vectors, coefficients, gamma, level, n_points, groups):
 
 @kernel
 def flood(a, b, lowest, order, at_rows, mass, level, least, labels):
-    """Clusters at a level: hills above it that have mass enough. All else goes to them as the level falls.
+    """Find the clusters at a level: modes above it with enough mass. Other rows join them as the level decreases.
 
-    order sorts the edges, the highest first. Returns the number of clusters, their mass at the level, and how deep
-    the shallowest valley between two of them is, as a share of the height of the lower of their tops.
+    order sorts the edges, highest first. Returns the number of clusters, their mass at the level, and the depth of the
+    shallowest valley between two of them, as a share of the height of the lower of their tops.
     """
     n = mass.shape[0]
     parent = np.arange(n)
@@ -379,7 +386,7 @@ def flood(a, b, lowest, order, at_rows, mass, level, least, labels):
         e += 1
     number, held = 0, 0.0
     top = np.zeros(n)
-    following, last = np.full(n, -1), np.arange(n)  # lists of the rows of each group
+    following, last = np.full(n, -1), np.arange(n)  # linked lists of the rows of each group
     for i in range(n):
         root = _find(parent, i)
         labels[i] = -1
@@ -416,7 +423,7 @@ def flood(a, b, lowest, order, at_rows, mass, level, least, labels):
 
 @kernel
 def agreement(first, second, n_labels, mass):
-    """Adjusted Rand index of two partitions with so many clusters at most, for masses instead of counts."""
+    """Return the adjusted Rand index of two partitions with at most `n_labels` clusters, weighted by mass."""
     table = np.zeros((n_labels, n_labels))
     for i in range(first.shape[0]):
         table[first[i], second[i]] += mass[i]

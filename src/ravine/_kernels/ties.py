@@ -10,7 +10,10 @@ is_less = kernel(_ties.is_less)
 
 @kernel
 def middle_of_least(values):
-    """Middle of the first run of values that tie for the least: no place in an empty stretch is better than another."""
+    """Return the middle of the first run of values that tie for the minimum.
+
+    No position in an empty stretch is better than another.
+    """
     least, n = values[0], values.shape[0]
     for k in range(1, n):
         least = min(least, values[k])
@@ -26,7 +29,7 @@ def middle_of_least(values):
 
 @kernel
 def first_least_of_rows(table, added, tolerance):
-    """Column of the least of ``table[i] + added`` for each i; of those that exceed it by the tolerance, the first."""
+    """Return the column of the minimum of ``table[i] + added`` for each i; the first one within the tolerance wins."""
     out = np.empty(table.shape[0], np.int64)
     for i in range(table.shape[0]):
         least = np.inf

@@ -83,7 +83,9 @@ class KernelSum:
         out = np.empty(len(a))
 
         def block(e: slice) -> None:
-            _kernels.svc.lowest_between(X, a[e], b[e], *self._arguments, APART * self.width, MOST_PARTS, at_rows, out[e])
+            _kernels.svc.lowest_between(
+                X, a[e], b[e], *self._arguments, APART * self.width, MOST_PARTS, at_rows, out[e]
+            )
 
         map_blocks(block, (len(a), 3 * len(self.vectors)), n_jobs)
         return out
