@@ -369,7 +369,7 @@ def test_starts_can_be_given(blobs, large):
 
 @pytest.mark.parametrize("make", [lambda X: da.from_array(X[:, 0]), lambda X: in_frame(X)["width"]])
 def test_one_column_without_a_second_dimension_is_an_error(make, blobs):
-    with pytest.raises(ValueError, match="X has 1 dimension: rows and columns are needed"):
+    with pytest.raises(ValueError, match="X has 1 dimension: it needs two, rows and columns"):
         NCutH(2).fit(make(blobs[0]))
 
 

@@ -20,7 +20,7 @@ MAX_STEPS, TOLERANCE = 60, 1e-10
 
 @kernel
 def draw_in(values, bounds, contraction, drawn, slope):
-    """Shorten the distances beyond ± bounds[c] in each column (T of eq. 3.23, centered); fill the slopes of this map."""
+    """Shorten the distances beyond ± bounds[c] in each column (T of eq. 3.23, centered); fill the slopes of it."""
     # This number makes the slope 1 at the bound; for a small contraction it underflows.
     least = (contraction * (1.0 - contraction)) ** (1.0 / contraction)
     none = least ** (1.0 - contraction)
@@ -316,7 +316,7 @@ def labeled_similarities(drawn, positions, mass, left, right, scale, power, free
 
     Parameters
     ----------
-    drawn, places : ndarray of shape (n,)
+    drawn, positions : ndarray of shape (n,)
         Positions of the points, with distances outside the bound shortened, and their true positions.
     mass, left, right : ndarray of shape (n,)
         Weight of the unlabeled rows at each point, and of the rows of the two classes.

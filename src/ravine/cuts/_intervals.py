@@ -39,15 +39,15 @@ class SampleValley:
     outer_mass: float
 
 
-def find_valley(parts: Floats, inner_share: float) -> SampleValley | None:
+def find_valley(sample: Floats, inner_share: float) -> SampleValley | None:
     """Find the lowest antimode between two components above the level of the dip.
 
     The bandwidth is the smallest one with exactly two components. The result is None if no bandwidth has two.
     """
-    low, high, weight = pieces_of(parts)
-    room = 2 * parts.shape[1] + 2
+    low, high, weight = pieces_of(sample)
+    room = 2 * sample.shape[1] + 2
     floats, ints = [np.empty(room) for _ in range(3)], [np.empty(room, dtype=np.int64) for _ in range(4)]
-    _, level = _kernels.intervals.dip(np.ascontiguousarray(parts), parts.shape[1], *floats, *ints)
+    _, level = _kernels.intervals.dip(np.ascontiguousarray(sample), sample.shape[1], *floats, *ints)
     middle = (low + high) / 2
     grid = np.unique(np.concatenate([low, high, middle, (high[:-1] + low[1:]) / 2]))
     spread = spread_of(low, high, weight)
@@ -94,11 +94,11 @@ def _modes(density: Floats, level: float) -> Ints:
     return np.flatnonzero((density >= level) & (density >= around[:-2]) & (density >= around[2:]))
 
 
-def pieces_of(parts: Floats) -> tuple[Floats, Floats, Floats]:
+def pieces_of(sample: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the ends of the intervals of a sample, and their shares of the weight."""
     intervals = _kernels.intervals
-    weight = parts[intervals.WEIGHT]
-    return parts[intervals.LOW], parts[intervals.HIGH], weight / weight.sum()
+    weight = sample[intervals.WEIGHT]
+    return sample[intervals.LOW], sample[intervals.HIGH], weight / weight.sum()
 
 
 def spread_of(low: Floats, high: Floats, weight: Floats) -> float:

@@ -56,7 +56,7 @@ class OnLine:
 
     Attributes
     ----------
-    value, place : float
+    value, position : float
         See `Objective`.
     slopes : ndarray of shape (n_bins - 1,)
     tilt : float, default=0

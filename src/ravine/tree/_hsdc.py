@@ -230,8 +230,8 @@ class HSDCTree:
     def _split(self, node: int, row: int) -> dict[str, Any] | None:
         """Cut a leaf at the valley of its sample; if there is none, return None and test it again later."""
         stream, s = _kernels.hsdc, self.settings
-        parts = self.sample[node][:, : self.n_intervals[node]]
-        found = find_valley(parts, s.inner_share)
+        sample = self.sample[node][:, : self.n_intervals[node]]
+        found = find_valley(sample, s.inner_share)
         if found is None:
             self.leaf[node, stream.WAIT] = PATIENCE * self.leaf[node, stream.TOTAL]
             return None
