@@ -338,7 +338,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows with the columns of `fit`. A Dask collection or a pyarrow dataset is read block by block.
+            Rows with the same columns as in `fit`. A Dask collection or a pyarrow dataset is read block by block.
 
         Returns
         -------
@@ -367,7 +367,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows with the columns of `fit`. A Dask collection or a pyarrow dataset is read block by block.
+            Rows with the same columns as in `fit`. A Dask collection or a pyarrow dataset is read block by block.
 
         Returns
         -------
@@ -504,9 +504,9 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         with self._progress_of_cuts(X) as on_split, thread_pools().limit(limits=1, user_api="blas"):
             rows = ChunkedRows(root, find_cut, find_chunked_cut, finish_chunked_cut)
             self.tree_ = grow_on(rows, n_clusters=self.n_clusters, on_split=on_split, n_jobs=self.n_jobs, **options)
-        self._label_parts(X)
+        self._label_chunks(X)
 
-    def _root_of_parts(self, X: Any, sample_weight: Any) -> ChunkedNode:
+    def _root_of_chunks(self, X: Any, sample_weight: Any) -> ChunkedNode:
         """All rows of a Dask collection or of files, checked as `_enter` does it."""
         root = chunked_root(X, sample_weight, self.n_jobs)
         self._check_number(root.n_rows)
@@ -539,7 +539,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         """All rows in parts, where they are so few that passes would take longer than a fit in memory."""
         return root.fetch() if root.n_rows * root.whole.chunks.n_features <= FETCHED_CELLS else None
 
-    def _label_parts(self, X: Any) -> None:
+    def _label_chunks(self, X: Any) -> None:
         """Labels of a Dask collection are lazy, those of files are not kept."""
         self.__dict__.pop("labels_", None)
         if is_dask(X):
@@ -573,9 +573,9 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
             min_cluster_size=min_cluster_size,
             n_jobs=self.n_jobs,
         )
-        return {"find_cut": find_cut, "min_cluster_size": min_cluster_size, **self._belief()}
+        return {"find_cut": find_cut, "min_cluster_size": min_cluster_size, **self._acceptance()}
 
-    def _belief(self) -> dict[str, Any]:
+    def _acceptance(self) -> dict[str, Any]:
         """What `grow` takes to keep the cuts that have evidence, or have one below them that has."""
 
         def accept(cut: Cut, n_not_accepted: int) -> bool:

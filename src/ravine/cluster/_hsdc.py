@@ -48,9 +48,9 @@ class HSDC(StreamingTreeClusterer):
         Rows between the modes of a cut until its alarm, on average: at least the first number while its valley stays as
         it is, some of the second once rows lie there as densely as elsewhere between the modes.
     on_event : callable ``(event) -> None``, optional
-        Called with every event when it happens. It is not saved with the model.
+        Function that is called with every event when it happens. It is not saved with the model.
     n_jobs : int or None, default=-1
-        Threads of `predict` and `transform`.
+        Number of threads of `predict` and `transform`; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -58,15 +58,15 @@ class HSDC(StreamingTreeClusterer):
         The cuts now. Counts, means and sums of squares are of the rows that each leaf has seen since it began;
         `p_value` is the chance of so few rows around a cut since it was made, if there were no valley.
     labels_ : ndarray of shape (n_samples,)
-        Clusters of the rows of `fit`, or of the last batch, in the present tree.
+        Cluster of each row of `fit`, or of the last batch of `partial_fit`, in the current tree.
     cluster_ids_ : ndarray of shape (`n_clusters_`,)
-        A number for each label that stays with its cluster as long as the cluster lives.
+        Identifier of each cluster, in the order of the labels. A cluster keeps its identifier as long as it exists.
     node_ids_ : ndarray of shape (n_nodes,)
-        The same for all nodes of ``tree_``, by which events name them.
+        Identifier of each node of ``tree_``, as it is used in the events.
     n_clusters_ : int
-        Number of clusters now.
+        Current number of clusters.
     n_samples_seen_ : int
-        Rows learned so far.
+        Number of rows learned so far.
     events_ : list of dict
         What happened to the tree, in the order of the rows; the last thousand events of each kind are kept. Every event
         has `kind`, `row` (the number of the row in the stream, from 0), `node` (the id of the node) and `clusters` (the
@@ -80,9 +80,9 @@ class HSDC(StreamingTreeClusterer):
     n_events_ : dict of str to int
         Number of events so far, by kind.
     n_features_in_ : int
-        Number of columns.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` had any.
+        Names of the features seen during `fit`. Defined only if `X` has feature names that are all strings.
 
     See Also
     --------

@@ -91,14 +91,14 @@ class IncrementalMDH(TreeClusterer):
     penalty : float, default=1.0
         Weight of that penalty.
     significance : float, default=0.05
-        Level of the test at each node.
+        Significance level of the valley test at each node. Used only if `n_clusters` is None.
     min_cluster_size : int or "auto", default="auto"
-        A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
-        evidence decides.
+        Minimum number of rows, or total weight, on each side of a cut. "auto" is 1, or one row in 500 if the valley
+        test chooses the number of clusters.
     random_state : int, RandomState instance or None, default=0
         Draws the sample and the halves of the test.
     n_jobs : int or None, default=-1
-        Threads; -1 uses all cores. The result does not depend on it.
+        Number of threads; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -116,9 +116,9 @@ class IncrementalMDH(TreeClusterer):
     elbow_path_ : ndarray or None
         Sums of squares within 1, 2, … clusters of the tree in which the elbow was sought; None where it was not.
     n_features_in_ : int
-        Number of columns seen.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` had any.
+        Names of the features seen during `fit`. Defined only if `X` has feature names that are all strings.
 
     See Also
     --------
@@ -213,14 +213,14 @@ class IncrementalMDH(TreeClusterer):
             A CSR matrix is not made dense. Of a Dask collection or of files the sample is gathered, in four passes, see
             the guide on large data; `labels_` are then lazy, or not kept.
         y : Ignored
-            Not used; it is there for scikit-learn's pipelines.
+            Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
+            Weight of each row. A row of weight 2 counts as two rows; in the valley test it counts as one row.
 
         Returns
         -------
         self : object
-            The fitted model.
+            The fitted estimator.
 
         Examples
         --------
@@ -232,7 +232,7 @@ class IncrementalMDH(TreeClusterer):
         (3, 'evidence')
         """
         if is_out_of_core(X):
-            read, count = self._in_parts(X, sample_weight)
+            read, count = self._in_chunks(X, sample_weight)
         else:
             X, weights = self._enter(X, sample_weight)
             read, count = self._in_memory(X, weights)
@@ -258,11 +258,11 @@ class IncrementalMDH(TreeClusterer):
 
         return read, count
 
-    def _in_parts(self, X: Any, sample_weight: Any) -> tuple[Callable[[], None], Callable[[HyperplaneTree], None]]:
+    def _in_chunks(self, X: Any, sample_weight: Any) -> tuple[Callable[[], None], Callable[[HyperplaneTree], None]]:
         """The same for rows in parts, which are fetched where the sample can hold all of them."""
         if self.algorithm == "online":
             raise ValueError("algorithm='online' reads the rows in their order: use partial_fit for rows in parts")
-        root = self._root_of_parts(X, sample_weight)
+        root = self._root_of_chunks(X, sample_weight)
         if root.n_rows <= self.sample_size:
             few = root.fetch()
             read, count_rows = self._in_memory(few.X, few.weights)
@@ -276,7 +276,7 @@ class IncrementalMDH(TreeClusterer):
 
         def count(tree: HyperplaneTree) -> None:
             count_rows(tree)
-            self._label_parts(X)
+            self._label_chunks(X)
 
         return read, count
 
@@ -290,9 +290,9 @@ class IncrementalMDH(TreeClusterer):
             The parts of a Dask collection or of files are read one after the other; where one is refused, those before
             it have been learned.
         y : Ignored
-            Not used; it is there for scikit-learn's pipelines.
+            Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
+            Weight of each row. A row of weight 2 counts as two rows; in the valley test it counts as one row.
 
         Returns
         -------
@@ -547,7 +547,7 @@ class IncrementalMDH(TreeClusterer):
             )
             whole = direction_of(self._cut)
             find_cut = partial(confirmed_cut, test=test, direction=whole, significance=self.significance)
-            tree = self._grown(Z, find_cut, weights, min_cluster_size=size, **self._belief(), **options)
+            tree = self._grown(Z, find_cut, weights, min_cluster_size=size, **self._acceptance(), **options)
             if tree.n_clusters > 1 or self.selection == "evidence":
                 self._selection = "evidence"
                 return tree

@@ -1,7 +1,7 @@
 """Divisive clustering by minimum density hyperplanes (Hofmeyr 2016, ch. 2; Pavlidis, Hofmeyr and Tasoulis 2016).
 
-A search on a node of n rows takes some tens of evaluations of two passes each, most of them on a sample where n is
-large, for each start and each α.
+For each start and each α, the search on a node takes a few dozen evaluations of two passes each. In large nodes most
+evaluations use a sample of the rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,59 +22,60 @@ from ravine.tree._grow import FinishCut, Order
 
 
 class MDH(PursuitClusterer):
-    """Divisive clustering by the hyperplanes on which the density is least.
+    """Divisive clustering by minimum density hyperplanes.
 
-    The rows of a node are projected on a direction, and cut where the density of the projections is lowest near their
-    mean. The direction is the one where that density is least.
+    The method projects the rows of a node on a direction. It cuts them where the density of the projected rows is
+    lowest, near their mean. The direction is the one that makes this lowest density as small as possible.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        Number of clusters. None lets the method decide: a node is cut while rows that did not choose the direction
-        confirm a valley on it, at the level `significance`.
+        Number of clusters. If None, it is chosen automatically: a node is split as long as rows that were not used to
+        find the direction confirm a valley along it, at the level `significance`.
     init : {"pca"}, int, array-like of shape (n_starts, n_features) or callable, default=2
-        Directions from which to search: the first principal component of the node, so many of the first ones, given
-        directions, or ``callable(rows) -> directions``. The deepest valley wins.
+        Directions from which the search starts. "pca" is the first principal component of the node, an integer is the
+        number of principal components, an array holds the directions, and a function is called as
+        ``callable(rows) -> directions``. The start that leads to the deepest valley wins.
     bandwidth_factor : float or callable ``(deviation, count) -> h``, default=0.9
-        Factor of the bandwidth h = bandwidth_factor · σ₁ n^(-1/5), where σ₁ is the standard deviation along the first
-        start. A function returns h itself.
+        Factor that multiplies the rule of thumb for the bandwidth: h = bandwidth_factor · σ₁ n^(-1/5), where σ₁ is the
+        standard deviation along the first start. A function returns h itself.
     alphas : sequence of float, default=(0.0, 0.9)
-        How far from the mean the cut may lie, in standard deviations, one search after the other. The last cut that is
-        a minimum of the density is kept.
+        Maximum distance of the cut from the mean, in standard deviations. There is one search for each value, each
+        starting from the result of the one before. The last cut that is a minimum of the density is kept.
     margin : bool, default=False
-        Shrink the bandwidth until the partition stands still: cuts of large margin.
+        Whether to shrink the bandwidth until the partition no longer changes. This gives cuts with a large margin.
     significance : float, default=0.05
-        Level of the test at each node where the method decides on the number.
+        Significance level of the valley test at each node. Used only if `n_clusters` is None.
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable, default="auto"
-        Which leaf is cut next, see `ravine.tree.grow_on`. "auto": "sum_sq_depth", much scatter and a deep valley.
+        Which leaf is split next, see `ravine.tree.grow_on`. "auto" is "sum_sq_depth": large scatter and a deep valley.
     min_cluster_size : int or "auto", default="auto"
-        A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
-        the method decides on the number.
+        Minimum number of rows, or total weight, on each side of a cut. "auto" is 1, or one row in 500 if the valley
+        test chooses the number of clusters.
     max_depth : int or None, default=None
-        Most cuts above a cluster.
+        Maximum depth of the tree. If None, there is no limit.
     random_state : int, RandomState instance or None, default=0
-        Draws the halves of the valley test; nothing else is random.
+        Controls the random halves of the rows that the valley test draws. Nothing else is random.
     n_jobs : int or None, default=-1
-        Threads; -1 uses all cores. The result does not depend on it.
+        Number of threads; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
     tree_ : HyperplaneTree
-        The cuts; `value` is the density on them, `relative_depth` the depth of their valleys.
+        The tree of cuts. `value` is the density at each cut, `relative_depth` is the depth of its valley.
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, 0 to ``n_clusters_ - 1``.
+        Cluster of each row, from 0 to ``n_clusters_ - 1``.
     n_clusters_ : int
         Number of clusters found.
     n_features_in_ : int
-        Number of columns seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` had any.
+        Names of the features seen during `fit`. Defined only if `X` has feature names that are all strings.
 
     See Also
     --------
-    NCutH : Balanced cuts; faster.
-    IncrementalMDH : For many rows, and for streams.
-    MDHClassifier : The same objective, with a few labels.
+    NCutH : Gives balanced cuts, and is faster.
+    IncrementalMDH : The method for large data and for streams.
+    MDHClassifier : The same objective for data with a few labels.
 
     References
     ----------
@@ -89,7 +90,8 @@ class MDH(PursuitClusterer):
     >>> [int(n) for n in model.tree_.count[model.tree_.leaves]]
     [50, 100]
 
-    The p-value of the valley at the one cut, on rows that did not choose it, is far below `significance`.
+    There is one cut. The p-value of its valley, on rows that were not used to find the cut, is far below
+    `significance`.
 
     >>> bool(model.tree_.p_value[0] < 1e-3)
     True
@@ -133,7 +135,7 @@ class MDH(PursuitClusterer):
 
     def _chunked_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
         if self.margin:
-            raise ValueError("margin=True needs the rows in memory: leave it out for a Dask collection or files")
+            raise ValueError("margin=True needs in-memory data: use margin=False for a Dask collection or files")
         return partial(chunked_density_cut, bandwidth=self._bandwidth(), alphas=self._alphas())
 
     def _bandwidth(self) -> Any:
@@ -142,7 +144,7 @@ class MDH(PursuitClusterer):
     def _alphas(self) -> list[float]:
         alphas = numbers_of(self.alphas, "alphas")
         if not alphas or not all(np.isfinite(alpha) and alpha >= 0 for alpha in alphas):
-            raise ValueError(f"alphas={self.alphas!r}: give at least one number, none negative, from small to large")
+            raise ValueError(f"alphas={self.alphas!r}: pass one or more non-negative numbers, in increasing order")
         return alphas
 
     def _finishers(self) -> tuple[FinishCut, FinishChunkedCut]:

@@ -1,7 +1,7 @@
 """Divisive clustering by minimum normalized cut hyperplanes (Hofmeyr 2016, ch. 4).
 
-A search on a node of n rows takes some tens of evaluations of two passes each, most of them on a sample where n is
-large.
+The search on a node takes a few dozen evaluations of two passes each. In large nodes most evaluations use a sample of
+the rows.
 """
 
 from collections.abc import Callable
@@ -21,60 +21,61 @@ from ravine.tree._grow import FinishCut, Order
 
 
 class NCutH(PursuitClusterer):
-    """Divisive clustering by the hyperplanes across which the normalized cut is least.
+    """Divisive clustering by minimum normalized cut hyperplanes.
 
-    The rows of a node are projected on a direction, and are similar by exp(-distance / σ) there. The direction and the
-    place of the cut minimize the similarity across it relative to the similarity on either side. Cuts are balanced and
-    pass through regions of low density.
+    The method projects the rows of a node on a direction. The similarity of two projected rows is exp(-distance / σ).
+    The direction and the position of the cut minimize the similarity across the cut, relative to the similarity within
+    each side. The cuts are balanced and pass through regions of low density.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        Number of clusters. None lets the method decide: a node is cut while rows that did not choose the direction
-        confirm a valley on it, at the level `significance`.
+        Number of clusters. If None, it is chosen automatically: a node is split as long as rows that were not used to
+        find the direction confirm a valley along it, at the level `significance`.
     init : {"pca"}, int, array-like of shape (n_starts, n_features) or callable, default="pca"
-        Directions from which to search: the first principal component of the node, so many of the first ones, given
-        directions, or ``callable(rows) -> directions``. The smallest NCut wins.
+        Directions from which the search starts. "pca" is the first principal component of the node, an integer is the
+        number of principal components, an array holds the directions, and a function is called as
+        ``callable(rows) -> directions``. The start that leads to the smallest NCut wins.
     bandwidth_factor : float or callable ``(deviation, count) -> σ``, default=100.0
-        Factor of the bandwidth of the similarities, σ = bandwidth_factor · σ₁ n^(-1/5), where σ₁ is the standard
-        deviation along the first start. A function returns σ itself.
+        Factor that multiplies the rule of thumb for the bandwidth: σ = bandwidth_factor · σ₁ n^(-1/5), where σ₁ is the
+        standard deviation along the first start. A function returns σ itself.
     margin : bool, default=False
-        Shrink σ until the partition stands still: cuts of large margin (NCutH₀), with a fifth of a node's rows on
-        either side at least.
+        Whether to shrink the bandwidth until the partition no longer changes. This gives cuts with a large margin
+        (NCutH₀), with at least a fifth of the node's rows on each side.
     significance : float, default=0.05
-        Level of the test at each node where the method decides on the number.
+        Significance level of the valley test at each node. Used only if `n_clusters` is None.
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable, default="auto"
-        Which leaf is cut next, see `ravine.tree.grow_on`. "auto": "value", the smallest NCut, and "size" with
-        `margin`.
+        Which leaf is split next, see `ravine.tree.grow_on`. "auto" is "value", the smallest NCut; with `margin` it is
+        "size", the largest leaf.
     min_cluster_size : int or "auto", default="auto"
-        A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
-        the method decides on the number.
+        Minimum number of rows, or total weight, on each side of a cut. "auto" is 1, or one row in 500 if the valley
+        test chooses the number of clusters.
     max_depth : int or None, default=None
-        Most cuts above a cluster.
+        Maximum depth of the tree. If None, there is no limit.
     random_state : int, RandomState instance or None, default=0
-        Draws the halves of the valley test; nothing else is random.
+        Controls the random halves of the rows that the valley test draws. Nothing else is random.
     n_jobs : int or None, default=-1
-        Threads; -1 uses all cores. The result does not depend on it.
+        Number of threads; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
     tree_ : HyperplaneTree
-        The cuts; `value` is their NCut.
+        The tree of cuts. `value` is the NCut of each cut.
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, 0 to ``n_clusters_ - 1``.
+        Cluster of each row, from 0 to ``n_clusters_ - 1``.
     n_clusters_ : int
         Number of clusters found.
     n_features_in_ : int
-        Number of columns seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` had any.
+        Names of the features seen during `fit`. Defined only if `X` has feature names that are all strings.
 
     See Also
     --------
-    MDH : Cuts where the density is least, also clusters of very different sizes.
-    IncrementalMDH : For many rows, and for streams.
+    MDH : Cuts where the density is lowest; also finds clusters of very different sizes.
+    IncrementalMDH : The method for large data and for streams.
     ravine.plot.tree : Draws the tree.
-    ravine.report.write : Explains it in one HTML file.
+    ravine.report.write : Explains the tree in one HTML file.
 
     References
     ----------
@@ -95,7 +96,7 @@ class NCutH(PursuitClusterer):
        ├─ 3: 62 rows → cluster 1
        └─ 4: 38 rows → cluster 2
 
-    Not told the number, it makes the cuts that held-out rows confirm.
+    Without `n_clusters`, the model makes the cuts that held-out rows confirm.
 
     >>> NCutH().fit(X).n_clusters_
     2
@@ -136,7 +137,7 @@ class NCutH(PursuitClusterer):
 
     def _chunked_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
         if self.margin:
-            raise ValueError("margin=True needs the rows in memory: leave it out for a Dask collection or files")
+            raise ValueError("margin=True needs in-memory data: use margin=False for a Dask collection or files")
         return partial(chunked_ncut_cut, scale=self._scale(), min_cluster_size=min_cluster_size)
 
     def _scale(self) -> Any:

@@ -1,8 +1,8 @@
 """Principal direction divisive partitioning, and its density-enhanced form dePDDP.
 
-Boley (1998) cuts every node at its mean across the first principal component. Tasoulis et al. (2010) cut at the lowest
-antimode of the projected density instead. The number of clusters is decided by a valley test on held-out rows. A node
-costs a few passes over its rows, seven times that with the test.
+Boley (1998) projects every node on its first principal component and cuts it at the mean. Tasoulis et al. (2010) cut at
+the lowest antimode of the projected density instead. A valley test on held-out rows chooses the number of clusters. A
+node costs a few passes over its rows, and seven times as many with the test.
 """
 
 from functools import partial
@@ -25,54 +25,57 @@ from ravine.tree._grow import ORDERS, FindCut, Order
 class PDDP(BatchTreeClusterer):
     """Divisive clustering along principal directions.
 
-    Every node is projected on its first principal component and cut there: at the valley of the projected density
-    (dePDDP), or at the mean (PDDP). Fast, deterministic, and the baseline of the methods that search for a better
-    direction.
+    The method projects every node on its first principal component. It cuts the node at the valley of the projected
+    density (dePDDP), or at the mean (PDDP). It is fast and deterministic. It is also the baseline of the methods that
+    search for a better direction.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        Number of clusters. None lets the method decide, which needs ``criterion="density"``.
+        Number of clusters. If None, it is chosen automatically, which needs ``criterion="density"``.
     criterion : {"density", "mean"}, default="density"
-        Where to cut: at an antimode of the density, or at the mean. A node whose density has one mode is not cut.
+        Where to cut a node: at an antimode of the density, or at the mean. With "density", a node whose density has
+        only one mode is not cut.
     selection : {"evidence", "antimode"}, default="evidence"
-        Which cuts to believe when the method decides on the number of clusters. "evidence": those whose valley is
-        confirmed at the level `significance` on rows that did not choose it, and those above them. "antimode": every
-        node with an antimode is cut, as published; expect many small clusters. With a given `n_clusters` there is
-        nothing to select, and the lowest antimode is cut first, as published.
+        Which cuts to accept if `n_clusters` is None. "evidence" accepts a cut if rows that were not used to find it
+        confirm its valley at the level `significance`, and also accepts the cuts above it. "antimode" cuts every node
+        that has an antimode, as published; expect many small clusters. With `n_clusters` given, this parameter is not
+        used: the lowest antimode is cut first, as published.
     significance : float, default=0.05
-        Level of the test at each node.
+        Significance level of the valley test at each node. Used only if `n_clusters` is None.
     bandwidth_factor : float, default=1.06
-        Factor of the bandwidth σ n^(-1/5), σ the standard deviation of the projected rows of the node.
+        Factor that multiplies the rule of thumb for the bandwidth: bandwidth_factor · σ n^(-1/5), where σ is the
+        standard deviation of the projected rows of the node.
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq"} or callable, default="auto"
-        Which leaf is cut next, see `ravine.tree.grow_on`. "auto": "value", the lowest density at the cut, for
+        Which leaf is split next, see `ravine.tree.grow_on`. "auto" is "value", the lowest density at the cut, for
         ``criterion="density"``, and "sum_sq" for ``criterion="mean"``.
     min_cluster_size : int or "auto", default="auto"
-        A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
-        evidence decides: of many rows, a few that a cut above left on the wrong side look like a cluster.
+        Minimum number of rows, or total weight, on each side of a cut. "auto" is 1, or one row in 500 if the valley
+        test chooses the number of clusters. In large data, the few rows that an earlier cut left on the wrong side
+        can look like a cluster.
     max_depth : int or None, default=None
-        Most cuts above a cluster.
+        Maximum depth of the tree. If None, there is no limit.
     random_state : int, RandomState instance or None, default=0
-        Draws the halves of the valley test; nothing else is random.
+        Controls the random halves of the rows that the valley test draws. Nothing else is random.
     n_jobs : int or None, default=-1
-        Threads; -1 uses all cores. The result does not depend on it.
+        Number of threads; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
     tree_ : HyperplaneTree
-        The cuts, with a p-value for each node that was tested.
+        The tree of cuts. `p_value` is the p-value of each node that was tested.
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, 0 to ``n_clusters_ - 1``.
+        Cluster of each row, from 0 to ``n_clusters_ - 1``.
     n_clusters_ : int
         Number of clusters found.
     n_features_in_ : int
-        Number of columns seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` had any.
+        Names of the features seen during `fit`. Defined only if `X` has feature names that are all strings.
 
     See Also
     --------
-    NCutH : Searches for the direction of each cut; the first choice.
+    NCutH : Searches for the direction of each cut. It is the first choice.
     ravine.plot.tree : Draws the tree.
 
     References
@@ -134,45 +137,45 @@ class PDDP(BatchTreeClusterer):
 
     @fitting
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the tree.
+        """Fit the tree of cuts to the data.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_samples, n_features)
-            A CSR matrix is not made dense. Rows of a Dask collection or of files stay where they are, see
-            the guide on large data; `labels_` are then lazy, or not kept.
+            Training data. A CSR matrix is not converted to a dense array. A Dask collection or a pyarrow dataset is
+            read out of core, see the guide on large data; `labels_` are then lazy for Dask, and not kept for files.
         y : Ignored
-            Not used; it is there for scikit-learn's pipelines.
+            Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
+            Weight of each row. A row of weight 2 counts as two rows; in the valley test it counts as one row.
 
         Returns
         -------
         self : object
-            The fitted model.
+            The fitted estimator.
         """
         if self.criterion == "mean" and self.n_clusters is None:
-            raise ValueError("criterion='mean' never stops by itself: set n_clusters, or use criterion='density'")
+            raise ValueError("criterion='mean' cannot choose n_clusters: set n_clusters, or use criterion='density'")
         tested = self.criterion == "density" and self.n_clusters is None and self.selection == "evidence"
         if is_out_of_core(X):
-            root = self._root_of_parts(X, sample_weight)
+            root = self._root_of_chunks(X, sample_weight)
             options = self._options(root.moments.count, tested)
             few = self._fetch_if_few(root)
             if few is None:
                 self._grow_on_chunks(X, root, find_chunked_cut=self._find_chunked_cut(options, tested), **options)
             else:
                 self._grow(few.X, sample_weight=few.weights, **options)
-                self._label_parts(X)
+                self._label_chunks(X)
         else:
             rows, weights = self._enter(X, sample_weight)
             options = self._options(float(weights.sum()), tested)
             self._grow(rows, sample_weight=weights, **options)
         if not tested:
-            self._warn_if_short("a smaller bandwidth_factor finds more valleys, criterion='mean' needs none")
+            self._warn_if_short("a smaller bandwidth_factor finds more valleys, and criterion='mean' needs no valley")
         return self
 
     def _options(self, total: float, tested: bool) -> dict[str, Any]:
-        """What the growth takes for rows of this weight."""
+        """Return the options for growing a tree on rows of this total weight."""
         size = self._least_size(total, tested)
         if tested:
             options = self._tested(partial(principal_direction, n_jobs=self.n_jobs), self.bandwidth_factor, size)

@@ -1,4 +1,4 @@
-"""What the methods that search for a direction have in common: starts, growth told k or by evidence, other pictures."""
+"""Base class of the methods that search for a direction: starting directions, growing the tree, and projections."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from ravine.tree._grow import ORDERS, PAIR_CELLS, FindCut, FinishCut, Order
 
 
 class PursuitClusterer(BatchTreeClusterer, ABC):
-    """Base of the estimators that cut across directions found by `ravine.cuts._pursuit`."""
+    """Base class of the estimators that cut across directions found by `ravine.cuts._pursuit`."""
 
     _pair_cells: ClassVar[float] = PAIR_CELLS
 
@@ -46,29 +46,29 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
 
     @fitting
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the tree.
+        """Fit the tree of cuts to the data.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_samples, n_features)
-            A CSR matrix is not made dense. Rows of a Dask collection or of files stay where they are, see
-            the guide on large data; `labels_` are then lazy, or not kept.
+            Training data. A CSR matrix is not converted to a dense array. A Dask collection or a pyarrow dataset is
+            read out of core, see the guide on large data; `labels_` are then lazy for Dask, and not kept for files.
         y : Ignored
-            Not used; it is there for scikit-learn's pipelines.
+            Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
+            Weight of each row. A row of weight 2 counts as two rows; in the valley test it counts as one row.
 
         Returns
         -------
         self : object
-            The fitted model.
+            The fitted estimator.
         """
         if is_out_of_core(X):
-            self._fit_parts(X, sample_weight)
+            self._fit_chunks(X, sample_weight)
         else:
             self._fit_rows(*self._enter(X, sample_weight))
         if self.n_clusters is not None:
-            self._warn_if_short("rows that are equal cannot be told apart; a smaller min_cluster_size may help")
+            self._warn_if_short("equal rows cannot be separated; a smaller min_cluster_size may help")
         return self
 
     def _fit_rows(self, X: Matrix, weights: Floats) -> None:
@@ -79,22 +79,22 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         if tested:
             direction = direction_of(_without_held_out(find_cut, self.n_jobs))
             options = self._tested(direction, VALLEY_BANDWIDTH, size)
-        elif finishers is not None:  # leaves that are not cut in the end need no more than a sample
+        elif finishers is not None:  # for leaves that are never cut, a search on a sample is enough
             rough: Callable[..., Cut | None] = find_cut
             options |= {"find_cut": partial(rough, rough=True), "finish_cut": finishers[0]}
         options |= {"max_depth": self.max_depth, "order": checked_order(self._order()), "pair_cells": self._pair_cells}
         self._grow(X, sample_weight=weights, **options)
 
-    def _fit_parts(self, X: Any, sample_weight: Any) -> None:
+    def _fit_chunks(self, X: Any, sample_weight: Any) -> None:
         starts = make_chunked_starts(self._init())
-        self._chunked_cut_finder(1.0)  # refuses what needs rows in memory before any are read
-        root = self._root_of_parts(X, sample_weight)
+        self._chunked_cut_finder(1.0)  # raises before any rows are read if the method needs in-memory data
+        root = self._root_of_chunks(X, sample_weight)
         few = self._fetch_if_few(root)
         if few is None:
             self._fit_many(X, root, starts)
         else:
             self._fit_rows(few.X, few.weights)
-            self._label_parts(X)
+            self._label_chunks(X)
 
     def _fit_many(self, X: Any, root: ChunkedNode, starts: ChunkedStarts) -> None:
         tested, total = self.n_clusters is None, root.moments.count
@@ -120,22 +120,23 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         self._grow_on_chunks(X, root, finish_chunked_cut=None if finishers is None else finishers[1], **options)
 
     def directions(self, X: ArrayLike, n_components: int = 2) -> Floats:
-        """Orthogonal directions on which the rows show their structure, for pictures.
+        """Find orthogonal directions that show the structure of the data, for plots.
 
-        The first is the direction of the cut of all rows; each further one is that of the rows with the directions
-        before it taken out.
+        The first direction is the normal of the cut of all rows. Each further direction is found in the same way after
+        the earlier directions have been projected out.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows; the model need not be fitted.
+            The rows to project. The model need not be fitted.
         n_components : int, default=2
             Number of directions.
 
         Returns
         -------
         directions : ndarray of shape (n_components, n_features)
-            Orthonormal rows; ``X @ directions.T`` is the picture. Fewer where the rows vary along fewer.
+            Orthonormal directions, one in each row; ``X @ directions.T`` are the coordinates of the plot. There are
+            fewer than `n_components` if the data varies along fewer directions.
 
         Examples
         --------
@@ -148,8 +149,8 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         """
         asked: Any = n_components
         if not isinstance(asked, Integral) or asked < 1:
-            raise ValueError(f"n_components={n_components!r} is not a number of directions, from 1 up")
-        model = self if is_fitted(self) else copy(self)  # a model that is not fitted stays as it is
+            raise ValueError(f"n_components={n_components!r} must be an integer of at least 1")
+        model = self if is_fitted(self) else copy(self)  # a model that is not fitted is left unchanged
         rows = np.array(model._read(X, reset=model is not self, accept_sparse=False, dtype=np.float64))
         self._check_magnitude(rows)
         weights = np.ones(len(rows))
@@ -159,7 +160,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
             if cut is None:
                 break
             normal = cut.normal
-            for before in found:  # rounding only: the rows no longer vary along them
+            for before in found:  # removes rounding errors only: the rows no longer vary along these directions
                 normal = normal - (normal @ before) * before
             normal = normal / np.linalg.norm(normal)
             found.append(normal)
@@ -171,28 +172,28 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         return partial(self._cut_finder(min_cluster_size, total), starts=starts, n_jobs=self.n_jobs)
 
     def _init(self) -> Any:
-        """What `make_starts` makes the starts of."""
+        """Return the argument of `make_starts`."""
         return checked_directions(self.init)
 
     @abstractmethod
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
-        """The method: finds a cut of some rows, given `starts` and `n_jobs`; `total` is the weight of all rows."""
+        """Return the function that finds a cut, given `starts` and `n_jobs`; `total` is the weight of all rows."""
 
     def _chunked_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
-        """The method for rows in parts: finds a cut of a node, given `starts`."""
-        raise ValueError(f"{type(self).__name__} needs its rows in memory: use NCutH, MDH or PDDP, or a sample of them")
+        """Return the function that finds a cut of a node of out-of-core data, given `starts`."""
+        raise ValueError(f"{type(self).__name__} needs in-memory data: use NCutH, MDH or PDDP, or fit a sample")
 
     def _finishers(self) -> tuple[FinishCut, FinishChunkedCut] | None:
-        """What finds a cut from a rough one, in memory and in parts, for methods that give such of large nodes."""
+        """Return the functions that refine a rough cut, in memory and out of core; None if cuts are never rough."""
         return None
 
     @abstractmethod
     def _order(self) -> Order:
-        """Which leaf is cut next."""
+        """Return the rule that says which leaf is split next."""
 
 
 def _without_held_out(find_cut: FindCut, n_jobs: int | None) -> FindCut:
-    """Finds the cut of the rows that have weight."""
+    """Return a search that uses only the rows of positive weight."""
 
     def find_cut_of_kept(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
         kept = np.flatnonzero(weights)

@@ -1,7 +1,7 @@
 """Divisive clustering in the projections where the rows are least connected (Hofmeyr 2016, ch. 3A).
 
-A search on a node takes some tens of evaluations that cost the cube of `n_microclusters` and not the number of rows;
-these are read for the microclusters and for the sides.
+The search on a node takes a few dozen evaluations. Each costs the cube of `n_microclusters`, whatever the number of
+rows. The rows are read only to build the microclusters and to assign the rows to the two sides.
 """
 
 from collections.abc import Callable
@@ -22,73 +22,79 @@ from ravine.cuts._spectral import spectral_cut
 from ravine.tree._grow import Order
 
 N_COMPONENTS = {"orthogonal": 2, "correlated": 3}
+"""Default number of directions for each kind of projection."""
 
 
 class SpectralPursuit(PursuitClusterer):
     """Divisive clustering in the projections where the rows are least connected.
 
-    The rows of a node, or microclusters that stand for them, are projected on a few directions and joined by
-    similarities that fall with the distance there. The directions minimize λ₂, the second eigenvalue of the Laplacian
-    of that graph, and its eigenvector parts the rows. On a plane the parts need not be separated by a straight line.
+    The method projects the rows of a node, or microclusters that represent them, on a few directions. The projected
+    points form a graph whose similarities decrease with the distance. The directions minimize λ₂, the second eigenvalue
+    of the Laplacian of that graph. Its eigenvector splits the rows in two. In a projection on a plane, the boundary
+    between the two sides need not be a straight line.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        Number of clusters. None lets the method decide: a node is cut while rows that did not choose the projection
-        confirm a valley across it, at the level `significance`. The cuts are hyperplanes at the valleys then, whatever
-        the projection.
+        Number of clusters. If None, it is chosen automatically: a node is split as long as rows that were not used to
+        find the projection confirm a valley across it, at the level `significance`. The cuts are then hyperplanes at
+        the valleys, for both kinds of projection.
     laplacian : {"normalized", "standard"}, default="normalized"
-        Which graph Laplacian: SCₙP² or SCP².
+        Which graph Laplacian to use: "normalized" gives SCₙP², "standard" gives SCP².
     projection : {"orthogonal", "correlated"}, default="orthogonal"
-        "orthogonal" searches for a plane, whose partition may bend. "correlated" searches from three directions that
-        are drawn together to one, and cuts by a hyperplane.
+        "orthogonal" searches for a plane, in which the boundary may bend. "correlated" starts from three directions
+        that are pulled together into one, and cuts by a hyperplane.
     n_components : int or None, default=None
-        Number of directions. None is 2 for an orthogonal and 3 for a correlated projection.
+        Number of directions. None is 2 for an orthogonal projection and 3 for a correlated one.
     margin : bool, default=False
-        Halve the scale of the similarities until the directions stand still: cuts of large margin (LMSC).
+        Whether to halve the bandwidth until the directions no longer change. This gives cuts with a large margin
+        (LMSC).
     bandwidth_factor : float, default=1.0
-        Factor of the bandwidth of the similarities, σ = bandwidth_factor · √l σ₁ n^(-1/5) for l directions, where σ₁ is
-        the standard deviation along the first principal component of the node.
+        Factor that multiplies the rule of thumb for the bandwidth: σ = bandwidth_factor · √l σ₁ n^(-1/5) for l
+        directions, where σ₁ is the standard deviation along the first principal component of the node.
     n_microclusters : int, default=200
-        Points that stand for the rows of a node in the search. With at least as many as rows nothing is approximated.
+        Number of microclusters that represent the rows of a node in the search. If it is at least the number of rows,
+        the search uses no approximation.
     init : {"pca"}, array-like of shape (n_components, n_features) or callable, default="pca"
-        Directions from which to search: the first principal components of the node, given directions, or
-        ``callable(rows) -> directions``.
+        Directions from which the search starts. "pca" takes the first principal components of the node, an array holds
+        the directions, and a function is called as ``callable(rows) -> directions``.
     significance : float, default=0.05
-        Level of the test at each node where the method decides on the number.
+        Significance level of the valley test at each node. Used only if `n_clusters` is None.
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable, default="auto"
-        Which leaf is cut next, see `ravine.tree.grow_on`. "auto": "size", the largest.
+        Which leaf is split next, see `ravine.tree.grow_on`. "auto" is "size": the largest leaf.
     min_cluster_size : int or "auto", default="auto"
-        A cut that leaves fewer rows (or less weight) on one side is not made. "auto" is 1, and one row in 500 where
-        the method decides on the number.
+        Minimum number of rows, or total weight, on each side of a cut. "auto" is 1, or one row in 500 if the valley
+        test chooses the number of clusters.
     max_depth : int or None, default=None
-        Most cuts above a cluster.
+        Maximum depth of the tree. If None, there is no limit.
     random_state : int, RandomState instance or None, default=0
-        Draws the rows from which microclusters begin, and the halves of the valley test.
+        Controls the random rows from which the microclusters start, and the random halves of the rows that the valley
+        test draws.
     n_jobs : int or None, default=-1
-        Threads; -1 uses all cores. The result does not depend on it.
+        Number of threads; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
     tree_ : HyperplaneTree
-        The cuts; `value` is λ₂, `surface` has what decides where a cut bends.
+        The tree of cuts. `value` is λ₂ of each cut; `surface` describes the cuts that bend.
     approximation_bound_ : float
-        How much λ₂ of the rows can differ at most from that of the microclusters at the end of a search, relatively,
-        the largest over the searches of `fit`; 0 where each row was a microcluster. With `margin`, at the first scale.
-        It is a worst case: numbers far above 1 are the rule with few microclusters.
+        Upper bound on the relative difference between λ₂ of the rows and λ₂ of the microclusters at the end of a
+        search. It is the largest bound over all searches of `fit`, and 0 if each row was a microcluster. With `margin`,
+        it is the bound at the first bandwidth. The bound is a worst case: with few microclusters, values far above 1
+        are normal.
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, 0 to ``n_clusters_ - 1``.
+        Cluster of each row, from 0 to ``n_clusters_ - 1``.
     n_clusters_ : int
         Number of clusters found.
     n_features_in_ : int
-        Number of columns seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` had any.
+        Names of the features seen during `fit`. Defined only if `X` has feature names that are all strings.
 
     See Also
     --------
-    NCutH : Straight cuts by a similar objective; the first choice.
-    SpectralPursuitClassifier : The same objective, with a few labels.
+    NCutH : Straight cuts by a similar objective. It is the first choice.
+    SpectralPursuitClassifier : The same objective for data with a few labels.
 
     References
     ----------
@@ -105,7 +111,7 @@ class SpectralPursuit(PursuitClusterer):
     [50, 65, 35]
     """
 
-    _pair_cells: ClassVar[float] = 0  # a search is compiled but for moments, whatever the number of rows
+    _pair_cells: ClassVar[float] = 0  # all of a search but the moments is compiled, for any number of rows
 
     approximation_bound_: float
 
@@ -153,21 +159,21 @@ class SpectralPursuit(PursuitClusterer):
         self.n_jobs = n_jobs
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the tree.
+        """Fit the tree of cuts to the data.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows, in memory. A CSR matrix is not made dense.
+            Training data, in memory. A CSR matrix is not converted to a dense array.
         y : Ignored
-            Not used; it is there for scikit-learn's pipelines.
+            Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two rows; as evidence for a valley it counts as one.
+            Weight of each row. A row of weight 2 counts as two rows; in the valley test it counts as one row.
 
         Returns
         -------
         self : object
-            The fitted model.
+            The fitted estimator.
         """
         return super().fit(X, y, sample_weight)
 
@@ -183,7 +189,7 @@ class SpectralPursuit(PursuitClusterer):
     def _restore(self, state: dict[str, Any]) -> None:
         tree, labels, bound = saved_fields(state, "tree", "labels", "approximation_bound")
         if not isinstance(bound, float) or not bound >= 0:
-            raise ValueError(f"field 'approximation_bound' is {bound!r}, not a number from 0 up")
+            raise ValueError(f"field 'approximation_bound' is {bound!r}; it must be a float of at least 0")
         super()._restore({"tree": tree, "labels": labels})
         self.approximation_bound_ = bound
 

@@ -43,12 +43,12 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
         X : array-like of shape (n_samples, n_features)
             In the order of time.
         y : Ignored
-            Not used; it is there for scikit-learn's pipelines.
+            Not used, present for API consistency by convention.
 
         Returns
         -------
         self : object
-            The fitted model.
+            The fitted estimator.
         """
         for name in ("_stream", "_tree", "_batch"):
             self.__dict__.pop(name, None)
@@ -65,7 +65,7 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
         X : array-like of shape (n_samples, n_features)
             In the order of time.
         y : Ignored
-            Not used; it is there for scikit-learn's pipelines.
+            Not used, present for API consistency by convention.
 
         Returns
         -------
@@ -154,25 +154,25 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
 
     @property
     def cluster_ids_(self) -> Ints:
-        """A number for each label that stays with its cluster as long as the cluster lives."""
+        """Identifier of each cluster, in the order of the labels; a cluster keeps it as long as it exists."""
         return self.node_ids_[self.tree_.leaves]
 
     @property
     def node_ids_(self) -> Ints:
-        """The number by which events name each node of ``tree_``."""
+        """Identifier of each node of ``tree_``, as it is used in the events."""
         self.tree_  # noqa: B018 — the ids are renewed with it
         return self._ids
 
     @property
     def labels_(self) -> Ints:  # type: ignore[override]
-        """Clusters of the rows of `fit`, or of the last batch, in the present tree."""
+        """Cluster of each row of `fit`, or of the last batch of `partial_fit`, in the current tree."""
         if not hasattr(self, "_batch"):
             raise AttributeError("there are no rows to label: labels_ is there after fit or partial_fit")
         return self.tree_.predict(self._batch, self.n_jobs, check_input=False)
 
     @property
     def n_samples_seen_(self) -> int:
-        """Rows learned so far."""
+        """Number of rows learned so far."""
         return self._stream.n_rows
 
     @property

@@ -128,7 +128,7 @@ class SumOfNorms(Clusterer):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row, 0 to ``n_clusters_ - 1``, the largest first.
     n_clusters_ : int
-        Number of clusters.
+        Number of clusters found.
     lam_ : float
         λ of the solution.
     centroids_ : ndarray of shape (n_samples, n_features)
@@ -156,9 +156,9 @@ class SumOfNorms(Clusterer):
     merge_lambdas_ : ndarray of shape (n_fusions,)
         λ of each fusion, a value of the grid; copies of a row fuse at 0.
     n_features_in_ : int
-        Number of columns seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` had any.
+        Names of the features seen during `fit`. Defined only if `X` has feature names that are all strings.
 
     See Also
     --------
@@ -261,16 +261,16 @@ class SumOfNorms(Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows, in memory. Columns of different units are best scaled first.
+            Training data, in memory. Scale the columns first if they have different units.
         y : Ignored
-            Not used; it is there for scikit-learn's pipelines.
+            Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as two rows; a row of weight 0 gets the label that `predict` gives it.
 
         Returns
         -------
         self : object
-            The fitted model.
+            The fitted estimator.
         """
         rows = self._validate(X, reset=True, order="C")
         row_weights, _ = self._admit(rows, sample_weight)
@@ -301,7 +301,7 @@ class SumOfNorms(Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------

@@ -146,7 +146,7 @@ class SupportVectorClustering(Clusterer):
     random_state : int, RandomState instance or None, default=0
         Decides on the sample, the order of the steps and the random vectors.
     n_jobs : int or None, default=-1
-        Threads; -1 uses all cores. The result does not depend on it.
+        Number of threads; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -179,9 +179,9 @@ class SupportVectorClustering(Clusterer):
     n_iter_ : int
         Epochs, or sweeps.
     n_features_in_ : int
-        Number of columns.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where X had names that are strings.
+        Names of the features seen during `fit`. Defined only if `X` has feature names that are all strings.
 
     See Also
     --------
@@ -269,16 +269,16 @@ class SupportVectorClustering(Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The rows, in memory. Columns of different units are best scaled first.
+            Training data, in memory. Scale the columns first if they have different units.
         y : Ignored
-            Not used; it is there for scikit-learn's pipelines.
+            Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as two rows.
 
         Returns
         -------
         self : object
-            The fitted model.
+            The fitted estimator.
         """
         rows = self._validate(X, reset=True, order="C")
         weights, _ = self._admit(rows, sample_weight)
@@ -312,7 +312,7 @@ class SupportVectorClustering(Clusterer):
         X : array-like of shape (n_samples, n_features)
             The next rows.
         y : Ignored
-            Not used; it is there for scikit-learn's pipelines.
+            Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
             The step of a row is as many times longer.
 
@@ -372,7 +372,7 @@ class SupportVectorClustering(Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
@@ -401,7 +401,7 @@ class SupportVectorClustering(Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------

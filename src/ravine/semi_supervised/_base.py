@@ -99,7 +99,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            A CSR matrix is not made dense.
+            Training data. A CSR matrix is not converted to a dense array.
         y : array-like of shape (n_samples,)
             Class of each row. -1 marks a row without a label, and so does None in an array of objects; put strings
             and marks into an array of objects. Where all is -1 or 1 there would be one class only: then -1 is a class,
@@ -111,7 +111,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         Returns
         -------
         self : object
-            The fitted model.
+            The fitted estimator.
         """
         rows, target = self._validate_with_target(X, y)
         weights, reach = self._admit(rows, sample_weight)
@@ -140,7 +140,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
+            Rows with the same columns as in `fit`.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows with the columns of `fit`.
+            Rows with the same columns as in `fit`.
         y : array-like of shape (n_samples,)
             Class of each row; -1, or None in an array of objects, marks a row without a label, as in `fit`.
         sample_weight : array-like of shape (n_samples,), optional

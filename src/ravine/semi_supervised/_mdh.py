@@ -48,7 +48,7 @@ class MDHClassifier(CutClassifier):
     label_margin : float, default=1.0
         A labeled row is to lie so many bandwidths on its side of the cut. 0 asks for the right side only.
     n_jobs : int or None, default=-1
-        Threads; -1 uses all cores. The result does not depend on it.
+        Number of threads; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -64,9 +64,9 @@ class MDHClassifier(CutClassifier):
     transduction_ : ndarray of shape (n_samples,)
         Class of each row of `fit`: the label that it was given, else what `predict` says.
     n_features_in_ : int
-        Number of columns seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` had any.
+        Names of the features seen during `fit`. Defined only if `X` has feature names that are all strings.
 
     See Also
     --------

@@ -43,7 +43,7 @@ class SpectralPursuitClassifier(CutClassifier):
         Direction from which to search: that of a linear support vector machine on the labeled rows, given directions,
         or ``callable(rows) -> directions``. The least λ₂ wins.
     n_jobs : int or None, default=-1
-        Threads; -1 uses all cores. The result does not depend on it.
+        Number of threads; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -59,9 +59,9 @@ class SpectralPursuitClassifier(CutClassifier):
     transduction_ : ndarray of shape (n_samples,)
         Class of each row of `fit`: the label that it was given, else what `predict` says.
     n_features_in_ : int
-        Number of columns seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` had any.
+        Names of the features seen during `fit`. Defined only if `X` has feature names that are all strings.
 
     See Also
     --------
