@@ -1,8 +1,8 @@
 """Streaming divisive clustering with drift detection (Hofmeyr, Pavlidis and Eckley 2016).
 
-Every row passes once through a tree of cuts. A leaf whose rows show a second mode along their running principal
-component is cut there; a cut whose valley fills up is removed with all that is below it, and its rows begin anew. The
-number of clusters, a window and a rate of forgetting are not asked for.
+Every row passes once through a tree of cuts. A leaf is split when its rows show a second mode along their running
+principal component. A cut is removed, together with everything below it, when its valley fills up; its node then starts
+again as a leaf. The method needs no number of clusters, no window and no forgetting rate.
 """
 
 from collections.abc import Callable
@@ -19,34 +19,36 @@ from ravine.tree._hsdc import HSDCSettings, HSDCTree
 
 
 class HSDC(StreamingTreeClusterer):
-    """Clusters of a stream, when it drifts and where.
+    """Clustering of a data stream, with reports of when and where it drifts.
 
-    Rows are learned one at a time, however they are broken into batches; they are not kept. The cost of a row does not
-    grow with the stream.
+    The model learns one row at a time, so the result does not depend on the batches. It does not keep the rows. The
+    cost of a row does not grow with the length of the stream.
 
     Parameters
     ----------
     inherit : bool, default=False
-        Whether the leaves below a new cut begin with a direction that their parent has learned, as HSDC(I) of the paper
-        does: sooner in many dimensions.
+        Whether the leaves below a new cut start with a direction that their parent has learned, as in HSDC(I) of the
+        paper. The leaves are then split sooner in data with many columns.
     n_intervals : int, default=100
-        Intervals by which the rows of a leaf along its direction are remembered.
+        Number of intervals that summarize the rows of a leaf along its direction.
     significance : float, default=0.05
-        Level of the dip test, after each row, for a second mode; from 0.001 to 0.2.
+        Significance level of the dip test for a second mode, which runs after each row; from 0.001 to 0.2.
     smoothing : float, default=0.9
-        How slowly the rate of forgetting follows the angles between a leaf's successive directions (γ of eq. 3).
+        How slowly the forgetting rate follows the angles between successive directions of a leaf (γ of eq. 3).
     max_forgetting : float, default=0.5
-        Largest rate of forgetting (Λ of eq. 3), below 1.
+        Maximum forgetting rate (Λ of eq. 3), below 1.
     min_samples_split : int, default=50
-        Rows of a leaf before its first test.
+        Minimum number of rows in a leaf before it is split.
     min_weight : float, default=20.0
-        Weight of its rows that are not forgotten, before its first test; at least 10, with less the dip of a few heavy
-        rows means nothing.
+        Minimum weight of the rows of a leaf, after forgetting, before its first test. It is at least 10: with less
+        weight, the dip of a few heavy rows has no meaning.
     inner_share : float, default=0.4
-        Share of the way from a cut to its nearest mode within which rows speak against it (β of the paper).
+        Rows count as evidence against a cut if they lie within this share of the distance from the cut to its nearest
+        mode (β of the paper).
     run_lengths : tuple of two floats, default=(1e8, 250.0)
-        Rows between the modes of a cut until its alarm, on average: at least the first number while its valley stays as
-        it is, some of the second once rows lie there as densely as elsewhere between the modes.
+        Average number of rows between the modes of a cut until the cut raises an alarm. It is at least the first number
+        while the valley stays as it is. It is close to the second number once rows are as dense in the valley as
+        elsewhere between the modes.
     on_event : callable ``(event) -> None``, optional
         Function that is called with every event when it happens. It is not saved with the model.
     n_jobs : int or None, default=-1
@@ -55,8 +57,9 @@ class HSDC(StreamingTreeClusterer):
     Attributes
     ----------
     tree_ : HyperplaneTree
-        The cuts now. Counts, means and sums of squares are of the rows that each leaf has seen since it began;
-        `p_value` is the chance of so few rows around a cut since it was made, if there were no valley.
+        The current tree of cuts. Counts, means and sums of squares are those of the rows that each leaf has seen since
+        it was created. `p_value` is the probability of seeing so few rows near a cut since it was made if there were no
+        valley.
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row of `fit`, or of the last batch of `partial_fit`, in the current tree.
     cluster_ids_ : ndarray of shape (`n_clusters_`,)
@@ -68,15 +71,15 @@ class HSDC(StreamingTreeClusterer):
     n_samples_seen_ : int
         Number of rows learned so far.
     events_ : list of dict
-        What happened to the tree, in the order of the rows; the last thousand events of each kind are kept. Every event
-        has `kind`, `row` (the number of the row in the stream, from 0), `node` (the id of the node) and `clusters` (the
-        ids of the two clusters). There are three kinds. "split": `node` was cut, and `clusters` are new; `weight` is
-        the weight of the rows that showed the valley. "drift": the cut of `node` was removed, and `clusters` are gone,
-        although rows had confirmed its valley. "withdrawal": the cut was removed, and rows had never confirmed it. Both
-        kinds of removal have `statistic` and `limit` of the CUSUM; `p0` and `p1`, the rates at which rows fell close to
-        the cut and at which they would without a valley; and `region`, the distance of the modes.
+        Changes of the tree, in the order of the rows. The last thousand events of each kind are kept. Every event has
+        `kind`, `row` (the number of the row in the stream, from 0), `node` (the identifier of the node) and `clusters`
+        (the identifiers of the two clusters). There are three kinds. "split": `node` was split into the new `clusters`;
+        `weight` is the weight of the rows that showed the valley. "drift": the cut of `node` was removed together with
+        its `clusters`, although rows had confirmed its valley. "withdrawal": the cut was removed, and rows had never
+        confirmed it. Both kinds of removal have `statistic` and `limit` of the CUSUM; `p0` and `p1`, the rate at which
+        rows fell close to the cut and the rate without a valley; and `region`, the distance between the modes.
     split_events_, drift_events_, withdrawal_events_ : list of dict
-        The events of one kind.
+        Events of one kind.
     n_events_ : dict of str to int
         Number of events so far, by kind.
     n_features_in_ : int
@@ -86,7 +89,7 @@ class HSDC(StreamingTreeClusterer):
 
     See Also
     --------
-    IncrementalMDH : For a stream that stays the same, with better cuts.
+    IncrementalMDH : Finds better cuts in a stream that does not drift.
     ravine.evaluation.evaluate : Scores a model on a stream.
     ravine.plot.stream : Draws the scores and the events.
 
@@ -154,7 +157,7 @@ class HSDC(StreamingTreeClusterer):
     def _new_stream(self, n_features: int) -> HSDCTree:
         lengths = np.array(numbers_of(self.run_lengths, "run_lengths"))
         if lengths.shape != (2,) or not (np.isfinite(lengths).all() and (lengths > 1).all()):
-            raise ValueError(f"run_lengths={self.run_lengths!r} is not two numbers of rows, each above 1")
+            raise ValueError(f"run_lengths={self.run_lengths!r} must be two finite numbers of rows, each above 1")
         settings = HSDCSettings(
             inherit=bool(self.inherit),
             n_intervals=int(self.n_intervals),

@@ -1,7 +1,7 @@
 """Incremental clustering by low-density hyperplanes (Hofmeyr 2020), for data of any size and for streams.
 
-Stochastic gradients learn a tree of cuts in one pass. A bounded sample of the rows polishes the cuts by the batch
-objective of `MDH`, and held-out rows of that sample decide which of them are real.
+Stochastic gradients learn a tree of cuts in one pass. The cuts are then refined with the batch objective of `MDH` on a
+bounded sample of the rows. Held-out rows of that sample decide which cuts to accept.
 """
 
 import math
@@ -34,60 +34,63 @@ from ravine.tree._imdh import IMDHTree, Settings, saved_array
 from ravine.tree._prune import rank_by_sum_sq, sum_sq_path, vote_elbow
 
 POLISH_ROWS, ALPHAS, N_COMPONENTS = 2000, (0.0, 0.9), 2
-"""Rows of a node on which its cut is polished, bounds of the cut and principal components to start from."""
+"""A cut is refined on at most this many rows, within these bounds, from this many principal components."""
 
 TRIAL_ROWS, GIVE_UP = 750, 0.2
-"""Rows of a half that tests whether a node has a valley, and the p-value beyond which no more halves are drawn."""
+"""The valley test uses at most this many rows of each half, and draws no more halves above this p-value."""
 
 BANDWIDTH, TOLERANCE = 0.9, 3e-5
-"""Of both."""
+"""Bandwidth factor and tolerance of both searches: refining a cut, and testing for a valley."""
 
 PAIR_CELLS = 1 << 13
-"""Two children with at least so many numbers are searched at the same time."""
+"""Two child nodes with at least this many numbers are searched in parallel."""
 
 ELBOW_LEAVES = 64
-"""Leaves of the tree in which the elbow is sought where no cut has evidence."""
+"""The elbow is searched in a tree of at most this many leaves if no cut is confirmed."""
 
 WARM_UP = 100
-"""Rows of a node with which its cut follows the principal component."""
+"""The cut of a node follows the principal component for this many rows."""
 
 
 class IncrementalMDH(TreeClusterer):
-    """Clustering of any number of rows by low-density hyperplanes, in bounded memory.
+    """Clustering of large data and streams by low-density hyperplanes, in bounded memory.
 
-    In a stream (`partial_fit`) every row passes once through a tree of cuts and moves those on its way by a stochastic
-    gradient of the density on them (Hofmeyr 2020), and a random sample of `sample_size` rows is kept. Of rows at hand
-    (`fit`) the sample passes, more than once if it is small. Then the final tree is grown on the sample: the stream's
-    cuts and the principal components of a node are starts for a batch search, and a cut is made where rows that did not
-    choose it confirm a valley.
+    In a stream (`partial_fit`), every row passes once through a tree of cuts. It moves the cuts on its path by a
+    stochastic gradient of the density at the cut (Hofmeyr 2020). The model also keeps a random sample of `sample_size`
+    rows. With all data available (`fit`), only the sample passes through this tree, more than once if it is small.
+
+    The final tree is then grown on the sample. The cuts of the stream and the principal components of a node are the
+    starts of a batch search. A cut is made if rows that were not used to find it confirm a valley.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        Number of clusters; None lets the method decide, by `selection`.
+        Number of clusters. If None, it is chosen automatically, as `selection` says.
     algorithm : {"polished", "online"}, default="polished"
-        "online" is the published method: the cuts of the stream as they are, pruned by their sums of squares. It keeps
-        no rows.
+        "polished" refines the cuts on a sample of the rows. "online" is the published method: it uses the cuts of the
+        stream directly, prunes them by their sums of squares, and keeps no rows.
     selection : {"auto", "evidence", "elbow"}, default="auto"
-        How the number of clusters is found. "evidence": a cut is kept if held-out rows confirm it or a cut below it;
-        without any there is one cluster. "elbow": the sharpest bend in the sum of squares (Hofmeyr 2020, eq. 22).
-        "auto": evidence, and where there is none the elbow, with a warning. The paper's algorithm knows the elbow only.
+        How to choose the number of clusters if `n_clusters` is None. "evidence" keeps a cut if held-out rows confirm it
+        or a cut below it; if they confirm none, there is one cluster. "elbow" takes the sharpest bend in the sum of
+        squares (Hofmeyr 2020, eq. 22). "auto" uses the evidence; if no cut is confirmed, it uses the elbow, with a
+        warning. ``algorithm="online"`` supports only the elbow.
     standardize : bool, default=True
-        Scale every column to unit variance. The cuts are given in the coordinates of the data.
+        Whether to scale every column to unit variance. The cuts are always given in the original units of the data.
     memory_length : float or None, default=None
-        Number of rows over which the past is remembered in a stream that drifts; None forgets nothing. The scales of
-        sparse columns are not forgotten.
+        Number of rows over which the past fades in a stream that drifts. If None, nothing is forgotten. The scales of
+        sparse columns are never forgotten.
     sample_size : int, default=20000
-        Rows that the model keeps.
+        Maximum number of rows that the model keeps.
     n_passes : int or "auto", default="auto"
-        Passes of `fit` over the rows that the stochastic gradient sees. "auto": two for the paper's algorithm;
-        otherwise one, and more if the rows are few.
+        Number of passes of the stochastic gradient over its rows in `fit`. "auto" is two for ``algorithm="online"``.
+        Otherwise it is one, and more if there are few rows.
     max_depth : int, default=7
-        Levels of cuts in the tree of the stream.
+        Maximum depth of the tree that the stochastic gradient learns.
     exponent : float, default=1/6
         The bandwidth of the stochastic gradient after t rows is σ t^(-exponent).
     alpha : float, default=0.25
-        A cut of the stream is penalized where it lies more than so many deviations from the mean of its rows.
+        The stochastic gradient penalizes a cut that is farther than this from the mean of its rows, in standard
+        deviations.
     penalty : float, default=1.0
         Weight of that penalty.
     significance : float, default=0.05
@@ -96,25 +99,26 @@ class IncrementalMDH(TreeClusterer):
         Minimum number of rows, or total weight, on each side of a cut. "auto" is 1, or one row in 500 if the valley
         test chooses the number of clusters.
     random_state : int, RandomState instance or None, default=0
-        Draws the sample and the halves of the test.
+        Controls the random sample, and the random halves of the rows that the valley test draws.
     n_jobs : int or None, default=-1
         Number of threads; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
     tree_ : HyperplaneTree
-        The cuts. After `partial_fit` it is grown when it is first asked for, and counts, means and sums of squares are
+        The tree of cuts. After `partial_fit`, it is grown at its first use, and counts, means and sums of squares are
         estimates from the sample.
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row of `fit`; there are none after `partial_fit`, use `predict`.
+        Cluster of each row of `fit`. Not available after `partial_fit`: use `predict`.
     n_clusters_ : int
         Number of clusters found.
     p_values_ : ndarray of shape (`n_clusters_` - 1,)
-        For each of ``tree_.cuts`` the p-value of its valley on held-out rows; 1 where it was not tested.
+        P-value of the valley of each of ``tree_.cuts`` on held-out rows; 1 if the cut was not tested.
     selection_ : {"asked", "evidence", "elbow"}
-        What decided on the number of clusters.
+        What determined the number of clusters; "asked" means that `n_clusters` was given.
     elbow_path_ : ndarray or None
-        Sums of squares within 1, 2, … clusters of the tree in which the elbow was sought; None where it was not.
+        Sums of squares within 1, 2, … clusters of the tree in which the elbow was searched; None if it was not
+        searched.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -122,8 +126,8 @@ class IncrementalMDH(TreeClusterer):
 
     See Also
     --------
-    HSDC : For a stream that drifts; tells when and where.
-    MDH : The batch objective, on rows that fit in memory.
+    HSDC : For a stream that drifts; reports when and where it drifts.
+    MDH : The batch objective, for data that fits in memory.
     ravine.evaluation.evaluate : Scores a model on a stream.
 
     References
@@ -160,7 +164,7 @@ class IncrementalMDH(TreeClusterer):
         "n_jobs": N_JOBS,
     }
 
-    # Each look ahead tests twice as many nodes: all of them together are wrong less than twice as often as one test.
+    # Each look ahead tests twice as many nodes. Dividing the level keeps the total error below twice that of one test.
     _shrink: ClassVar[float] = 4.0
 
     _stream: SampledStream
@@ -205,13 +209,14 @@ class IncrementalMDH(TreeClusterer):
 
     @fitting
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from rows that are all at hand. The order of the rows has no say, but in the paper's algorithm.
+        """Fit the model to a data set. The result does not depend on the order of the rows, unless algorithm="online".
 
         Parameters
         ----------
         X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_samples, n_features)
-            A CSR matrix is not made dense. Of a Dask collection or of files the sample is gathered, in four passes, see
-            the guide on large data; `labels_` are then lazy, or not kept.
+            Training data. A CSR matrix is not converted to a dense array. From a Dask collection or a pyarrow dataset
+            the sample is drawn out of core, in four passes, see the guide on large data; `labels_` are then lazy for
+            Dask, and not kept for files.
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
@@ -239,11 +244,11 @@ class IncrementalMDH(TreeClusterer):
         with self._progress_of_cuts(X) as on_split:
             read()
             count(self._settle(on_split))
-        self._warn_if_short("rows that are equal cannot be told apart")
+        self._warn_if_short("equal rows cannot be separated")
         return self
 
     def _in_memory(self, X: Matrix, weights: Floats) -> tuple[Callable[[], None], Callable[[HyperplaneTree], None]]:
-        """What reads rows into a new stream, and what counts them in the tree that it leaves."""
+        """Return a function that reads the rows into a new stream, and one that counts them in the resulting tree."""
         self._stream = self._new_stream(X.shape[1], sparse.issparse(X))
         read = partial(self._stream.read_sample, X, weights, self.n_passes, self.n_jobs)
         if self.algorithm == "online":
@@ -259,9 +264,9 @@ class IncrementalMDH(TreeClusterer):
         return read, count
 
     def _in_chunks(self, X: Any, sample_weight: Any) -> tuple[Callable[[], None], Callable[[HyperplaneTree], None]]:
-        """The same for rows in parts, which are fetched where the sample can hold all of them."""
+        """Return the same two functions for out-of-core data, which is loaded if the sample can hold all rows."""
         if self.algorithm == "online":
-            raise ValueError("algorithm='online' reads the rows in their order: use partial_fit for rows in parts")
+            raise ValueError("algorithm='online' reads the rows in their order: use partial_fit for out-of-core data")
         root = self._root_of_chunks(X, sample_weight)
         if root.n_rows <= self.sample_size:
             few = root.fetch()
@@ -282,13 +287,13 @@ class IncrementalMDH(TreeClusterer):
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from the next rows of a stream; how it is broken into batches has no say.
+        """Learn the next rows of a stream. The result does not depend on the batches.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_samples, n_features)
-            The parts of a Dask collection or of files are read one after the other; where one is refused, those before
-            it have been learned.
+            The next rows. The chunks of a Dask collection or of files are read one after the other. If a chunk raises
+            an error, the model has learned the chunks before it.
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
@@ -297,7 +302,7 @@ class IncrementalMDH(TreeClusterer):
         Returns
         -------
         self : object
-            The model, which has learned these rows too. It has no `labels_`: `predict` gives them.
+            The updated estimator. It has no `labels_`: use `predict`.
 
         Examples
         --------
@@ -316,7 +321,7 @@ class IncrementalMDH(TreeClusterer):
             try:
                 self._learn_batch(rows, weights)
             except ValueError as error:
-                raise ValueError(f"part {number}: {error}") from error
+                raise ValueError(f"chunk {number}: {error}") from error
         return self
 
     @all_or_nothing
@@ -324,15 +329,17 @@ class IncrementalMDH(TreeClusterer):
         first = not hasattr(self, "_stream")
         if first and self.__sklearn_is_fitted__():
             raise ValueError(
-                "this model was saved without its sample of rows and cannot go on learning: save it with resume=True, "
-                "or start anew with fit"
+                "this model was saved without its sample of rows and cannot learn further: save it with resume=True, "
+                "or start again with fit"
             )
         rows = self._validate(X, reset=first, order="C")
         weights, _ = self._admit(rows, sample_weight, allow_all_zero=not first)
         if first:
             self._stream = self._new_stream(rows.shape[1], sparse.issparse(rows))
         elif self._stream.is_sparse != sparse.issparse(rows):
-            raise ValueError("the stream began with dense rows and goes on with sparse ones, or the other way round")
+            raise ValueError(
+                "X is sparse and the rows learned so far are dense, or the other way round: pass one kind only"
+            )
         with uninterrupted():
             self._stream.learn(rows, weights, self.n_jobs)
             self._tree = None
@@ -342,17 +349,17 @@ class IncrementalMDH(TreeClusterer):
 
     @property
     def tree_(self) -> HyperplaneTree:
-        """The cuts, grown now if rows have come since they were last asked for."""
+        """The tree of cuts. It is grown now if rows have been learned since its last use."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit or partial_fit")
         if self._tree is None:
-            self._validate_params()  # they may have been set since the first rows
+            self._validate_params()  # parameters may have been set since the first rows
             tree = self._settle(None)
             if self.algorithm == "polished":
                 rows, weights = self._stream.sample()
                 tree = with_counts_of(tree, rows, weights * (self._stream.count / weights.sum()), n_jobs=self.n_jobs)
             self._tree = tree
-            self._warn_if_short("rows that are equal cannot be told apart")
+            self._warn_if_short("equal rows cannot be separated")
         return self._tree
 
     @tree_.setter
@@ -361,19 +368,19 @@ class IncrementalMDH(TreeClusterer):
 
     @property
     def p_values_(self) -> Floats:
-        """For each of ``tree_.cuts`` the p-value of its valley on held-out rows; 1 where it was not tested."""
+        """P-value of the valley of each of ``tree_.cuts`` on held-out rows; 1 if the cut was not tested."""
         return self.tree_.p_value[self.tree_.cuts]
 
     @property
     def selection_(self) -> str:
-        """What decided on the number of clusters: "asked", "evidence" or "elbow"."""
-        self.tree_  # noqa: B018 — grown if it has to be
+        """What determined the number of clusters: "asked" (`n_clusters` was given), "evidence" or "elbow"."""
+        self.tree_  # noqa: B018 — grows the tree if necessary
         return self._selection
 
     @property
     def elbow_path_(self) -> Floats | None:
-        """Sums of squares within 1, 2, … clusters in which the elbow was sought; None where it was not."""
-        self.tree_  # noqa: B018 — grown if it has to be
+        """Sums of squares within 1, 2, … clusters in which the elbow was searched; None if it was not searched."""
+        self.tree_  # noqa: B018 — grows the tree if necessary
         return self._elbow_path
 
     @property
@@ -381,7 +388,7 @@ class IncrementalMDH(TreeClusterer):
         return self._stream.online.n_features if hasattr(self, "_stream") else self.tree_.n_features
 
     def __sklearn_is_fitted__(self) -> bool:
-        if getattr(self, "_tree", None) is not None:  # it may have been saved without its stream
+        if getattr(self, "_tree", None) is not None:  # the model may have been saved without its stream
             return True
         return hasattr(self, "_stream") and self._stream.n_rows > 0
 
@@ -389,18 +396,18 @@ class IncrementalMDH(TreeClusterer):
         if not self.__sklearn_is_fitted__():
             return repr(self)
         reason = {
-            "asked": "as asked",
-            "evidence": "each cut, or one below it, confirmed by held-out rows",
-            "elbow": "by the elbow of the sum of squares",
+            "asked": "as given by n_clusters",
+            "evidence": "held-out rows confirmed each cut or a cut below it",
+            "elbow": "chosen by the elbow of the sum of squares",
         }[self.selection_]
         if self.selection_ == "elbow" and self.selection == "auto" and self.algorithm == "polished":
-            reason += ", no cut was confirmed by held-out rows"
+            reason += ", because held-out rows confirmed no cut"
         return f"{self!r}\n{self.n_clusters_} clusters, {reason}"
 
     def _with_coarser_tree(self, tree: HyperplaneTree) -> Self:
         model = super()._with_coarser_tree(tree)
         if hasattr(self, "_stream"):
-            model._stream = deepcopy(self._stream)  # they may go on learning, each for itself
+            model._stream = deepcopy(self._stream)  # both models may learn further, independently
         return model
 
     def _state(self, resume: bool) -> dict[str, Any]:
@@ -416,8 +423,8 @@ class IncrementalMDH(TreeClusterer):
         began_with = (stream.online.depth, stream.online.settings, kept, stream.standardize, stream.memory_length)
         if began_with != (self.max_depth, settings, size, self.standardize, self.memory_length):
             raise ValueError(
-                "a parameter of the stream was changed after its first rows, and a loaded model could not go on as "
-                "this one would: set it back, or save with resume=False"
+                "a parameter of the stream was changed after its first rows, so a loaded model could not continue as "
+                "this one would: restore the old value, or save with resume=False"
             )
         return stream.state()
 
@@ -428,30 +435,30 @@ class IncrementalMDH(TreeClusterer):
             super()._restore({"tree": tree, "labels": labels})
             selection, path = saved_fields(chosen, "selection", "elbow_path")
             if not isinstance(selection, str) or selection not in ("asked", "evidence", "elbow"):
-                raise ValueError("field 'selection' is not 'asked', 'evidence' or 'elbow'")
+                raise ValueError("field 'selection' must be 'asked', 'evidence' or 'elbow'")
             if path is not None:
                 saved_array(chosen, "elbow_path", (getattr(path, "size", -1),))
             self._selection, self._elbow_path = selection, path
         elif stream is None or labels is not None:
-            raise ValueError("field 'tree' is empty, and there is no stream to grow it from, or there are labels")
+            raise ValueError("field 'tree' is empty, which needs a stream to grow it from and no labels")
         else:
             self._tree = None
         if stream is not None:
             self._stream = self._restored_stream(stream)
             if self.algorithm == "online":
-                self._stream.online.cut_tree(*self._stream.center_and_scale())  # refuses what does not give a tree
+                self._stream.online.cut_tree(*self._stream.center_and_scale())  # raises if the state gives no tree
 
     def _restored_stream(self, state: dict[str, Any]) -> SampledStream:
         names = ("seed", "is_sparse", "n_rows", "count", "mean", "square", "seen", "online", "sample")
         seed, is_sparse, n_rows, count, *_, online_state, sample = saved_fields(state, *names)
         if type(seed) is not int or not 0 <= seed <= np.iinfo(np.int32).max:
-            raise ValueError("field 'seed' is not an integer of 31 bits")
+            raise ValueError("field 'seed' must be a non-negative integer of at most 31 bits")
         if type(is_sparse) is not bool:
-            raise ValueError("field 'is_sparse' is neither true nor false")
+            raise ValueError("field 'is_sparse' must be true or false")
         if type(n_rows) is not int or not 0 < n_rows < 1 << 62:
-            raise ValueError("field 'n_rows' is not a number of rows")
+            raise ValueError("field 'n_rows' must be a positive integer")
         if type(count) is not float or not 0 < count < math.inf:
-            raise ValueError("field 'count' is not a positive number")
+            raise ValueError("field 'count' must be a positive number")
         settings, size = self._stream_options()
         saved_fields(online_state, "normal", "mean", "scalars")
         online = IMDHTree.from_state(self.max_depth, self.n_features_in_, settings, is_sparse, online_state)
@@ -461,18 +468,18 @@ class IncrementalMDH(TreeClusterer):
         if size is not None:
             stream.reservoir = self._restored_sample(sample, size, stream)
         elif sample is not None:
-            raise ValueError("field 'sample' is not empty, and algorithm='online' keeps no rows")
+            raise ValueError("field 'sample' must be empty, because algorithm='online' keeps no rows")
         return stream
 
     def _restored_sample(self, state: dict[str, Any], size: int, stream: SampledStream) -> Reservoir:
         keys, rows, weights = saved_fields(state, "keys", "rows", "weights")
         shape = (rows.shape[0] if isinstance(rows, np.ndarray) or sparse.issparse(rows) else -1, self.n_features_in_)
         if shape[0] < 0 or rows.shape != shape or rows.dtype not in (np.float32, np.float64):
-            raise ValueError(f"field 'rows' is not a matrix of floats with {shape[1]} columns")
+            raise ValueError(f"field 'rows' must be a matrix of floats with {shape[1]} columns")
         if sparse.issparse(rows) != stream.is_sparse:
             raise ValueError("field 'rows' is sparse and the stream is dense, or the other way round")
         if not isinstance(keys, np.ndarray) or keys.dtype != np.float64 or keys.shape != shape[:1]:
-            raise ValueError("field 'keys' is not a number for each row")
+            raise ValueError("field 'keys' must have one number for each row")
         saved_array(state, "weights", shape[:1])
         if not (weights > 0).all() or not weights.sum() < math.inf:
             raise ValueError("field 'weights' has an entry that is not positive, or a sum that is not finite")
@@ -481,15 +488,18 @@ class IncrementalMDH(TreeClusterer):
         for matrix in (rows, scaled_rows(rows, *stream.center_and_scale())):
             stored = matrix.data if sparse.issparse(matrix) else matrix
             if not (np.abs(stored) <= LARGEST).all():
-                raise ValueError("field 'rows' has an entry that is not finite, or far too large")
+                raise ValueError("field 'rows' has an entry that is not finite or too large")
         return Reservoir.from_state(size, keys, rows, weights)
 
     def _is_swayed(self, n_features: int) -> bool:
-        return not self.standardize or n_features == 1  # scaled, a column of one large cell is as good as constant
+        return not self.standardize or n_features == 1  # after scaling, a column with one large cell is almost constant
 
     def _new_stream(self, n_features: int, is_sparse: bool) -> SampledStream:
         if self.algorithm == "online" and self.selection == "evidence":
-            raise ValueError("selection='evidence' needs rows to test with, and algorithm='online' keeps none")
+            raise ValueError(
+                "selection='evidence' needs rows for its test, but algorithm='online' keeps none: use "
+                "selection='elbow', or algorithm='polished'"
+            )
         self._tree = None
         settings, size = self._stream_options()
         online = IMDHTree(self.max_depth, n_features, settings, is_sparse)
@@ -497,7 +507,7 @@ class IncrementalMDH(TreeClusterer):
         return SampledStream(online, reservoir, self.standardize, self.memory_length, self._draw_seed(), is_sparse)
 
     def _stream_options(self) -> tuple[Settings, int | None]:
-        """How the cuts of a stream are learned, and how many rows it keeps; None for no rows."""
+        """Return the settings of the stochastic gradient, and the number of rows to keep; None if no rows are kept."""
         settings = Settings(
             exponent=self.exponent,
             alpha=self.alpha,
@@ -508,10 +518,10 @@ class IncrementalMDH(TreeClusterer):
         size = self.sample_size if self.memory_length is None else min(self.sample_size, math.ceil(self.memory_length))
         return settings, size if self.algorithm == "polished" else None
 
-    # From what the stream has left to a tree
+    # From the state of the stream to a tree
 
     def _settle(self, on_split: Callable[[int], bool] | None) -> HyperplaneTree:
-        """The tree of the present state, in the coordinates of the data; its counts are those of the sample."""
+        """Return the tree of the current state, in the units of the data, with the counts of the sample."""
         self._selection = "asked" if self.n_clusters is not None else "elbow"
         self._elbow_path = None
         center, scale = self._stream.center_and_scale()
@@ -530,7 +540,7 @@ class IncrementalMDH(TreeClusterer):
 
     def _grow_sample(self, Z: Matrix, weights: Floats, on_split: Callable[[int], bool] | None) -> HyperplaneTree:
         options: dict[str, Any] = {"on_split": on_split, "order": "sum_sq_depth", "pair_cells": PAIR_CELLS}
-        options["keep_order"] = True  # in which the test draws its halves
+        options["keep_order"] = True  # the test draws its halves in this order
         if self.n_clusters is not None:
             size = self._least_size(float(weights.sum()), tested=False)
             return self._grown(Z, self._cut, weights, min_cluster_size=size, **options)
@@ -552,8 +562,8 @@ class IncrementalMDH(TreeClusterer):
                 self._selection = "evidence"
                 return tree
             warn_user(
-                "no cut was confirmed by held-out rows: the number of clusters comes from the elbow of the sum of "
-                "squares, which finds clusters also where there are none; selection='evidence' gives one cluster"
+                "held-out rows confirmed no cut: the number of clusters comes from the elbow of the sum of squares, "
+                "which finds clusters even if there are none; selection='evidence' gives one cluster instead"
             )
         options["order"] = "sum_sq"
         n_leaves = min(ELBOW_LEAVES, Z.shape[0])
@@ -562,7 +572,7 @@ class IncrementalMDH(TreeClusterer):
         )
 
     def _cut(self, X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
-        """Polished cut of a node, from its principal components and from what the stream has learned of its rows."""
+        """Refine the cut of a node, from its principal components and from the cut that the stream has learned."""
         proposal = self._stream.online.normal_for(X[:POLISH_ROWS], weights[:POLISH_ROWS])
 
         def starts(X: Matrix, weights: Floats, moments: Moments) -> Floats:
@@ -573,12 +583,12 @@ class IncrementalMDH(TreeClusterer):
 
 
 def _trial_cut(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
-    """Cut of the rows of a node that are not held out; the stream, which has seen all of them, has no say."""
+    """Find a cut from the rows of a node that are not held out, without the stream, which has seen all of them."""
     return _polished(X, weights, moments, np.flatnonzero(weights)[:TRIAL_ROWS], make_starts(N_COMPONENTS))
 
 
 def _scout_cut(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
-    """A quick look for the same: from one start, which need not be a principal component."""
+    """Find such a cut quickly, from one start, which need not be a principal component."""
 
     def start(X: Matrix, weights: Floats, moments: Moments) -> Floats:
         flattest = flattest_direction(X, weights, moments)
@@ -588,12 +598,12 @@ def _scout_cut(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
 
 
 def _polished(X: Matrix, weights: Floats, moments: Moments, kept: slice | Ints, starts: Starts) -> Cut | None:
-    """Minimum density cut of the rows `kept` of a node."""
+    """Find the minimum density cut of the rows `kept` of a node."""
     n_rows = X.shape[0]
     X, weights = X[kept], weights[kept]
     if X.shape[0] < n_rows:
         moments = moments_of(X, weights)
     search: dict[str, Any] = {"bandwidth": BANDWIDTH, "alphas": ALPHAS, "tolerance": TOLERANCE}
     cut = minimum_density_cut(X, weights, moments, starts=starts, **search)
-    # The largest entry of a normal is positive, lest the labels depend on which of the starts has won.
+    # The largest entry of a normal is made positive, so that the labels do not depend on the start that has won.
     return cut if cut is None or cut.normal[np.abs(cut.normal).argmax()] > 0 else cut.turned()

@@ -1,4 +1,4 @@
-"""Streaming divisive clustering whose cuts never rest: the baseline of Hofmeyr, Pavlidis and Eckley (2016)."""
+"""Streaming divisive clustering whose cuts move with every row: the baseline of Hofmeyr, Pavlidis and Eckley (2016)."""
 
 from collections.abc import Callable
 from numbers import Integral
@@ -12,19 +12,21 @@ from ravine.tree._spdc import SPDCTree
 
 
 class SPDC(StreamingTreeClusterer):
-    """Density-based divisive clustering of a stream, every cut of which is moved by every row that passes it.
+    """Density-based divisive clustering of a data stream, in which every row moves the cuts that it passes.
 
-    A direct online form of dePDDP, after the description of SPDC (Tasoulis et al. 2012) in the paper on `HSDC`. That is
-    the one to use: here cuts follow what the rows above them do, nothing is tested, and drift is not told.
+    This is a direct online form of dePDDP, after the description of SPDC (Tasoulis et al. 2012) in the paper on `HSDC`.
+    Use `HSDC` instead: in this method the cuts follow every change of the rows above them, no cut is tested, and drift
+    is not reported.
 
     Parameters
     ----------
     n_intervals : int, default=50
-        Intervals by which the rows of a node along its direction are remembered.
+        Number of intervals that summarize the rows of a node along its direction.
     bandwidth_factor : float, default=1.06
-        Factor of the bandwidth σ n^(-1/5) of the density along a direction.
+        Factor that multiplies the rule of thumb for the bandwidth: bandwidth_factor · σ n^(-1/5), where σ is the
+        standard deviation along the direction of the node.
     min_samples_split : int, default=50
-        Rows of a node before it is cut.
+        Minimum number of rows in a leaf before it is split.
     on_event : callable ``(event) -> None``, optional
         Function that is called with every event when it happens. It is not saved with the model.
     n_jobs : int or None, default=-1
@@ -33,7 +35,7 @@ class SPDC(StreamingTreeClusterer):
     Attributes
     ----------
     tree_ : HyperplaneTree
-        The cuts now.
+        The current tree of cuts.
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row of `fit`, or of the last batch of `partial_fit`, in the current tree.
     cluster_ids_ : ndarray of shape (`n_clusters_`,)
@@ -45,10 +47,10 @@ class SPDC(StreamingTreeClusterer):
     n_samples_seen_ : int
         Number of rows learned so far.
     events_ : list of dict
-        What happened to the tree, in the order of the rows, as in `HSDC`: a "split", or a "withdrawal" of a cut whose
-        density has no antimode any more. The last thousand events of each kind are kept.
+        Changes of the tree, in the order of the rows, as in `HSDC`. The kinds are "split", and "withdrawal" of a cut
+        whose density no longer has an antimode. The last thousand events of each kind are kept.
     split_events_, drift_events_, withdrawal_events_ : list of dict
-        The events of one kind; there are no drifts.
+        Events of one kind. There are no drift events.
     n_events_ : dict of str to int
         Number of events so far, by kind.
     n_features_in_ : int

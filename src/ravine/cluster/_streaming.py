@@ -1,4 +1,4 @@
-"""What the methods that follow a stream have in common: rows learned as they come, a tree at any time, events."""
+"""Base class of the methods that follow a stream: they learn rows as they come and have a tree and events any time."""
 
 from abc import ABC, abstractmethod
 from copy import deepcopy
@@ -15,11 +15,11 @@ from ravine.tree._derived import nodes_in
 from ravine.tree._hsdc import FIELDS, NEW_FIELDS, HSDCTree, OnEvent
 
 MOST_NAMED = 5
-"""Columns that a warning names; of more it gives the number."""
+"""Maximum number of columns that a warning names; it counts the others."""
 
 
 class StreamingTreeClusterer(TreeClusterer, ABC):
-    """Base of the estimators whose tree is a `HSDCTree`."""
+    """Base class of the estimators whose tree is a `HSDCTree`."""
 
     _accept_sparse: ClassVar[str | bool] = False
 
@@ -32,16 +32,16 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
 
     @abstractmethod
     def _new_stream(self, n_features: int) -> HSDCTree:
-        """A tree that has seen no row."""
+        """Return a tree that has seen no rows."""
 
     @fitting
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Forget everything, and learn from these rows as from a stream.
+        """Reset the model, and learn these rows as a stream.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            In the order of time.
+            Training data, in the order of time.
         y : Ignored
             Not used, present for API consistency by convention.
 
@@ -53,24 +53,24 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
         for name in ("_stream", "_tree", "_batch"):
             self.__dict__.pop(name, None)
         self._learn(X, is_all=True)
-        self.tree_  # noqa: B018 — made now, so that predict changes nothing
+        self.tree_  # noqa: B018 — built now, so that predict does not change the model
         return self
 
     @fitting
     def partial_fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Learn from the next rows of a stream; how it is broken into batches has no say.
+        """Learn the next rows of a stream. The result does not depend on the batches.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            In the order of time.
+            The next rows, in the order of time.
         y : Ignored
             Not used, present for API consistency by convention.
 
         Returns
         -------
         self : object
-            The model, which has learned these rows too.
+            The updated estimator.
 
         Examples
         --------
@@ -89,11 +89,11 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
         first = not hasattr(self, "_stream")
         if first and getattr(self, "_tree", None) is not None and not hasattr(self, "_batch"):
             raise ValueError(
-                "this model was saved without its stream and cannot go on learning: save it with resume=True, or start "
-                "anew with fit"
+                "this model was saved without its stream and cannot learn further: save it with resume=True, or start "
+                "again with fit"
             )
         rows = self._validate(X, reset=first, order="C")
-        # Of all rows so far, so that a small one is refused as little on its own as among others.
+        # The largest value of all rows so far: a batch of small values must be accepted if the stream has larger ones.
         largest = max(self._largest(rows), 0.0 if first else self._stream.largest)
         refuse_magnitude(largest)
         if first:
@@ -107,7 +107,7 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
 
     def _restore_point(self) -> dict[str, Any]:
         before = super()._restore_point()
-        if self.on_event is not None and "_stream" in before:  # it may raise in the middle of a batch
+        if self.on_event is not None and "_stream" in before:  # on_event may raise in the middle of a batch
             before["_stream"] = deepcopy(self._stream)
         return before
 
@@ -116,12 +116,12 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
         return self._stream.n_features if hasattr(self, "_stream") else self.tree_.n_features
 
     def _largest(self, X: Matrix) -> float:
-        """Largest absolute value of some rows."""
+        """Return the largest absolute value in the rows."""
         return max(*self._extremes(X), 0.0)
 
     def _check_rows(self, X: ArrayLike) -> Matrix:
         rows = super()._check_rows(X)
-        if rows.size and (largest := self._largest(rows)) > LARGEST:  # a small row is near the origin, a large one lost
+        if rows.size and (largest := self._largest(rows)) > LARGEST:  # small values are fine here, large ones are not
             refuse_magnitude(largest)
         return rows
 
@@ -135,13 +135,13 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
             named = [*named[:MOST_NAMED], f"and {len(named) - MOST_NAMED} more"]
         warn_user(
             f"values repeat in {'column' if len(found) == 1 else 'columns'} {', '.join(named)}: "
-            f"{type(self).__name__} takes values that come again and again for clusters, and may find far too many. "
-            "Add noise of half the step, X + rng.uniform(-step / 2, step / 2, X.shape), or leave the column out"
+            f"{type(self).__name__} takes repeated values for clusters and may find far too many. "
+            "Add noise of half the step, X + rng.uniform(-step / 2, step / 2, X.shape), or drop the column"
         )
 
     @property
     def tree_(self) -> HyperplaneTree:
-        """The cuts now."""
+        """The current tree of cuts."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit or partial_fit")
         if self._tree is None:
@@ -160,14 +160,14 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
     @property
     def node_ids_(self) -> Ints:
         """Identifier of each node of ``tree_``, as it is used in the events."""
-        self.tree_  # noqa: B018 — the ids are renewed with it
+        self.tree_  # noqa: B018 — building the tree updates the identifiers
         return self._ids
 
     @property
     def labels_(self) -> Ints:  # type: ignore[override]
         """Cluster of each row of `fit`, or of the last batch of `partial_fit`, in the current tree."""
         if not hasattr(self, "_batch"):
-            raise AttributeError("there are no rows to label: labels_ is there after fit or partial_fit")
+            raise AttributeError("there are no rows to label: call fit or partial_fit first")
         return self.tree_.predict(self._batch, self.n_jobs, check_input=False)
 
     @property
@@ -177,22 +177,22 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
 
     @property
     def events_(self) -> list[dict[str, Any]]:
-        """What happened to the tree, in the order of the rows: the last thousand events of each kind."""
+        """Changes of the tree, in the order of the rows: the last thousand events of each kind."""
         return self._stream.events
 
     @property
     def split_events_(self) -> list[dict[str, Any]]:
-        """The events of the kind "split": new cuts."""
+        """Events of the kind "split": new cuts."""
         return self._events_of("split")
 
     @property
     def drift_events_(self) -> list[dict[str, Any]]:
-        """The events of the kind "drift": removed cuts whose valley rows had confirmed."""
+        """Events of the kind "drift": removed cuts whose valley had been confirmed."""
         return self._events_of("drift")
 
     @property
     def withdrawal_events_(self) -> list[dict[str, Any]]:
-        """The events of the kind "withdrawal": removed cuts that were never confirmed."""
+        """Events of the kind "withdrawal": removed cuts whose valley was never confirmed."""
         return self._events_of("withdrawal")
 
     def _events_of(self, kind: str) -> list[dict[str, Any]]:
@@ -215,18 +215,18 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
         tree, ids, stream = saved_fields(state, "tree", "ids", "stream")
         super()._restore({"tree": tree, "labels": None})
         if not isinstance(ids, np.ndarray) or ids.dtype != np.int64 or ids.shape != (self.tree_.n_nodes,):
-            raise ValueError("field 'ids' is not an integer for each node")
+            raise ValueError("field 'ids' must have one integer for each node")
         self._ids = ids
         if stream is not None:
             older = isinstance(stream, dict) and not stream.keys() & set(NEW_FIELDS)
             saved_fields(stream, *FIELDS, *(() if older else NEW_FIELDS))
             sample = stream["sample"]
             if not isinstance(sample, np.ndarray) or not sample.size or sample.shape[-1] != self.n_intervals + 1:
-                raise ValueError("field 'sample' has not as many intervals as the parameter says")
+                raise ValueError("field 'sample' does not have as many intervals as the parameter n_intervals says")
             self._stream = self._new_stream(self.n_features_in_)
             self._stream.restore(stream)
 
     def _with_coarser_tree(self, tree: HyperplaneTree) -> Self:
-        model = deepcopy(self)  # they may go on learning, each for itself
+        model = deepcopy(self)  # both models may learn further, independently
         model._tree, model._ids = tree, self._ids[nodes_in(self.tree_, tree)]
         return model
