@@ -1,4 +1,4 @@
-"""Estimators in the manner of scikit-learn, one module a method."""
+"""Clustering estimators with the interface of scikit-learn, one module for each method."""
 
 from ravine._convex import Certificate, FusionTree
 from ravine.cluster._hsdc import HSDC

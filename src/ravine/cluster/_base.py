@@ -1,4 +1,4 @@
-"""What the estimators have in common: checks on the data and progress; and what those that grow a tree have."""
+"""Base classes of the estimators: checks of the data, progress callbacks, and growing a tree."""
 
 import signal
 import sys
@@ -47,36 +47,36 @@ from ravine.tree._grow import FindCut, Order, grow, grow_on
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 LOOK_AHEAD = 2
-"""Cuts in a row that are tried below one without evidence, see docs/decisions/number-of-clusters.md."""
+"""Below a cut that is not accepted, this many further levels are tried: docs/decisions/number-of-clusters.md."""
 
 FETCHED_CELLS = 1 << 21
-"""Numbers in rows in parts up to which they are fetched, and fitted in memory."""
+"""Out-of-core data with at most this many numbers is loaded and fitted in memory."""
 
 ROWS_PER_CLUSTER = 500
-"""Where evidence decides, a cluster has at least one row in so many."""
+"""If the valley test chooses the number of clusters, a cluster has at least one in this many rows."""
 
 
 MOST_COUNTED, MOST = 2**31 - 1, 1e30
-"""Parameters are not larger: those that count something, and others."""
+"""Largest values of parameters: of those that count something, and of all others."""
 
 N_JOBS = [Interval(Integral, -10_000, 10_000, closed="both"), None]
 """Constraint of the parameter `n_jobs`."""
 
 LEAST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
-"""Bandwidths and scales are between these many deviations of the rows."""
+"""A bandwidth is between these multiples of the standard deviation of the rows."""
 
 FACTOR = Interval(Real, LEAST_FACTOR, LARGEST_FACTOR, closed="both")
-"""Constraint of a factor of a bandwidth or a scale."""
+"""Constraint of the parameter `bandwidth_factor`."""
 
 
 @cache
 def thread_pools() -> ThreadpoolController:
-    """Found once: looking for the loaded libraries takes longer than a small fit."""
+    """Return the thread pools; they are looked up only once, because that takes longer than a small fit."""
     return ThreadpoolController()
 
 
 def all_or_nothing(method: Method) -> Method:
-    """Leave the estimator as it was where the method fails, for whatever reason: refused rows, a callback, Ctrl-C."""
+    """Restore the estimator if the method fails for any reason: bad data, a callback, Ctrl-C."""
 
     @wraps(method)
     def undone_if_it_fails(self: "RowEstimator", *args: Any, **kwargs: Any) -> Any:
@@ -92,13 +92,13 @@ def all_or_nothing(method: Method) -> Method:
 
 
 def fitting(method: Method) -> Method:
-    """What `fit` and `partial_fit` of an estimator need: parameters are checked, callbacks ended, failures undone."""
+    """Decorate `fit` and `partial_fit`: check the parameters, end the callbacks, undo a failed call."""
     return all_or_nothing(fit_context(prefer_skip_nested_validation=True)(method))
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Lets rows be learned to the last before Ctrl-C ends the program: half a batch in a model cannot be undone."""
+    """Delay Ctrl-C until all rows of a batch are learned: half a batch cannot be undone."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread is interrupted
         yield
         return
@@ -117,7 +117,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn with the line of the user that led here, past this library's and scikit-learn's own."""
+    """Warn with the line of the user's code that led here, not a line of this library or of scikit-learn."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("ravine", "sklearn"):
         level, frame = level + 1, frame.f_back
@@ -125,9 +125,9 @@ def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _without_duplicates(rows: Matrix) -> Matrix:
-    """Rows whose entries stand once each, as the compiled passes over sparse rows expect them."""
+    """Return rows without duplicate entries, as the compiled passes over sparse rows expect them."""
     if sparse.issparse(rows) and not rows.has_canonical_format:
-        rows = rows.copy()  # the user's own stays as it is
+        rows = rows.copy()  # the user's matrix is left unchanged
         rows.sum_duplicates()
     return rows
 
@@ -140,19 +140,19 @@ def _as_float(value: Any) -> float:
 
 
 def checked_bandwidth(name: str, given: Any) -> Any:
-    """A factor as it was given, or a function ``(deviation, count) -> bandwidth`` whose answers are checked."""
+    """Return a factor unchanged; wrap a function ``(deviation, count) -> bandwidth`` to check what it returns."""
     if not callable(given):
         return given
 
     def bandwidth(deviation: float, count: float) -> float:
-        if not deviation > 0:  # such rows are not cut
+        if not deviation > 0:  # constant rows are not cut
             return 0.0
         answer = given(deviation, count)
         is_number = isinstance(answer, Real) or getattr(answer, "shape", None) == ()
         if not is_number or not LEAST_FACTOR * deviation <= float(answer) <= LARGEST_FACTOR * deviation:
             raise ValueError(
-                f"{name}({deviation:.3g}, {count:.3g}) gave {answer!r}: it must give a positive number, from "
-                f"{LEAST_FACTOR:g} to {LARGEST_FACTOR:g} times the deviation of the rows, its first argument"
+                f"{name}({deviation:.3g}, {count:.3g}) returned {answer!r}: it must return a number from "
+                f"{LEAST_FACTOR:g} to {LARGEST_FACTOR:g} times its first argument, the standard deviation of the rows"
             )
         return float(answer)
 
@@ -160,14 +160,14 @@ def checked_bandwidth(name: str, given: Any) -> Any:
 
 
 def checked_directions(init: Any) -> Any:
-    """What a user gave as `init`, with its numbers, or those that it gives if it is a function, checked."""
+    """Return the parameter `init` with its numbers checked; a function is wrapped to check what it returns."""
     if callable(init):
-        return lambda rows: as_floats(init(rows), "what init gives")
+        return lambda rows: as_floats(init(rows), "the result of init")
     return init if isinstance(init, str | Integral) else as_floats(init, "init")
 
 
 def checked_order(order: Order) -> Order:
-    """An order of leaves by its name, or a function ``(cut, moments) -> number`` whose answers are checked."""
+    """Return the name of an order unchanged; wrap a function ``(cut, moments) -> number`` to check what it returns."""
     if not callable(order):
         return order
 
@@ -175,14 +175,16 @@ def checked_order(order: Order) -> Order:
         answer: Any = order(cut, moments)
         is_number = isinstance(answer, Real) or getattr(answer, "shape", None) == ()
         if not is_number or np.isnan(float(answer)):
-            raise ValueError(f"split_order gave {answer!r} for a leaf: it must give a number, the smallest is cut next")
+            raise ValueError(
+                f"split_order returned {answer!r} for a leaf: it must return a number; the smallest is split next"
+            )
         return float(answer)
 
     return number
 
 
 def refuse_magnitude(largest: float) -> None:
-    """ValueError where the square of the largest absolute value of the rows is no number that can be worked with."""
+    """Raise ValueError if the square of the largest absolute value in the rows overflows or vanishes."""
     if largest > LARGEST or 0 < largest < SMALLEST:
         what = "overflow" if largest > 1 else "vanish"
         raise ValueError(
@@ -192,20 +194,20 @@ def refuse_magnitude(largest: float) -> None:
 
 
 class RowEstimator(CallbackSupportMixin, BaseEstimator):
-    """Base of all estimators: what they ask of their rows, and how they tell of their progress."""
+    """Base class of all estimators: checks of the data, and progress callbacks."""
 
     n_features_in_: int
     random_state: int | np.random.RandomState | None
     n_jobs: int | None
     _in_units_of_rows: ClassVar[tuple[str, ...]] = ()
-    """Parameters that grow and shrink with the unit of the rows, and so may be as large as rows may."""
+    """Parameters that scale with the units of the data, and so may be as large as the data."""
 
     _accept_sparse: ClassVar[str | bool] = "csr"
     _dtypes: ClassVar[list[Any]] = [np.float64, np.float32]
 
     @contextmanager
     def _progress(self, X: Matrix, task_name: str, n_tasks: int | None) -> Iterator[Callable[..., bool]]:
-        """A function to be called after each task, which tells callbacks of it; true if one of them wants to stop."""
+        """Yield a function to call after each task; it notifies the callbacks and returns whether one wants to stop."""
         progress = self._init_callback_context(max_subtasks=n_tasks)
         progress.call_on_fit_task_begin(estimator=self, X=X)
 
@@ -228,14 +230,14 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
                 self._check_number_given(name, value, constraints)
 
     def _check_number_given(self, name: str, value: Any, constraints: list[Any]) -> None:
-        """InvalidParameterError for numbers that scikit-learn's constraints let pass, and nothing can work with."""
+        """Raise InvalidParameterError for unusable numbers that the constraints of scikit-learn accept."""
         kinds = {getattr(constraint, "type", constraint) for constraint in constraints if constraint != "array-like"}
         is_bool, is_whole = isinstance(value, bool | np.bool_), isinstance(value, Integral)
         most = MOST_COUNTED if is_whole and Integral in kinds else MOST
         if name in self._in_units_of_rows:
             most = LARGEST**2
         if is_bool and "boolean" not in constraints:
-            complaint = f"a number, and not {value}"
+            complaint = f"a number, not {value}"
         elif not is_bool and name != "random_state" and abs(value) > most and not np.isposinf(_as_float(value)):
             complaint = f"at most {most:g} in size. Got {_as_float(value):.3g} instead"
         else:
@@ -243,15 +245,15 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         raise InvalidParameterError(f"The {name!r} parameter of {type(self).__name__} must be {complaint}.")
 
     def _restore_point(self) -> dict[str, Any]:
-        """What `all_or_nothing` puts back. A method that changes an attribute in place gives a copy of it here."""
+        """Return the state that `all_or_nothing` restores; it has copies of attributes that change in place."""
         return dict(vars(self))
 
     def _validate(self, X: ArrayLike, reset: bool, order: str | None) -> Matrix:
         rows = self._read(X, reset=reset, order=order)
         if not reset and rows.shape[1] != self._n_features_learned:
             raise ValueError(
-                f"X has {rows.shape[1]} features, but this {type(self).__name__} has learned from rows of "
-                f"{self._n_features_learned}: n_features_in_ was changed after the fit"
+                f"X has {rows.shape[1]} features, but this {type(self).__name__} was fitted on "
+                f"{self._n_features_learned}: n_features_in_ was changed after fit"
             )
         return _without_duplicates(rows)
 
@@ -260,7 +262,7 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         return _without_duplicates(rows), target
 
     def _read(self, X: Any, **options: Any) -> Any:
-        """Rows as `validate_data` gives them, once it is sure that it can read them."""
+        """Return the rows as `validate_data` does, after checks for input that it cannot read."""
         if self._accept_sparse and sparse.issparse(X):
             X = checked_sparse(X)
         refuse_names_given_twice(X)
@@ -268,34 +270,34 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         try:
             return validate_data(self, X, **{"accept_sparse": self._accept_sparse, "dtype": self._dtypes, **options})
         except OverflowError:
-            raise ValueError("X has an integer that is too large for float64: change the unit of its column") from None
+            raise ValueError("X has an integer that is too large for float64: rescale its column") from None
 
     @property
     def _n_features_learned(self) -> int:
-        """Columns of what was learned, whatever `n_features_in_` says."""
+        """Number of features of the fitted model, even if `n_features_in_` was changed."""
         return self.n_features_in_
 
     def _check_magnitude(self, X: Any) -> float:
-        """Largest less least entry, once it is sure that the squares of both can be worked with."""
+        """Return the range of all entries, after checking that their squares neither overflow nor vanish."""
         high, low = self._extremes(X)
         refuse_magnitude(max(high, low, 0.0))
         return high + low
 
     def _extremes(self, X: Any) -> tuple[float, float]:
-        """Largest entry, and the least with its sign changed."""
+        """Return the largest entry, and the negative of the smallest entry."""
         stored = X.data[:, np.newaxis] if sparse.issparse(X) else X
         parts = map_blocks(lambda b: (float(stored[b].max()), -float(stored[b].min())), stored.shape, self.n_jobs)
         high, low = np.max(parts, axis=0).tolist() if parts else (0.0, 0.0)
         return high, low
 
     def _check_outliers(self, X: Matrix, weights: Floats, reach: float) -> None:
-        """Warn of a few cells that have nearly all of the sum of squares: nothing but them decides on the answer."""
+        """Warn if a few cells hold nearly all of the sum of squares: they alone would determine the result."""
         found = find_outliers(X, weights, reach, self.n_jobs) if self._is_swayed(X.shape[1]) else None
         if found is not None:
             self._warn_of_outlier(found.column, found.value, f"in row {found.row}", found.n_cells)
 
     def _is_swayed(self, n_features: int) -> bool:
-        """Whether one cell that is far too large hides what all other columns show."""
+        """Return whether one cell that is far too large hides the structure in all other columns."""
         return True
 
     def _warn_of_outlier(self, column: int, value: float, where: str, n_cells: int = 1) -> None:
@@ -303,28 +305,28 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         name = f"{column}" if names is None else f"{names[column]!r}"
         few = "one cell has" if n_cells == 1 else f"{n_cells} cells have"
         warn_user(
-            f"{few} nearly all of the spread of the rows, beside which no cluster shows: the largest is {value:.3g} in "
-            f"column {name}, {where}. Drop the row, or clip its cell, for instance after a RobustScaler"
+            f"{few} nearly all of the spread of the data and would hide every cluster: the largest is {value:.3g} in "
+            f"column {name}, {where}. Drop the row, or clip the cell, for instance after a RobustScaler"
         )
 
     def _admit(self, X: Matrix, sample_weight: ArrayLike | None, allow_all_zero: bool = False) -> tuple[Floats, float]:
-        """Weights of rows to be learned, once sums of squares can be worked with, and largest less least entry."""
+        """Return the weights and the range of all entries, after checking that sums of squares are finite."""
         reach = self._check_magnitude(X)
-        # float64 also beside float32 rows: counts of many rows need the digits.
+        # float64 even if the rows are float32: the counts of many rows need the digits.
         weights = checked_weights(sample_weight, X.shape[0], allow_all_zero)
         refuse_product(float(weights.max()), X.shape[0], reach)
         return weights, reach
 
 
 class Clusterer(ClusterMixin, RowEstimator):
-    """Base of the estimators that find clusters."""
+    """Base class of the estimators that find clusters."""
 
 
 class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer):
-    """Base of the estimators whose model is a HyperplaneTree in `tree_`."""
+    """Base class of the estimators whose model is a HyperplaneTree in `tree_`."""
 
     _shrink: ClassVar[float] = 1.0
-    """By this the level of the test is divided with each look ahead."""
+    """The level of the valley test is divided by this number with each further level of look-ahead."""
 
     tree_: HyperplaneTree
     labels_: Ints
@@ -333,7 +335,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
     significance: float
 
     def predict(self, X: ArrayLike) -> Ints:
-        """Cluster of each row.
+        """Predict the cluster of each row.
 
         Parameters
         ----------
@@ -343,7 +345,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            For the rows of `fit` these are `labels_`. Lazy for a Dask collection.
+            Cluster of each row. For the rows of `fit` they are equal to `labels_`. Lazy for a Dask collection.
 
         Examples
         --------
@@ -362,7 +364,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         return self.tree_.predict(self._check_rows(X), self.n_jobs, check_input=False)
 
     def transform(self, X: ArrayLike) -> Floats:
-        """Signed distances of each row to the cuts on its path.
+        """Compute the signed distance of each row to the cuts on its path.
 
         Parameters
         ----------
@@ -372,9 +374,9 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         Returns
         -------
         distance : ndarray of shape (n_samples, `n_clusters_` - 1)
-            One column for each cut, in the order of ``tree_.cuts``; negative on the left of a cut, 0 for the cuts that
-            are not on the row's path. A model of one cluster has no cut, and gives one column of zeros, so that a
-            pipeline can go on. Lazy for a Dask collection.
+            One column for each cut, in the order of ``tree_.cuts``. The distance is negative on the left of a cut, and
+            0 for cuts that are not on the path of the row. A model with one cluster has no cut and returns one column
+            of zeros, so that a pipeline still works. Lazy for a Dask collection.
 
         Examples
         --------
@@ -397,17 +399,17 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         return distance if distance.shape[1] else np.zeros((rows.shape[0], 1))
 
     def cut_to(self, n_clusters: int) -> Self:
-        """This model with its first ``n_clusters - 1`` cuts, fitted; itself it stays as it is.
+        """Return a copy of the fitted model that has only its first ``n_clusters - 1`` cuts; the original is unchanged.
 
         Parameters
         ----------
         n_clusters : int
-            From 1 to ``n_clusters_``.
+            Number of clusters, from 1 to ``n_clusters_``.
 
         Returns
         -------
         model : estimator of the same class
-            With `tree_` cut back, and `labels_` to match where there are any.
+            Fitted model with fewer cuts in `tree_`. Its `labels_`, if there are any, match the new tree.
 
         Examples
         --------
@@ -422,17 +424,18 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         return self._with_coarser_tree(self.tree_.cut_to(n_clusters))
 
     def prune(self, node: int) -> Self:
-        """This model with all below `node` made one cluster, fitted; itself it stays as it is.
+        """Return a copy of the fitted model in which `node` is one cluster; the original is unchanged.
 
         Parameters
         ----------
         node : int
-            A node that is cut, one of ``tree_.cuts``.
+            A node that has a cut, one of ``tree_.cuts``.
 
         Returns
         -------
         model : estimator of the same class
-            With the cuts below `node` taken back, and `labels_` to match where there are any.
+            Fitted model without the cut of `node` and the cuts below it. Its `labels_`, if there are any, match the new
+            tree.
 
         Examples
         --------
@@ -455,20 +458,20 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         return model
 
     def _state(self, resume: bool) -> dict[str, Any]:
-        """What a file keeps of the fitted model; what belongs to single rows only with `resume`."""
+        """Return what a file keeps of the fitted model; data about single rows is kept only with `resume`."""
         labels = getattr(self, "labels_", None) if resume else None
-        if is_dask(labels):  # they would have to be computed, and belong to rows that lie elsewhere
+        if is_dask(labels):  # lazy labels would have to be computed, and their rows are stored elsewhere
             labels = None
         smallest = None if labels is None else labels.astype(np.min_scalar_type(int(labels.max())))
         return {"tree": self.tree_.to_dict(), "labels": smallest}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        """Take back what `_state` gave; ValueError names the field that is wrong."""
+        """Restore what `_state` returned; raise ValueError that names an invalid field."""
         tree, labels = saved_fields(state, "tree", "labels")
-        count_threads(self.n_jobs)  # refuses what is no number of threads
+        count_threads(self.n_jobs)  # raises if n_jobs is not a number of threads
         self.tree_ = HyperplaneTree.from_dict(tree)
         if self.tree_.n_features != self.n_features_in_:
-            raise ValueError(f"field 'normal' has {self.tree_.n_features} columns, the rows {self.n_features_in_}")
+            raise ValueError(f"field 'normal' has {self.tree_.n_features} columns, the data has {self.n_features_in_}")
         if labels is not None:
             self.labels_ = saved_ints(labels, "labels", None, 0, self.n_clusters_ - 1)
 
@@ -486,7 +489,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         return self.tree_.n_features
 
     def _grow(self, X: Matrix, find_cut: FindCut, sample_weight: Floats, **options: Any) -> None:
-        """Grow the tree, tell callbacks of every cut, and store what was found."""
+        """Grow the tree, notify the callbacks of every cut, and store the result."""
         with self._progress_of_cuts(X) as on_split:
             self.tree_ = self._grown(X, find_cut, sample_weight, on_split=on_split, **options)
             self.labels_ = self.tree_.predict(X, self.n_jobs, check_input=False)
@@ -500,14 +503,14 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         finish_chunked_cut: FinishChunkedCut | None = None,
         **options: Any,
     ) -> None:
-        """The growth of `_grow` on rows in parts."""
+        """Grow the tree on out-of-core data, as `_grow` does in memory."""
         with self._progress_of_cuts(X) as on_split, thread_pools().limit(limits=1, user_api="blas"):
             rows = ChunkedRows(root, find_cut, find_chunked_cut, finish_chunked_cut)
             self.tree_ = grow_on(rows, n_clusters=self.n_clusters, on_split=on_split, n_jobs=self.n_jobs, **options)
         self._label_chunks(X)
 
     def _root_of_chunks(self, X: Any, sample_weight: Any) -> ChunkedNode:
-        """All rows of a Dask collection or of files, checked as `_enter` does it."""
+        """Return all rows of a Dask collection or of files, checked as `_enter` checks in-memory data."""
         root = chunked_root(X, sample_weight, self.n_jobs)
         self._check_number(root.n_rows)
         extent = root.whole.extent
@@ -518,7 +521,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         return root
 
     def _check_chunked_outlier(self, root: ChunkedNode) -> None:
-        """The warning of `_check_outliers`, for a single cell: of rows in parts no more is known without a pass."""
+        """Warn as `_check_outliers` does, of a single cell: to know more takes another pass over the chunks."""
         extent, mean = root.whole.extent, root.moments.mean
         column, value, far = max(
             ((j, v[j], abs(v[j] - mean[j])) for v in (extent.low, extent.high) for j in range(len(mean))),
@@ -536,11 +539,11 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
             self.feature_names_in_ = np.array(chunks.feature_names, dtype=object)
 
     def _fetch_if_few(self, root: ChunkedNode) -> FetchedRows | None:
-        """All rows in parts, where they are so few that passes would take longer than a fit in memory."""
-        return root.fetch() if root.n_rows * root.whole.chunks.n_features <= FETCHED_CELLS else None
+        """Load out-of-core data if it is so small that passes over it would take longer than a fit in memory."""
+        return root.fetch() if root.n_rows * root.whole.parts.n_features <= FETCHED_CELLS else None
 
     def _label_chunks(self, X: Any) -> None:
-        """Labels of a Dask collection are lazy, those of files are not kept."""
+        """Set `labels_`: lazy for a Dask collection, not kept for files."""
         self.__dict__.pop("labels_", None)
         if is_dask(X):
             self.labels_ = self.predict(X)
@@ -549,8 +552,8 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         return self._progress(X, "cut", None if self.n_clusters is None else self.n_clusters - 1)
 
     def _grown(self, X: Matrix, find_cut: FindCut, sample_weight: Floats, **options: Any) -> HyperplaneTree:
-        """A tree grown on the rows that have weight."""
-        # Threads work on blocks of rows; BLAS threads under them would only wait for each other.
+        """Grow a tree on the rows of positive weight."""
+        # Our threads work on blocks of rows; BLAS threads below them would only wait for each other.
         with thread_pools().limit(limits=1, user_api="blas"):
             has_weight = sample_weight > 0
             rows, weights = (X, sample_weight) if has_weight.all() else (X[has_weight], sample_weight[has_weight])
@@ -564,7 +567,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
             )
 
     def _tested(self, direction: Direction, bandwidth: float, min_cluster_size: float) -> dict[str, Any]:
-        """What `grow` takes to cut where the valley test finds evidence along the directions of a method."""
+        """Return the options of `grow` that cut where the valley test finds evidence along a method's directions."""
         find_cut = partial(
             cut_with_evidence,
             direction=direction,
@@ -576,7 +579,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         return {"find_cut": find_cut, "min_cluster_size": min_cluster_size, **self._acceptance()}
 
     def _acceptance(self) -> dict[str, Any]:
-        """What `grow` takes to keep the cuts that have evidence, or have one below them that has."""
+        """Return the options of `grow` that keep a cut if it is accepted, or if a cut below it is."""
 
         def accept(cut: Cut, n_not_accepted: int) -> bool:
             return cut.p_value <= self.significance / self._shrink**n_not_accepted
@@ -591,8 +594,8 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
     def _warn_if_short(self, remedy: str) -> None:
         if self.n_clusters is not None and self.n_clusters_ < self.n_clusters:
             warn_user(
-                f"found {self.n_clusters_} of the {self.n_clusters} clusters asked for, no leaf can be cut, or a "
-                f"callback stopped the fit: {remedy}",
+                f"found {self.n_clusters_} of the {self.n_clusters} requested clusters, because no leaf can be split "
+                f"further or a callback stopped the fit: {remedy}",
                 ConvergenceWarning,
             )
 
@@ -600,7 +603,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         return self._validate(X, reset=False, order=None)
 
     def _enter(self, X: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Matrix, Floats]:
-        """Rows and weights of a fit."""
+        """Return the checked rows and weights of a fit."""
         rows = self._validate(X, reset=True, order="C")
         self._check_number(rows.shape[0])
         weights, reach = self._admit(rows, sample_weight)
@@ -610,11 +613,11 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
     def _check_number(self, n_rows: int) -> None:
         if self.n_clusters is not None and self.n_clusters > n_rows:
             raise ValueError(
-                f"n_samples={n_rows} is fewer than n_clusters={self.n_clusters}: ask for at most {n_rows} clusters"
+                f"n_samples={n_rows} is fewer than n_clusters={self.n_clusters}: set n_clusters to at most {n_rows}"
             )
 
     def _html_repr(self) -> str:
-        """The diagram of scikit-learn for a notebook; below it, once there is one, the tree."""
+        """Return the diagram of scikit-learn for a notebook; if the model is fitted, the tree follows below it."""
         diagram: str = super()._html_repr()
         if not is_fitted(self):
             return diagram

@@ -1,4 +1,4 @@
-"""What the methods share that grow their tree from all rows at once: a cluster can be cut further by hand."""
+"""Base class of the methods that grow their tree from all rows at once; a user can split a cluster further."""
 
 from abc import ABC, abstractmethod
 from copy import copy
@@ -15,28 +15,28 @@ from ravine.tree._grow import FindCut
 
 
 class BatchTreeClusterer(TreeClusterer, ABC):
-    """A tree that is grown from rows in memory, or out of core, by a search for one cut after the other."""
+    """Base class of the estimators that grow a tree one cut at a time, in memory or out of core."""
 
-    # scikit-learn takes every method of this name for one of its splitters, whose metadata it routes.
+    # scikit-learn treats every method with this name as one of its splitters, and routes metadata to it.
     __metadata_request__split: ClassVar[dict[str, str]] = {"node": UNUSED, "sample_weight": UNUSED}
 
     def split(self, node: int, X: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """A copy of this model in which the method has cut the cluster `node` in two; the original is unchanged.
+        """Return a copy of the fitted model in which the cluster `node` is split in two; the original is unchanged.
 
         Parameters
         ----------
         node : int
             A leaf of ``tree_``.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to find the cut with, those of `fit` as a rule; those that do not reach the node are left aside.
-            `labels_` of the new model are theirs.
+            Rows to find the cut with, usually those of `fit`. Rows that do not reach the node are ignored. The new
+            model has the `labels_` of these rows.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of these rows. Default: 1 for each.
+            Weight of each row. Default: 1 for each.
 
         Returns
         -------
         model : estimator of the same class
-            With one cluster more.
+            Fitted model with one more cluster.
 
         Examples
         --------
@@ -60,7 +60,10 @@ class BatchTreeClusterer(TreeClusterer, ABC):
             moments = moments_of(X_node, w_node, self.n_jobs)
             cut = self._find_cut(1.0, float(weights.sum()))(X_node, w_node, moments)
         if cut is None:
-            raise ValueError(f"no cut was found for node {node}: {len(here)} of the rows of X reach it")
+            raise ValueError(
+                f"no cut was found for node {node}, which {len(here)} rows of X reach: pass a leaf of "
+                "tree_, and rows that reach it and differ"
+            )
         model = copy(self)
         model.tree_ = self.tree_.split(node, cut.beside_rows(moments), rows, weights)
         model.labels_ = model.tree_.predict(rows, self.n_jobs, check_input=False)
@@ -68,4 +71,4 @@ class BatchTreeClusterer(TreeClusterer, ABC):
 
     @abstractmethod
     def _find_cut(self, min_cluster_size: float, total: float) -> FindCut:
-        """The search for a cut of some rows; `total` is the weight of all rows."""
+        """Return the function that finds a cut of some rows; `total` is the weight of all rows."""

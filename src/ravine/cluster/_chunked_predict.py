@@ -1,4 +1,4 @@
-"""`predict` and `transform` for rows that are not in memory at once: by blocks, where they are."""
+"""`predict` and `transform` for out-of-core data, chunk by chunk."""
 
 from copy import copy
 from typing import Any
@@ -9,13 +9,13 @@ from ravine._outofcore import is_dask, tables_of
 
 
 def by_chunks(model: Any, method: str, X: Any, n_columns: int | None, dtype: Any) -> Any:
-    """A method of a fitted model on rows that are not in memory: lazy for a Dask collection, an array for files.
+    """Call a method of a fitted model on out-of-core data; the result is lazy for Dask, and an array for files.
 
     Parameters
     ----------
     model : fitted estimator
     method : str
-        Takes rows and gives a number for each, or `n_columns` of them.
+        Name of a method that takes rows and returns one number for each row, or `n_columns` numbers.
     """
     if not is_dask(X):
         tables = tables_of(X, named=hasattr(model, "feature_names_in_"))
@@ -24,7 +24,7 @@ def by_chunks(model: Any, method: str, X: Any, n_columns: int | None, dtype: Any
         return np.concatenate(parts) if parts else np.empty(shape, dtype)
     light = copy(model)
     light.__dict__.pop("labels_", None)
-    light.n_jobs = 1  # a task has one thread
+    light.n_jobs = 1  # a Dask task has one thread
     if hasattr(X, "map_partitions"):
         return _of_frame(light, method, X, n_columns, dtype)
     rows = X.rechunk({1: -1})

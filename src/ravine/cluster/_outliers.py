@@ -1,7 +1,7 @@
-"""A few cells so large that nothing but them decides on the answer.
+"""Detection of a few cells that are so large that they alone would determine the result.
 
-Directions are chosen by how the rows spread along them. One cell of 1e12, an error of measurement or of units, spreads
-the rows more than all others together, and the cluster found is "all but this row".
+The methods choose directions by the spread of the rows. One cell of 1e12, from an error in a measurement or a unit,
+can have more spread than all others together. The clusters would then be "this row" and "all other rows".
 """
 
 import math
@@ -15,18 +15,18 @@ from ravine._blocks import map_blocks
 from ravine._matrix import Floats, Matrix, Moments
 
 FEW, MOST_ROWS, FEWEST_ROWS = 5, 0.02, 10
-"""Cells that are a few, and the share of the rows that they may be; of fewer than so many rows none stands out."""
+"""Maximum number of outlying cells, their maximum share of the rows, and the minimum number of rows for a warning."""
 
 OUTLYING_SHARE = 0.9999
-"""Share of the sum of squares of all columns that a few cells have where nothing else matters."""
+"""Outlying cells have at least this share of the sum of squares of all columns."""
 
 LOOKED_AT, SUSPECT = 256, 100.0
-"""Rows by which the spread of ordinary rows is judged; a column is looked at closely where the square of its reach is
-so many times all that."""
+"""The spread of ordinary rows is estimated on this many rows; a column is examined closely if its squared range is more
+than this many times the total spread."""
 
 
 class Outliers(NamedTuple):
-    """The largest of a few cells, and how many it takes to have nearly all of the sum of squares."""
+    """The largest outlying cell, and the number of cells that hold nearly all of the sum of squares."""
 
     row: int
     column: int
@@ -35,23 +35,23 @@ class Outliers(NamedTuple):
 
 
 def find_outliers(X: Matrix, weights: Floats, reach: float, n_jobs: int | None = None) -> Outliers | None:
-    """The cells that have nearly all of the sum of squares, if a few have.
+    """Find the cells that hold nearly all of the sum of squares; None if these are more than a few.
 
     Parameters
     ----------
     X, weights : the rows and their weights
     reach : float
-        Largest less least entry of all columns.
+        Range of all entries: the largest minus the smallest.
     n_jobs : int or None, default=None
-        Threads.
+        Number of threads.
     """
     return _in_sparse_rows(X, weights) if sparse.issparse(X) else _in_dense_rows(X, weights, reach, n_jobs)
 
 
 def is_outlier(far: float, weight: float, n_rows: int, moments: Moments, squares: Floats, column: int) -> bool:
-    """Whether a cell of a column, so far from its mean, has nearly all of the sum of squares.
+    """Return whether a cell at the distance `far` from its column's mean holds nearly all of the sum of squares.
 
-    `squares` has the sum of squares of each column. A lower bound of the row's weight is enough.
+    `squares` has the sum of squares of each column. `weight` may be a lower bound of the weight of the row.
     """
     has_others = bool(np.delete(squares, column).any()) or len(squares) == 1
     share = weight * far**2 * moments.count / max(moments.count - weight, weight)  # the cell has moved the mean
@@ -60,12 +60,12 @@ def is_outlier(far: float, weight: float, n_rows: int, moments: Moments, squares
 
 def _in_dense_rows(X: Matrix, weights: Floats, reach: float, n_jobs: int | None) -> Outliers | None:
     some = X[:: max(X.shape[0] // LOOKED_AT, 1)].astype(np.float64)
-    places = [len(some) // 4, len(some) // 2, 3 * len(some) // 4]
-    low, center, high = np.partition(some, places, axis=0)[places]
+    quartiles = [len(some) // 4, len(some) // 2, 3 * len(some) // 4]
+    low, center, high = np.partition(some, quartiles, axis=0)[quartiles]
     least = math.sqrt(SUSPECT * X.shape[0] * float(((high - low) ** 2).sum()))
     if reach <= least:
         return None
-    # From here on it costs passes over the rows: ordinary ones do not get here.
+    # From here on the check costs passes over the rows; ordinary data does not get here.
     of_columns = np.ptp(X, axis=0).astype(np.float64)
     suspect = np.argsort(-of_columns, kind="stable")[:FEW]
     suspect = suspect[of_columns[suspect] > least]
@@ -79,15 +79,15 @@ def _in_dense_rows(X: Matrix, weights: Floats, reach: float, n_jobs: int | None)
     n_cells = _few_enough(far.ravel()[cells], float(np.sum(squares)), weights)
     if n_cells is None:
         return None
-    row, place = divmod(int(cells[0]), len(suspect))
-    return Outliers(row, int(suspect[place]), float(X[row, suspect[place]]), n_cells)
+    row, position = divmod(int(cells[0]), len(suspect))
+    return Outliers(row, int(suspect[position]), float(X[row, suspect[position]]), n_cells)
 
 
 def _in_sparse_rows(X: Matrix, weights: Floats) -> Outliers | None:
     if not X.nnz:
         return None
     largest = float(max(X.data.max(), -X.data.min()))
-    scaled = X.data / largest  # the square of the largest is 1 then
+    scaled = X.data / largest  # now the square of the largest is 1
     if (weights == weights[0]).all() and float(scaled @ scaled) > 2 * FEW:
         return None
     squares = np.repeat(weights, np.diff(X.indptr)) * np.square(scaled, dtype=np.float64)
@@ -100,7 +100,7 @@ def _in_sparse_rows(X: Matrix, weights: Floats) -> Outliers | None:
 
 
 def _few_enough(largest: Floats, others: float, weights: Floats) -> int | None:
-    """How many of the largest squares have nearly all of the sum; None if it takes more than a few, or all there is."""
+    """Return how many of the largest squares hold nearly all of the sum; None if these are too many, or all."""
     n_rows = np.count_nonzero(weights)
     enough = np.cumsum(largest) >= OUTLYING_SHARE * (largest.sum() + others)
     n_cells = int(enough.argmax()) + 1

@@ -1,4 +1,4 @@
-"""What `IncrementalMDH` remembers of the rows that it has seen."""
+"""The state that `IncrementalMDH` keeps of the rows it has seen."""
 
 import math
 from typing import Any
@@ -14,18 +14,18 @@ from ravine._reservoir import Reservoir, arrival_keys, content_sample, keys_in_a
 from ravine.tree._imdh import IMDHTree, saved_array
 
 MAX_PASSES, FEW_UPDATES = 20, 50_000
-"""Passes over few rows, up to so many updates."""
+"""A small sample is passed over at most this many times, and up to this many updates in all."""
 
 
 def scaled_rows(X: Matrix, center: Floats, scale: Floats) -> Matrix:
-    """Rows in units of the columns' deviations; sparse ones are not centered."""
+    """Return standardized rows; sparse rows are scaled but not centered."""
     if sparse.issparse(X):
         return sparse.csr_matrix(X.multiply(1.0 / scale))
     return np.ascontiguousarray((X - center) / scale, dtype=X.dtype)
 
 
 class SampledStream:
-    """What is remembered of the rows: moments of the columns, the cuts of the stochastic gradient, a sample.
+    """State of a stream: moments of the columns, cuts of the stochastic gradient, and a sample of the rows.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class SampledStream:
         self._seen = np.zeros(online.n_features if is_sparse else 0)
 
     def state(self) -> dict[str, Any]:
-        """All that there is to remember but the parameters, not copied."""
+        """Return the whole state except the parameters, without copies."""
         sample = None
         if self.reservoir is not None:
             sample = dict(zip(("keys", "rows", "weights"), self.reservoir.state(), strict=True))
@@ -68,20 +68,20 @@ class SampledStream:
         return {**numbers, **columns, "online": self.online.state(), "sample": sample}
 
     def restore_columns(self, state: dict[str, Any]) -> None:
-        """Take the moments of the columns from what `state` gave; ValueError names the field that is wrong."""
+        """Restore the moments of the columns from a `state`; raise ValueError that names an invalid field."""
         self.mean = saved_array(state, "mean", self.mean.shape)
         self.square = saved_array(state, "square", self.square.shape)
         self._seen = saved_array(state, "seen", self._seen.shape)
         if (np.abs(self.mean) > LARGEST).any():
-            raise ValueError("field 'mean' has an entry that is far too large")
+            raise ValueError("field 'mean' has an entry that is too large")
         if (self._seen < 0).any() or (self._seen > self.count).any():
             raise ValueError("field 'seen' has an entry that is not between 0 and the weight of all rows")
         _, scale = self.center_and_scale()
         if (self.square < 0).any() or not ((scale >= SMALLEST) & (scale <= LARGEST)).all():
-            raise ValueError("field 'square' has an entry that is negative, or far too small or large")
+            raise ValueError("field 'square' has an entry that is negative, too small or too large")
 
     def learn(self, X: Matrix, weights: Floats, n_jobs: int | None) -> None:
-        """The next rows of a stream."""
+        """Learn the next rows of a stream."""
         if (weights == 0).any():
             X, weights = X[weights > 0], weights[weights > 0]
         if not X.shape[0]:
@@ -93,7 +93,7 @@ class SampledStream:
         self.n_rows += X.shape[0]
 
     def _standardize(self, X: Matrix, weights: Floats) -> Matrix:
-        """Rows in units of the columns' deviations so far, which they change; sparse ones are not centered."""
+        """Update the moments of the columns and return standardized rows; sparse rows are not centered."""
         if self.is_sparse:
             data = np.empty_like(X.data)
             state = (self._seen, self.mean, self.square)
@@ -106,7 +106,7 @@ class SampledStream:
         return scaled
 
     def read_in_order(self, X: Matrix, weights: Floats, n_passes: int, n_jobs: int | None) -> None:
-        """Rows that are all at hand, as a stream: the columns are scaled exactly, the rows taken in their order."""
+        """Learn in-memory rows as a stream, in their order; the columns are scaled exactly."""
         if (weights == 0).any():
             X, weights = X[weights > 0], weights[weights > 0]
         self._measure(X, weights, n_jobs)
@@ -119,7 +119,7 @@ class SampledStream:
                 self.online.learn(scaled_rows(X[rows], center, scale), weights[rows], n_jobs)
 
     def read_sample(self, X: Matrix, weights: Floats, n_passes: int | str, n_jobs: int | None) -> None:
-        """Rows that are all at hand: a sample of them, in an order that depends on what the rows contain alone."""
+        """Learn a sample of in-memory rows, in an order that depends only on the content of the rows."""
         assert self.reservoir is not None
         if (weights == 0).any():
             X, weights = X[weights > 0], weights[weights > 0]
@@ -130,13 +130,13 @@ class SampledStream:
             chosen, keys = content_sample(X, weights, self.reservoir.size, self.seed, n_jobs)
             self.reservoir.add(keys, X[chosen], weights[chosen])
         distinct, total = merge_copies(*self.sample(), self.seed)
-        # Where the sample is all there is, a row of weight 2 gives the same numbers, to the last bit, as two rows.
+        # If the sample holds all rows, a row of weight 2 gives exactly the same numbers as two rows.
         self._measure(*((distinct, total) if is_all else (X, weights)), n_jobs)
         self.n_rows = X.shape[0]
         self._learn_sample(distinct, total, n_passes, n_jobs)
 
     def read_sample_of_chunks(self, root: ChunkedNode, n_passes: int | str, n_jobs: int | None) -> None:
-        """Rows in parts, more than the sample: a sample of them."""
+        """Learn a sample of out-of-core data that has more rows than the sample."""
         assert self.reservoir is not None
         drawn = root.draw(self.reservoir.size, self.seed)
         self.reservoir.add(keys_of(drawn.number), drawn.X, drawn.weights)
@@ -145,7 +145,7 @@ class SampledStream:
         self._learn_sample(*merge_copies(*self.sample(), self.seed), n_passes, n_jobs)
 
     def _learn_sample(self, distinct: Matrix, total: Floats, n_passes: int | str, n_jobs: int | None) -> None:
-        """Pass the distinct rows of the sample through the tree of the stream, more than once if they are few."""
+        """Pass the distinct rows of the sample through the tree of the stream, more than once if there are few."""
         scaled = scaled_rows(distinct, *self.center_and_scale())
         if n_passes == "auto":
             n_passes = min(max(FEW_UPDATES // len(total), 1), MAX_PASSES)
@@ -157,18 +157,18 @@ class SampledStream:
         self._seen[:] = self.count
 
     def center_and_scale(self) -> tuple[Floats, Floats]:
-        """What was subtracted from the columns and what they were divided by."""
+        """Return the center and the scale of each column."""
         if not self.standardize:
             return np.zeros_like(self.mean), np.ones_like(self.mean)
         square = self.square
-        if self.is_sparse:  # with the zeros since a column's last number
+        if self.is_sparse:  # add the zeros since the last stored number of each column
             square = square + self.mean**2 * self._seen * (self.count - self._seen) / self.count
         deviation = np.sqrt(square / self.count)
         center = np.zeros_like(self.mean) if self.is_sparse else self.mean
         return center, np.where(deviation > 0, deviation, 1.0)
 
     def sample(self) -> tuple[Matrix, Floats]:
-        """Rows kept, in the coordinates of the data, and their weights."""
+        """Return the rows of the sample, in the units of the data, and their weights."""
         assert self.reservoir is not None
         rows, weights = self.reservoir.sample()
         return rows, weights

@@ -1,4 +1,4 @@
-"""Checks on what an estimator takes back from a file: whatever it holds, ValueError names the field that is wrong."""
+"""Checks of the state that an estimator restores from a file; a ValueError names the invalid field."""
 
 import reprlib
 from typing import Any
@@ -9,7 +9,7 @@ from ravine._matrix import LARGEST, Floats, Ints
 
 
 def saved_fields(state: Any, *names: str) -> list[Any]:
-    """The fields of a saved state, which must be these and no others."""
+    """Return the fields of a saved state, which must be exactly these."""
     if not isinstance(state, dict) or state.keys() != set(names):
         found = sorted(state) if isinstance(state, dict) else type(state).__name__
         raise ValueError(f"the state needs the fields {sorted(names)}; it has {reprlib.repr(found)}")
@@ -17,30 +17,30 @@ def saved_fields(state: Any, *names: str) -> list[Any]:
 
 
 def saved_floats(array: Any, name: str, shape: tuple[int | None, ...], least: float = -np.inf) -> Floats:
-    """A finite array of float64 of this shape, None for any length, with no entry below `least`."""
+    """Check an array of finite float64 of this shape (None for any length), with no entry below `least`."""
     if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.ndim != len(shape):
-        raise ValueError(f"field {name!r} is not an array of float64 with {len(shape)} dimensions")
+        raise ValueError(f"field {name!r} must be an array of float64 with {len(shape)} dimensions")
     if any(asked is not None and length != asked for length, asked in zip(array.shape, shape, strict=True)):
-        raise ValueError(f"field {name!r} has the shape {array.shape}, not {shape}")
+        raise ValueError(f"field {name!r} has shape {array.shape}, not {shape}")
     if not np.isfinite(array).all() or (array < least).any():
-        raise ValueError(f"field {name!r} has an entry that is not finite, or below {least:g}")
+        raise ValueError(f"field {name!r} has an entry that is not finite or is below {least:g}")
     return array
 
 
 def saved_ints(array: Any, name: str, length: int | None, least: int, largest: int) -> Ints:
-    """A list of integers from `least` to `largest`, of any length or of this one."""
+    """Check a one-dimensional array of integers from `least` to `largest`, of this length if one is given."""
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or array.ndim != 1:
-        raise ValueError(f"field {name!r} is not a list of integers")
+        raise ValueError(f"field {name!r} must be a one-dimensional array of integers")
     if (length is not None and len(array) != length) or not len(array):
-        raise ValueError(f"field {name!r} has {len(array)} entries, not {length or 'one at least'}")
+        raise ValueError(f"field {name!r} has {len(array)} entries, not {length or 'at least one'}")
     if not ((array >= least) & (array <= largest)).all():
         raise ValueError(f"field {name!r} has an entry outside {least} to {largest}")
     return array.astype(np.int64)
 
 
 def saved_rows(array: Any, name: str, n_columns: int) -> Floats:
-    """A matrix of float64 that can have been rows: one at least, of so many columns, no entry too large."""
+    """Check a matrix of rows: float64, at least one row, this number of columns, no entry too large."""
     rows = saved_floats(array, name, (None, n_columns))
     if not len(rows) or not (np.abs(rows) <= LARGEST).all():
-        raise ValueError(f"field {name!r} has no rows, or an entry that is far too large")
+        raise ValueError(f"field {name!r} has no rows, or an entry that is too large")
     return rows
