@@ -1,8 +1,8 @@
-"""Convex clustering (Panahi et al. 2017): one global solution, its path over λ, and a proof of how good it is.
+"""Convex clustering (Panahi et al. 2017): one global solution, its path over λ, and a proven bound on its error.
 
-Each row has a centroid that is drawn to those of other rows, with a force λ; rows whose centroids meet are a cluster.
-On a graph of neighbors a path of 200 values of λ costs a few hundred passes over the edges; with all pairs as edges, a
-solution costs some tens of passes over n²/2 pairs.
+Each row has a centroid that is pulled towards the centroids of other rows with a force λ. Rows whose centroids meet
+form a cluster. On a graph of neighbors, a path of 200 values of λ costs a few hundred passes over the edges. With all
+pairs as edges, one solution costs a few dozen passes over n²/2 pairs.
 """
 
 from collections.abc import Callable
@@ -37,10 +37,10 @@ from ravine.cluster._base import N_JOBS, Clusterer, fitting, warn_user
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 
 MAX_STEPS, MIN_SWEEPS, RANDOM_STEPS = 5000, 256, 10**7
-"""Where no number is given: steps on the dual; sweeps of random steps, or more if they are fewer steps than these."""
+"""Default `max_iter`: steps on the dual; sweeps of random steps, or as many sweeps as make this many random steps."""
 
 DUAL_BYTES = 1 << 30
-"""Memory that the dual variables of all pairs may take where no solver is named."""
+"""Maximum memory of the dual variables of all pairs with ``solver="auto"``."""
 
 NUMBERS: dict[str, Any] = {
     "lam_": float,
@@ -51,7 +51,7 @@ NUMBERS: dict[str, Any] = {
     "strength_": float,
     "_unit": float,
 }
-"""Attributes that are numbers, and their types."""
+"""Attributes that are numbers, and their types in a file."""
 
 STATE = (
     "rows",
@@ -65,10 +65,10 @@ STATE = (
     "certificate",
     "path",
 )
-"""What a file keeps."""
+"""Fields that a file keeps."""
 
 PREDICT_STEPS = 50
-"""In which a new row comes to rest, or nearly."""
+"""Number of steps in `predict`, after which the centroid of a new row hardly moves."""
 
 
 class SumOfNorms(Clusterer):
@@ -76,83 +76,90 @@ class SumOfNorms(Clusterer):
 
     Row i has a centroid uᵢ, and the centroids minimize
 
-        Σ ‖xᵢ - uᵢ‖² / 2 + λ Σ wᵢₖ ‖uᵢ - uₖ‖,
+        Σ ‖xᵢ - uᵢ‖² / 2 + λ Σ wᵢₖ ‖uᵢ - uₖ‖.
 
-    a convex function: there is one solution, whatever the start. Rows whose centroids coincide are a cluster. The
-    larger λ, the fewer clusters there are.
+    This function is convex: there is one solution, which does not depend on the start. Rows whose centroids coincide
+    form a cluster. A larger λ gives fewer clusters. Clusters of at least `min_cluster_size` rows are called large here.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        So many clusters that matter. None lets the path decide. Where `lam` is given, that decides.
+        Number of large clusters. If None, it is chosen automatically, from the path. Ignored if `lam` is given.
     lam : float or None, default=None
-        The force λ. None follows the path over all λ and takes the one at which the clusters that matter stay the same
-        for longest, on a logarithmic scale.
+        The force λ. If None, the model computes the path over all λ. Of the λ on the path it takes the one at which the
+        large clusters stay the same for longest, on a logarithmic scale.
     weights : {"knn", "uniform"}, default="knn"
-        "knn": Gaussian weights between nearest neighbors, which finds clusters of any shape. "uniform": all pairs have
-        weight 1, the problem of the paper, for which recovery is proved; clusters are round, and the cost is O(n²).
+        "knn" gives Gaussian weights to pairs of nearest neighbors, and finds clusters of any shape. "uniform" gives
+        weight 1 to all pairs. It is the problem of the paper, for which recovery is proved; its clusters are round, and
+        the cost is O(n²).
     n_neighbors : int, default=10
-        Neighbors of each row, for "knn".
+        Number of neighbors of each row, for "knn".
     gamma : float, default=2.0
-        Weights of "knn" are exp(-gamma · d² / s²), d the distance of the two rows and s the median of these distances.
+        The weights of "knn" are exp(-gamma · d² / s²), where d is the distance between the two rows and s is the median
+        of these distances.
     solver : {"auto", "dual", "stochastic"}, default="auto"
-        "stochastic" is the algorithm of the paper, proximal steps of random pairs, for one λ. "dual" is deterministic
-        and keeps a dual variable for each pair. "auto" is "dual", but for "uniform" weights whose dual variables would
-        need more than 1 GiB.
+        "stochastic" is the algorithm of the paper: proximal steps on random pairs, for a single λ. "dual" is
+        deterministic and stores a dual variable for each pair. "auto" is "dual", except for "uniform" weights whose
+        dual variables would need more than 1 GiB.
     step : {"power", "adaptive"}, default="power"
-        Step of the stochastic solver: μ₁ k^(-0.9), or one that follows the objective.
+        Step size of the stochastic solver. "power" is μ₁ k^(-0.9), "adaptive" follows the objective.
     path : bool, default=False
-        Follow the path also where `lam` is given.
+        Whether to compute the path even if `lam` is given.
     n_lambdas : int, default=200
-        Values of λ on the path, geometric, from the first fusions to the last.
+        Number of values of λ on the path, in geometric progression from the first fusions to the last.
     tol : float, default=1e-4
-        Relative duality gap to reach.
+        Relative duality gap at which the solver stops.
     max_iter : int or None, default=None
-        Steps on the dual, or sweeps of as many random steps as there are pairs. None: 5,000 steps; 256 sweeps, or
-        those of ten million steps. On the graph of "knn" the solver "dual" has limits of its own.
+        Maximum number of steps on the dual, or of sweeps of the stochastic solver; a sweep has as many random steps as
+        there are pairs. None is 5,000 steps, or 256 sweeps but at least ten million random steps. With "knn" weights,
+        the solver "dual" has limits of its own.
     fusion_tol : float, default=1e-3
-        Two rows are fused where the dual variable between them, of length 1 at most, is shorter than 1 by so much.
+        The dual variable between two rows has a length of at most 1. The rows are fused if it is shorter than 1 by at
+        least this much.
     threshold : float or None, default=None
-        Instead, cut the centroids into groups with no two of them this far apart or farther, as the paper does. Costs
-        O(n²) memory.
+        If given, the clusters are instead groups of rows in which no two centroids are farther apart than this, as in
+        the paper. Needs O(n²) memory.
     min_cluster_size : int or "auto", default="auto"
-        Rows, or weight, of a cluster that matters where the path decides; smaller groups go to the cluster that they
-        fuse with further along. "auto": a fiftieth of the rows or their square root, whichever is less, and 5 at least.
+        Minimum number of rows, or total weight, of a large cluster. Used when the clusters are chosen on the path: a
+        smaller group joins the cluster that it fuses with further along. "auto" is a fiftieth of the rows or their
+        square root, whichever is less, but at least 5.
     random_state : int, RandomState instance or None, default=0
-        Draws the pairs of the stochastic solver; nothing else is random.
+        Controls the random pairs of the stochastic solver. Nothing else is random.
     n_jobs : int or None, default=-1
-        Threads of the search for neighbors; -1 uses all cores. The result does not depend on it.
+        Number of threads of the neighbor search; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, 0 to ``n_clusters_ - 1``, the largest first.
+        Cluster of each row, from 0 to ``n_clusters_ - 1``, the largest first.
     n_clusters_ : int
         Number of clusters found.
     lam_ : float
         λ of the solution.
     centroids_ : ndarray of shape (n_samples, n_features)
-        The solution.
+        Centroid of each row: the solution.
     cluster_centers_ : ndarray of shape (`n_clusters_`, n_features)
         Centroid of each cluster.
     objective_ : float
-        Objective at the centroids.
+        Value of the objective at the centroids.
     gap_ : float
-        Most by which it is above the least objective there is, as a share of it: a bound that is proved.
+        Upper bound on the relative distance of `objective_` to the minimum. The bound is proven.
     n_iter_ : int
-        Rounds of the solver that were taken for `lam_`.
+        Number of iterations of the solver for `lam_`.
     partition_stable_ : bool
-        The rows with equal centroids are sure to be those of the optimum: the forces within each group have room of ten
-        times `fusion_tol`, and groups are farther apart than the gap lets them be off. After random steps: that
-        tolerances ten times stricter and laxer give the same groups.
+        Whether the groups of equal centroids are certain to be those of the optimum. It is True if the forces within
+        each group have a slack of ten times `fusion_tol`, and the groups are farther apart than the error that the gap
+        allows. For the stochastic solver, it is True if tolerances ten times stricter and ten times looser give the
+        same groups.
     strength_ : float
-        How much the path speaks for these clusters: below 0.4 for most data that have none. NaN where `lam` was given.
+        Strength of these clusters on the path. For most data without clusters it is below 0.4. NaN if `lam` was given.
     certificate_ : Certificate or None
         For "uniform" weights, the λ for which recovery of these clusters is proved (Theorem 1).
     path_ : FusionTree or None
-        The path over the distinct rows; None for one λ. ``path_.is_complete`` says whether all rows fused at its end.
+        The path over the distinct rows; None for a single λ. ``path_.is_complete`` says whether all rows are fused at
+        its end.
     children_ : ndarray of shape (n_fusions, 2)
-        The path as a tree of the rows: the two nodes that fusion i made node ``n_rows + i``, as SciPy writes it.
+        The path as a tree of the rows: fusion i joins two nodes into node ``n_rows + i``, as in a SciPy linkage.
     merge_lambdas_ : ndarray of shape (n_fusions,)
         λ of each fusion, a value of the grid; copies of a row fuse at 0.
     n_features_in_ : int
@@ -162,14 +169,15 @@ class SumOfNorms(Clusterer):
 
     See Also
     --------
-    SupportVectorClustering : Clusters of any shape in more rows.
+    SupportVectorClustering : Finds clusters of any shape in larger data.
     ravine.plot.clusterpath : Draws the rows and the path.
     ravine.plot.fusions : Draws the number of groups against λ.
 
     Notes
     -----
-    Copies of a row are one point with their weights added up, so `sample_weight` and repeated rows are the same thing.
-    With "uniform" weights the pair of two points has the product of their weights, with "knn" the root of it.
+    Copies of a row are merged into one point with the sum of their weights. Repeating a row is therefore the same as
+    raising its `sample_weight`. With "uniform" weights, the weight of a pair is the product of the weights of its two
+    points; with "knn" weights, it is multiplied by the square root of that product.
 
     References
     ----------
@@ -256,7 +264,7 @@ class SumOfNorms(Clusterer):
 
     @fitting
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Solve for `lam`, or follow the path and choose.
+        """Solve for the given `lam`, or compute the path and choose λ on it.
 
         Parameters
         ----------
@@ -265,7 +273,7 @@ class SumOfNorms(Clusterer):
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two rows; a row of weight 0 gets the label that `predict` gives it.
+            Weight of each row. A row of weight 2 counts as two rows; a row of weight 0 gets its label from `predict`.
 
         Returns
         -------
@@ -277,7 +285,7 @@ class SumOfNorms(Clusterer):
         has_weight = row_weights > 0
         if self.n_clusters is not None and self.n_clusters > has_weight.sum():
             raise ValueError(
-                f"n_samples={has_weight.sum()} is fewer than n_clusters={self.n_clusters}: ask for fewer clusters"
+                f"n_samples={has_weight.sum()} is fewer than n_clusters={self.n_clusters}: set a smaller n_clusters"
             )
         points = Points.of(rows[has_weight], row_weights[has_weight])
         problem = self._problem(points)
@@ -292,11 +300,11 @@ class SumOfNorms(Clusterer):
         return self
 
     def predict(self, X: ArrayLike) -> Ints:
-        """Cluster of each row.
+        """Predict the cluster of each row.
 
-        A new row is drawn to the centroids as the rows of `fit` were, while they stay where they are, and has the
-        cluster of the centroid nearest to where it comes to rest. With "knn" weights these are the centroids of its
-        nearest neighbors, with "uniform" weights those of all clusters. A row of `fit` keeps its label.
+        A new row is pulled towards the fixed centroids by the same forces as in `fit`. It gets the cluster of the
+        centroid that is nearest to its final position. With "knn" weights, the centroids are those of its nearest
+        neighbors; with "uniform" weights, they are those of all clusters. A row of `fit` keeps its label.
 
         Parameters
         ----------
@@ -306,7 +314,7 @@ class SumOfNorms(Clusterer):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            From 0 to ``n_clusters_ - 1``.
+            Cluster of each row, from 0 to ``n_clusters_ - 1``.
 
         Examples
         --------
@@ -326,7 +334,7 @@ class SumOfNorms(Clusterer):
         return labels
 
     def labels_at(self, lam: float) -> Ints:
-        """Group of each row of `fit` at λ: the rows that have fused on the path by then; single rows count too.
+        """Return the groups of the rows of `fit` that have fused on the path up to λ, including single rows.
 
         Parameters
         ----------
@@ -336,7 +344,7 @@ class SumOfNorms(Clusterer):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            The largest group is 0; -1 for rows of weight 0.
+            Group of each row. The largest group is 0; rows of weight 0 have the label -1.
 
         Examples
         --------
@@ -353,19 +361,19 @@ class SumOfNorms(Clusterer):
         return np.where(self._member >= 0, labels[self._member], -1)
 
     def cut_to(self, n_clusters: int) -> Self:
-        """This model with so many clusters from the same path, fitted; itself it stays as it is.
+        """Return a copy of the fitted model with `n_clusters` clusters from the same path; the original is unchanged.
 
-        It is the model that `fit` gives for this `n_clusters`.
+        The result is the same as `fit` with this `n_clusters`.
 
         Parameters
         ----------
         n_clusters : int
-            From 1 to the number of distinct rows.
+            Number of large clusters, from 1 to the number of distinct rows.
 
         Returns
         -------
         model : SumOfNorms
-            At another λ of the path, with so many clusters that matter.
+            Fitted model at another λ of the path.
 
         Examples
         --------
@@ -378,7 +386,9 @@ class SumOfNorms(Clusterer):
         """
         self._whole_path()
         if not 1 <= n_clusters <= len(self._points.mass):
-            raise ValueError(f"n_clusters={n_clusters}: there are {len(self._points.mass)} distinct rows")
+            raise ValueError(
+                f"n_clusters={n_clusters} must be between 1 and {len(self._points.mass)}, the number of distinct rows"
+            )
         model = copy(self)
         model._settle(self._problem(self._points), n_clusters)
         model._label_rows()
@@ -386,7 +396,7 @@ class SumOfNorms(Clusterer):
 
     @property
     def centroids_(self) -> Floats:
-        """The solution: the centroid of each row."""
+        """Centroid of each row: the solution."""
         check_is_fitted(self)
         without_weight = self._member < 0
         centroids = self._point_centroids[self._member]
@@ -395,17 +405,17 @@ class SumOfNorms(Clusterer):
 
     @property
     def children_(self) -> Ints:
-        """The path as a tree of the rows: the two nodes that fusion i made node ``n_rows + i``, as SciPy writes it."""
+        """The path as a tree of the rows: fusion i joins two nodes into node ``n_rows + i``, as in a SciPy linkage."""
         return self._fusions_of_rows()[0]
 
     @property
     def merge_lambdas_(self) -> Floats:
-        """The λ of each fusion of `children_`; copies of a row fuse at 0."""
+        """λ of each fusion of `children_`; copies of a row fuse at 0."""
         return self._fusions_of_rows()[1]
 
     @property
     def n_clusters_(self) -> int:
-        """Number of clusters."""
+        """Number of clusters found."""
         return len(self.cluster_centers_)
 
     @property
@@ -420,11 +430,13 @@ class SumOfNorms(Clusterer):
             solver = "dual" if size <= DUAL_BYTES else "stochastic"
             if size > DUAL_BYTES and (self.lam is None or self.path):
                 raise ValueError(
-                    f"a path with all pairs of {n_points} distinct rows takes {size / 1e9:.1f} GB of memory: use "
-                    "weights='knn', or lam=... without path, or solver='dual' to go on"
+                    f"a path with all pairs of {n_points} distinct rows needs {size / 1e9:.1f} GB of memory: use "
+                    "weights='knn', or set lam and path=False, or set solver='dual' to use that much memory"
                 )
         if solver == "stochastic" and (self.lam is None or self.path):
-            raise ValueError("solver='stochastic' solves for one lam: give lam without path, or use solver='dual'")
+            raise ValueError(
+                "solver='stochastic' solves for a single lam: set lam and path=False, or use solver='dual'"
+            )
         settings = Settings(
             solver,
             self.tol,
@@ -445,7 +457,7 @@ class SumOfNorms(Clusterer):
     def _settle(
         self, problem: ScaledProblem, n_clusters: int | None, on_lambda: Callable[[], bool] = lambda: False
     ) -> None:
-        """Take a λ, solve for it, and store what was found, of the points."""
+        """Choose λ, solve for it, and store the result for the points."""
         self._points = problem.points
         mass = problem.points.mass
         lam, labels, way = self.lam, None, self.path_
@@ -471,19 +483,19 @@ class SumOfNorms(Clusterer):
         short = []
         if self.gap_ > self.tol:
             remedy = (
-                "raise max_iter or tol" if self.weights == "uniform" else "raise tol, or take a lam between fusions"
+                "raise max_iter or tol" if self.weights == "uniform" else "raise tol, or set a lam between two fusions"
             )
-            short.append(f"the relative duality gap is {self.gap_:.2g} and not tol={self.tol:.2g}: {remedy}")
+            short.append(f"the relative duality gap is {self.gap_:.2g}, above tol={self.tol:.2g}: {remedy}")
         if self.lam is None and self.n_clusters is not None and self.n_clusters != self.n_clusters_:
             short.append(
-                f"found {self.n_clusters_} of the {self.n_clusters} clusters asked for: there are "
+                f"found {self.n_clusters_} of the {self.n_clusters} requested clusters: there are only "
                 f"{len(self._points.mass)} distinct rows, or a callback stopped the fit"
             )
         for text in short:
             warn_user(text, ConvergenceWarning)
 
     def _choose(self, n_clusters: int | None) -> tuple[float, Ints]:
-        """λ and the clusters of the points, by the path."""
+        """Choose λ and the clusters of the points on the path."""
         path, rows, mass = self._whole_path(), self._points.rows, self._points.mass
         self.strength_ = 0.0
         choice = choose(path, rows, mass, self._least_size(), n_clusters)
@@ -497,7 +509,7 @@ class SumOfNorms(Clusterer):
         return float(lam), path.groups_after(n_fusions)[0]
 
     def _least_size(self) -> float:
-        """Weight of a cluster that matters."""
+        """Return the minimum weight of a large cluster."""
         if self.min_cluster_size == "auto":
             return least_size(float(self._points.mass.sum()))
         return float(self.min_cluster_size)
@@ -508,7 +520,7 @@ class SumOfNorms(Clusterer):
             self.labels_[self._member < 0] = self.predict(self._weightless)
 
     def _attracted(self, rows: Floats) -> Ints:
-        """Cluster of the centroid nearest to where each new row comes to rest."""
+        """Return, for each new row, the cluster of the centroid nearest to its final position."""
         if self.n_clusters_ == 1:
             return np.zeros(len(rows), dtype=np.int64)
         nearest = np.empty(len(rows), dtype=np.int64)
@@ -532,11 +544,11 @@ class SumOfNorms(Clusterer):
     def _whole_path(self) -> FusionTree:
         check_is_fitted(self)
         if self.path_ is None:
-            raise AttributeError("this model was fitted for one lam: set path=True and fit again for its path")
+            raise AttributeError("this model was fitted for a single lam and has no path: set path=True and fit again")
         return self.path_
 
     def _fusions_of_rows(self) -> tuple[Ints, Floats]:
-        """Children and λ of the fusions of all rows: first the copies of a row, then the points."""
+        """Return the children and the λ of the fusions of all rows: first the copies of a row, then the points."""
         path, n_rows = self._whole_path(), len(self._member)
         head = np.full(path.n_points, -1)
         copies: list[tuple[int, int]] = []
@@ -551,7 +563,7 @@ class SumOfNorms(Clusterer):
 
     def _state(self, resume: bool) -> dict[str, Any]:
         if not resume:
-            raise ValueError("SumOfNorms predicts by its rows, so a file without rows cannot: save with resume=True")
+            raise ValueError("SumOfNorms needs its rows to predict: save it with resume=True, which keeps them")
         values = (
             self._points.rows,
             self._points.mass,
@@ -570,23 +582,23 @@ class SumOfNorms(Clusterer):
         rows, mass, member, weightless, labels, centroids, centers, numbers, certificate, path = saved_fields(
             state, *STATE
         )
-        count_threads(self.n_jobs)  # refuses what is no number of threads
+        count_threads(self.n_jobs)  # raises if n_jobs is not a number of threads
         n_columns = self.n_features_in_
         n_points = len(saved_floats(rows, "rows", (None, n_columns)))
         saved_floats(mass, "mass", (n_points,), least=np.finfo(np.float64).tiny)
         self._points = Points.of(rows, mass)
         if (self._points.rows.shape != rows.shape) or (self._points.rows != rows).any():
-            raise ValueError("field 'rows' has a row twice, or is not in the order in which rows are saved")
+            raise ValueError("field 'rows' has duplicate rows, or rows in the wrong order")
         self._weightless = saved_floats(weightless, "weightless", (None, n_columns))
         self._point_centroids = saved_floats(centroids, "point_centroids", (n_points, n_columns))
         self.cluster_centers_ = saved_floats(centers, "cluster_centers", (None, n_columns))
         self._point_labels = saved_ints(labels, "point_labels", n_points, 0, len(centers) - 1)
         self._member = saved_ints(member, "member", None, -1, n_points - 1)
         if (self._member < 0).sum() != len(weightless):
-            raise ValueError("field 'weightless' has another number of rows than 'member' says")
+            raise ValueError("field 'weightless' does not have as many rows as field 'member' says")
         for name, value in zip(NUMBERS, saved_fields(numbers, *NUMBERS), strict=True):
             if type(value) is not NUMBERS[name] or not (value >= 0 or np.isnan(value)):
-                raise ValueError(f"field {name!r} is {value!r}")
+                raise ValueError(f"field {name!r} has the invalid value {value!r}")
             setattr(self, name, value)
         self.certificate_ = None if certificate is None else Certificate.from_dict(certificate)
         self.path_ = None if path is None else FusionTree.from_dict(path, n_points, n_columns)
@@ -594,13 +606,13 @@ class SumOfNorms(Clusterer):
 
 
 def _centers(centroids: Floats, group: Ints, labels: Ints, mass: Floats) -> Floats:
-    """Centroid of the heaviest group of each cluster."""
+    """Return the centroid of the heaviest group of each cluster."""
     heaviest_first = np.lexsort((-np.bincount(group, mass)[group], labels))
     return centroids[heaviest_first[np.searchsorted(labels[heaviest_first], np.arange(labels.max() + 1))]]
 
 
 def _within(centroids: Floats, threshold: float) -> Ints:
-    """Groups of centroids of which no two are farther apart than `threshold`."""
+    """Group the centroids so that no two centroids of a group are farther apart than `threshold`."""
     if len(centroids) == 1:
         return np.zeros(1, dtype=np.int64)
     return fcluster(linkage(centroids, "complete"), threshold, "distance").astype(np.int64) - 1

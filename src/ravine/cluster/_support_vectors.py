@@ -1,8 +1,8 @@
-"""Support vector clustering on a budget (Pham, Le and Dang): the hills of a function that encloses the rows.
+"""Support vector clustering on a budget (Pham, Le and Dang): the modes of a function that encloses the rows.
 
-One step of learning costs O(budget · columns), one pass O(rows · budget · columns). The width of the kernel, the
-trade-off and the level above which hills are told apart are chosen on a sample of at most `SAMPLE` rows; other rows
-have the cluster of the nearest one of these.
+One learning step costs O(budget · columns), one pass O(rows · budget · columns). The width of the kernel, the trade-off
+C and the level at which modes are separated are chosen on a sample of at most `SAMPLE` rows. Every other row gets the
+cluster of the nearest row of the sample.
 """
 
 import math
@@ -42,23 +42,23 @@ from ravine.cluster._saved import saved_fields, saved_floats, saved_ints, saved_
 from ravine.cluster._support_stream import SAMPLE, Stream
 
 STEPS, EPOCHS, SWEEPS = 10_000, 20, 1000
-"""Where no number is given: so many epochs, or more if they are fewer steps than these; sweeps of the exact solver."""
+"""Default `max_iter`: epochs, but at least this many steps; and sweeps of the exact solver."""
 
 CHECK = 1000
-"""Steps after which the objective is looked at, or more if an epoch has more."""
+"""The objective is checked after this many steps, or after each epoch if an epoch has more steps."""
 
 STRENGTH, FEW_ROWS = 200.0, 200
-"""Clusters are such as chance makes below the first over the columns and the root of the rows of the sample, which are
-taken for the second at least: see docs/decisions/support-vectors.md."""
+"""Clusters may arise by chance if their strength is below STRENGTH / (n_features · √n_samples) of the sample, with
+n_samples at least FEW_ROWS: see docs/decisions/support-vectors.md."""
 
 ALIKE = 0.9
-"""Least agreement of the clusters on a budget with those of the exact solution."""
+"""A warning is given if the final clusters agree less than this with those found when gamma was chosen."""
 
 STRATEGIES = {"removal": 0, "nearest": 1, "random": 2}
 """Numbers of the strategies in `ravine._kernels.svc`."""
 
 WIDEST = 1e9
-"""How many times the kernel may be wider than all rows together, or they wider than it."""
+"""Largest ratio between the width of the kernel and the extent of the rows, in either direction."""
 
 NUMBERS: dict[str, Any] = {
     "C": float,
@@ -69,11 +69,11 @@ NUMBERS: dict[str, Any] = {
     "gap": float,
     "n_iter": int,
 }
-"""What a file keeps of a result beside its arrays, and their types."""
+"""Numbers of a result that a file keeps beside its arrays, and their types."""
 
 
 class _Learned(NamedTuple):
-    """A surface, the value of the problem for it on the sample, its duality gap, and epochs or sweeps."""
+    """A learned function, its objective on the sample, its duality gap, and the number of epochs or sweeps."""
 
     kernel_sum: KernelSum
     objective: float
@@ -83,7 +83,7 @@ class _Learned(NamedTuple):
 
 @dataclass(frozen=True)
 class _Result:
-    """A surface, and the clusters in it."""
+    """A learned function and its clusters."""
 
     kernel_sum: KernelSum
     hills: Nearest
@@ -97,87 +97,91 @@ class _Result:
 
 def _learns_online(model: "SupportVectorClustering") -> bool:
     if model.solver == "exact":
-        raise AttributeError("solver='exact' needs all rows at once: use fit, or solver='budgeted'")
+        raise AttributeError("solver='exact' has no partial_fit, as it needs all rows: use fit, or solver='budgeted'")
     return True
 
 
 class SupportVectorClustering(Clusterer):
-    """Clusters of any shape: the hills of a function that encloses the rows, and outliers beyond its boundary.
+    """Clustering by the modes of a function that encloses the rows; finds clusters of any shape, and outliers.
 
-    The function is a sum of Gaussian kernels, w(x) = Σ cᵢ exp(-γ ‖x - vᵢ‖²), learned by stochastic gradient descent so
-    that w is 1 or more on most rows and small where there are none (Pham, Le and Dang, *Scalable support vector
-    clustering using budget*). It has `budget` vectors v at most. Clusters are the connected pieces of the region where
-    w is above a level.
+    The function is a sum of Gaussian kernels, w(x) = Σ cᵢ exp(-γ ‖x - vᵢ‖²), with at most `budget` vectors v. It is
+    learned by stochastic gradient descent, so that w is at least 1 on most rows and small where there are no rows
+    (Pham, Le and Dang, *Scalable support vector clustering using budget*). Clusters are the connected components of the
+    region where w is above a level. Rows outside the boundary are outliers.
 
     Parameters
     ----------
     n_clusters : int, optional
-        Number of clusters. By default the number whose clusters stay the same most widely as γ and the level change.
+        Number of clusters. If None, it is chosen automatically: the number whose clusters stay the same over the widest
+        range of γ and the level.
     gamma : float or "auto", default="auto"
-        The inverse γ of the squared width of the kernel. "auto" chooses it with C and the level, on a sample.
+        The inverse γ of the squared width of the kernel. "auto" chooses it together with C and the level, on a sample.
     C : float or "auto", default="auto"
-        Weight of the rows against the norm of w. "auto" is 1, 2 or 4 over the mean of the kernel.
+        Weight of the rows relative to the norm of w. "auto" is 1, 2 or 4 divided by the mean of the kernel.
     budget : int or None, default=1000
-        Most vectors; None for as many as come.
+        Maximum number of vectors. If None, there is no limit.
     maintenance : {"nearest", "random", "removal"}, default="nearest"
-        What happens to the vector with the smallest coefficient where there is one too many: it is projected on the
-        `n_projection_vectors` nearest vectors, on as many random ones, or forgotten.
+        What to do with the vector of the smallest coefficient when the budget is exceeded. "nearest" projects it on the
+        `n_projection_vectors` nearest vectors, "random" on as many random vectors, and "removal" drops it.
     n_projection_vectors : int, default=5
-        Vectors that it is projected on.
+        Number of vectors to project on.
     solver : {"budgeted", "exact"}, default="budgeted"
-        Stochastic steps; or the optimum by coordinate descent on the dual, for some thousands of rows.
+        "budgeted" takes stochastic steps. "exact" finds the optimum by coordinate descent on the dual, for some
+        thousands of rows.
     assignment : {"modes", "segments"}, default="modes"
-        "segments" is Algorithm 3 of the paper, for the γ and C given or chosen: rows near the boundary w = 1 climb to
-        equilibria, and straight lines between these decide which of them belong together.
+        How to find the clusters of the function. "segments" is Algorithm 3 of the paper, for the given or chosen γ and
+        C: rows near the boundary w = 1 climb to equilibria, and straight lines between the equilibria decide which of
+        them belong together.
     epsilon : float, default=0.1
-        With "segments": how near to 1 w must be for a row to be near the boundary.
+        With "segments", a row is near the boundary if w differs from 1 by at most this much.
     contamination : float, default=0.02
-        Share of the rows that may be outliers, at most; of many rows it is that of a sample of 2,000.
+        Maximum share of outliers among the rows. In large data it is the share in a sample of 2,000 rows.
     outliers : {"assign", "label"}, default="assign"
-        Whether outliers belong to a cluster, or have the label -1.
+        "assign" assigns outliers to a cluster, "label" gives them the label -1.
     min_cluster_size : int or "auto", default="auto"
-        Rows that a cluster has at least; "auto" is half the square root of their number, and from 5 to 2 %.
+        Minimum number of rows in a cluster. "auto" is half the square root of the number of rows, but at most 2 % of
+        the rows and at least 5.
     max_iter : int, optional
-        Epochs of stochastic steps or sweeps of the exact solver, at most. By default 20 epochs, or 10,000 steps if
-        these are more, and 1,000 sweeps.
+        Maximum number of epochs of stochastic steps, or of sweeps of the exact solver. None is 20 epochs but at least
+        10,000 steps, or 1,000 sweeps.
     tol : float, default=1e-4
-        Learning ends where an epoch, or 1,000 steps, betters the objective by less than this share of it; the exact
-        solver where the relative duality gap is below it.
+        Learning stops when an epoch, or 1,000 steps, improves the objective by less than this share of it. The exact
+        solver stops when the relative duality gap is below it.
     random_state : int, RandomState instance or None, default=0
-        Decides on the sample, the order of the steps and the random vectors.
+        Controls the random sample, the order of the steps and the random vectors.
     n_jobs : int or None, default=-1
         Number of threads; -1 uses all cores. The result does not depend on it.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row of `fit`; the largest is 0.
+        Cluster of each row of `fit`; the largest cluster is 0. Not available after `partial_fit`: use `predict`.
     n_clusters_ : int
-        Number of clusters.
+        Number of clusters found.
     outlier_ : ndarray of shape (n_samples,)
-        Whether each row of `fit` is an outlier: `decision_function` is below 0.
+        Whether each row of `fit` is an outlier, that is, its `decision_function` is below 0.
     support_vectors_ : ndarray of shape (n_vectors, n_features)
         The vectors v.
     dual_coef_ : ndarray of shape (n_vectors,)
-        Their coefficients c, none negative.
+        The coefficients c of the vectors; none is negative.
     equilibria_ : ndarray of shape (n_equilibria, n_features)
-        The points to which w leads up from the vectors, the highest first.
+        Local maxima of w that are reached by climbing from the vectors, the highest first.
     gamma_, C_ : float
-        As given, or as chosen.
+        The given or chosen `gamma` and `C`.
     level_ : float
-        Value of w above which clusters are apart.
+        Value of w above which the clusters are separated.
     offset_ : float
-        Value of w at the boundary for outliers: 1, or less if more than `contamination` would be outside.
+        Value of w at the boundary for outliers. It is 1, or less if more than `contamination` would be outside.
     strength_ : float
-        How widely, in cells of the grid of γ and level, the clusters stay the same, each cell counted by the depth of
-        the valley between them; with a γ that was given, and after `partial_fit`, over how many of nine levels. 0 where
-        there is one cluster, which is also the answer where chance makes clusters as strong.
+        Number of cells in the grid of γ and level in which the clusters stay the same; each cell counts by the depth of
+        the valley between them. If γ was given, and after `partial_fit`, it is the number of levels out of nine. It is
+        0 for one cluster. There is also one cluster if chance would produce clusters as strong.
     objective_ : float
-        Value of the problem, on the sample.
+        Value of the objective, on the sample.
     gap_ : float
-        Relative duality gap of the exact solver, NaN without it.
+        Relative duality gap of the exact solver; NaN for the budgeted solver.
     n_iter_ : int
-        Epochs, or sweeps.
+        Number of epochs, or of sweeps.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -185,7 +189,7 @@ class SupportVectorClustering(Clusterer):
 
     See Also
     --------
-    SumOfNorms : Clusters of any shape by a convex problem.
+    SumOfNorms : Finds clusters of any shape by solving a convex problem.
     ravine.plot.support : Draws the rows and the regions of two columns.
 
     Examples
@@ -264,7 +268,7 @@ class SupportVectorClustering(Clusterer):
 
     @fitting
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from rows that are all at hand. The order of the rows has no say.
+        """Fit the model to a data set. The result does not depend on the order of the rows.
 
         Parameters
         ----------
@@ -273,7 +277,7 @@ class SupportVectorClustering(Clusterer):
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two rows.
+            Weight of each row. A row of weight 2 counts as two rows.
 
         Returns
         -------
@@ -285,7 +289,9 @@ class SupportVectorClustering(Clusterer):
         has_weight = weights > 0
         learned, mass = (rows, weights) if has_weight.all() else (rows[has_weight], weights[has_weight])
         if self.n_clusters is not None and self.n_clusters > len(learned):
-            raise ValueError(f"n_samples={len(learned)} is fewer than n_clusters={self.n_clusters}: ask for fewer")
+            raise ValueError(
+                f"n_samples={len(learned)} is fewer than n_clusters={self.n_clusters}: set a smaller n_clusters"
+            )
         with self._progress(rows, "epoch", self._max_iter(len(learned))) as on_epoch:
             self._stream = Stream(self._draw_seed())
             self._stream.read(learned, mass, self.n_jobs)
@@ -302,10 +308,10 @@ class SupportVectorClustering(Clusterer):
     @available_if(_learns_online)
     @fitting
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from the next rows of a stream; how it is broken into batches has no say.
+        """Learn the next rows of a stream. The result does not depend on the batches.
 
-        What is "auto" of γ and C is chosen on the first 2,000 rows and stays. Clusters are found anew, when they are
-        asked for, on a sample of all rows so far.
+        γ and C, if they are "auto", are chosen on the first 2,000 rows and then stay fixed. The clusters are updated at
+        their next use, on a sample of all rows so far.
 
         Parameters
         ----------
@@ -314,12 +320,12 @@ class SupportVectorClustering(Clusterer):
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
-            The step of a row is as many times longer.
+            Weight of each row, which multiplies the length of its step.
 
         Returns
         -------
         self : object
-            The model, which has learned these rows too. It has no `labels_`: `predict` gives them.
+            The updated estimator. It has no `labels_`: use `predict`.
 
         Examples
         --------
@@ -335,8 +341,8 @@ class SupportVectorClustering(Clusterer):
         stream = getattr(self, "_stream", None)
         if stream is None and self.__sklearn_is_fitted__():
             raise ValueError(
-                "this model was saved without its sample of rows and cannot go on learning: save it with resume=True, "
-                "or start anew with fit"
+                "this model was saved without its sample of rows and cannot learn further: save it with resume=True, "
+                "or start again with fit"
             )
         first = stream is None
         rows = self._validate(X, reset=first, order="C")
@@ -355,7 +361,7 @@ class SupportVectorClustering(Clusterer):
     def _restore_point(self) -> dict[str, Any]:
         before = super()._restore_point()
         stream = before.get("_stream")
-        if stream is not None and stream.learner is None:  # parameters are still to be chosen, which may fail
+        if stream is not None and stream.learner is None:  # the choice of parameters is still to come, and may fail
             before["_stream"] = deepcopy(stream)
         return before
 
@@ -367,7 +373,7 @@ class SupportVectorClustering(Clusterer):
         return self._stream.n_features
 
     def predict(self, X: ArrayLike) -> Ints:
-        """Cluster of each row: that of the nearest row of the sample; rows of `fit` have their label again.
+        """Predict the cluster of each row, that of the nearest row of the sample. A row of `fit` keeps its label.
 
         Parameters
         ----------
@@ -377,7 +383,7 @@ class SupportVectorClustering(Clusterer):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            From 0 to ``n_clusters_ - 1``; -1 for outliers with ``outliers="label"``.
+            Cluster of each row, from 0 to ``n_clusters_ - 1``; -1 for outliers with ``outliers="label"``.
 
         Examples
         --------
@@ -396,7 +402,7 @@ class SupportVectorClustering(Clusterer):
         return labels
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """How far above the boundary w is at each row, below 0 for outliers.
+        """Compute the height of w above the boundary at each row; it is negative for outliers.
 
         Parameters
         ----------
@@ -406,7 +412,7 @@ class SupportVectorClustering(Clusterer):
         Returns
         -------
         height : ndarray of shape (n_samples,)
-            The function w less `offset_`.
+            The function w minus `offset_`.
 
         Examples
         --------
@@ -421,17 +427,17 @@ class SupportVectorClustering(Clusterer):
         return self._heights(self._validate(X, reset=False, order="C")) - self._result.offset
 
     def cut_to(self, n_clusters: int) -> Self:
-        """This model with so many clusters from the same surface, fitted; itself it stays as it is.
+        """Return a copy of the fitted model with `n_clusters` clusters of the same function; the original is unchanged.
 
         Parameters
         ----------
         n_clusters : int
-            A number that some level of the surface has.
+            Number of clusters. Some level of the function must have this many.
 
         Returns
         -------
         model : SupportVectorClustering
-            With another `level_`, and `labels_` to match where there are any.
+            Fitted model with another `level_`. Its `labels_`, if there are any, match the new level.
 
         Examples
         --------
@@ -444,13 +450,13 @@ class SupportVectorClustering(Clusterer):
         """
         check_is_fitted(self)
         if self._stream is None:
-            raise ValueError("this model was saved without its sample of rows: save it with resume=True")
+            raise ValueError("this model was saved without its sample of rows: save it with resume=True to use cut_to")
         if self.assignment == "segments":
-            raise ValueError("assignment='segments' has one answer: fit with assignment='modes'")
+            raise ValueError("assignment='segments' gives one fixed result: fit with assignment='modes' to use cut_to")
         result, sample = self._result, self._stream.sample(self.n_jobs)
         hills = Modes.with_number(result.kernel_sum, sample, self._least_share(self._stream.weight), n_clusters)
         model = copy(self)
-        model._stream = deepcopy(self._stream)  # they may go on learning, each for itself
+        model._stream = deepcopy(self._stream)  # both models may learn further, independently
         model._settled = replace(result, hills=hills)
         if hasattr(self, "_nearest"):
             model._label_rows()
@@ -458,7 +464,7 @@ class SupportVectorClustering(Clusterer):
 
     @property
     def n_clusters_(self) -> int:
-        """Number of clusters."""
+        """Number of clusters found."""
         return self._result.hills.n_clusters
 
     @property
@@ -468,12 +474,12 @@ class SupportVectorClustering(Clusterer):
 
     @property
     def dual_coef_(self) -> Floats:
-        """The coefficients c of the vectors, none negative."""
+        """The coefficients c of the vectors; none is negative."""
         return self._result.kernel_sum.coefficients
 
     @property
     def equilibria_(self) -> Floats:
-        """The points to which the function leads up from the vectors, the highest first."""
+        """Local maxima of the function that are reached by climbing from the vectors, the highest first."""
         return self._result.kernel_sum.equilibria(self.support_vectors_, self.n_jobs)[0]
 
     @property
@@ -482,38 +488,38 @@ class SupportVectorClustering(Clusterer):
         return self._result.kernel_sum.gamma
 
     @property
-    def C_(self) -> float:  # noqa: N802 — after the parameter
-        """Weight of the rows against the norm of the function."""
+    def C_(self) -> float:  # noqa: N802 — named after the parameter
+        """Weight of the rows relative to the norm of the function."""
         return self._result.C
 
     @property
     def level_(self) -> float:
-        """Value of the function above which clusters are apart."""
+        """Value of the function above which the clusters are separated."""
         return self._result.hills.level
 
     @property
     def offset_(self) -> float:
-        """Value of the function at the boundary for outliers: 1, or less if more than `contamination` were outside."""
+        """Value of the function at the boundary for outliers: 1, or less if more than `contamination` is outside."""
         return self._result.offset
 
     @property
     def strength_(self) -> float:
-        """How widely the clusters stay the same as γ and the level change."""
+        """How widely the clusters stay the same when γ and the level change."""
         return self._result.strength
 
     @property
     def objective_(self) -> float:
-        """Value of the problem, on the sample."""
+        """Value of the objective, on the sample."""
         return self._result.objective
 
     @property
     def gap_(self) -> float:
-        """Relative duality gap, NaN if not solved exactly."""
+        """Relative duality gap of the exact solver; NaN for the budgeted solver."""
         return self._result.gap
 
     @property
     def n_iter_(self) -> int:
-        """Epochs, or sweeps of the exact solver."""
+        """Number of epochs, or of sweeps of the exact solver."""
         return self._result.n_iter
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -522,7 +528,7 @@ class SupportVectorClustering(Clusterer):
         stream = getattr(self, "_stream", None)
         return stream is not None and stream.n_rows > 0
 
-    # From rows to a surface
+    # From rows to a function
 
     def _choose(self, sample: Sample, least: float) -> WidthChoice:
         gamma = None if self.gamma == "auto" else float(self.gamma)
@@ -540,7 +546,7 @@ class SupportVectorClustering(Clusterer):
     def _learn(
         self, X: Floats, weights: Floats, sample: Sample, choice: WidthChoice, on_epoch: Callable[[], bool]
     ) -> _Learned:
-        """Epochs of stochastic steps, until the objective on the sample gets no better."""
+        """Take epochs of stochastic steps until the objective on the sample no longer improves."""
         assert self._stream is not None
         if has_copies(X, self._stream.seed, self.n_jobs):
             X, weights = merge_copies(X, weights, self._stream.seed)
@@ -567,14 +573,14 @@ class SupportVectorClustering(Clusterer):
         kernel_sum, gap, n_iter = solve_exactly(rows, mass, choice.gamma, choice.C, self.tol, self._max_iter(len(X)))
         on_sweep()
         if gap > self.tol:
-            self._warn(f"the relative duality gap is {gap:.2g} and not tol={self.tol:.2g}: raise max_iter or tol")
+            self._warn(f"the relative duality gap is {gap:.2g}, above tol={self.tol:.2g}: raise max_iter or tol")
         return _Learned(kernel_sum, self._objective(kernel_sum, choice.C, sample), gap, n_iter)
 
     def _objective(self, kernel_sum: KernelSum, C: float, sample: Sample) -> float:
         return objective(kernel_sum, C, kernel_sum.heights(sample.rows, self.n_jobs), sample.share)
 
     def _begin(self, stream: Stream) -> None:
-        """Choose what is to be chosen, and take the first steps of a stream."""
+        """Choose the parameters that are "auto", and take the first steps of a stream."""
         choice = self._choose(stream.sample(self.n_jobs), self._least_share(stream.weight))
         rows, weights = stream.reservoir.sample()
         stream.learner = self._new_learner(rows.shape[1], choice)
@@ -593,7 +599,7 @@ class SupportVectorClustering(Clusterer):
         return SWEEPS if self.solver == "exact" else max(EPOCHS, STEPS // n_rows)
 
     def _least_share(self, total: float) -> float:
-        """Share of the rows that a cluster has at least."""
+        """Return the minimum share of the rows in a cluster."""
         if self.min_cluster_size != "auto":
             return self.min_cluster_size / total
         assert self._stream is not None
@@ -601,7 +607,7 @@ class SupportVectorClustering(Clusterer):
         n_rows = max(float(weights.sum()), float(len(weights)))
         return least_size(n_rows) / n_rows
 
-    # From a surface to clusters
+    # From a function to clusters
 
     @property
     def _result(self) -> _Result:
@@ -609,7 +615,7 @@ class SupportVectorClustering(Clusterer):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit or partial_fit")
         if self._settled is None:
             assert self._stream is not None
-            self._validate_params()  # they may have been set since the first rows
+            self._validate_params()  # parameters may have been set since the first rows
             stream, sample = self._stream, self._stream.sample(self.n_jobs)
             least = self._least_share(stream.weight)
             rows, weights = stream.reservoir.sample()
@@ -617,7 +623,7 @@ class SupportVectorClustering(Clusterer):
             if learner is None:
                 choice = self._choose(sample, least)
                 learned = self._learn(rows, weights, sample, choice, lambda: False)
-                stream.learner = None  # the stream has not begun yet
+                stream.learner = None  # the steps of the stream have not started yet
                 self._settled = self._settle(learned, sample, rows, least, choice)
             else:
                 choice = WidthChoice(learner.gamma, learner.C, None, 0.0)
@@ -630,13 +636,13 @@ class SupportVectorClustering(Clusterer):
     def _settle(
         self, learned: _Learned, sample: Sample, rows: Floats, least: float, choice: WidthChoice, steady: bool = False
     ) -> _Result:
-        """Find the clusters: those chosen with γ on the sample, or, with a γ that was given before, the steadiest."""
+        """Find the clusters: those chosen together with γ on the sample, or the most stable ones for a given γ."""
         kernel_sum, value, gap, n_iter = learned
         at_rows = kernel_sum.heights(sample.rows, self.n_jobs)
         if self.C != "auto" and at_rows.max() < 1.0:
             self._warn(
-                f"with C={self.C:g} no row is inside, w is {at_rows.max():.2g} at most and the boundary is at 1: the "
-                "region is taken at a lower level; a larger C, or a smaller gamma, changes that"
+                f"with C={self.C:g} no row is inside the boundary at w = 1, as the largest w is {at_rows.max():.2g}: a "
+                "lower level is used instead; set a larger C or a smaller gamma"
             )
         offset = min(1.0, float(levels_below(at_rows, sample.share, np.array([self.contamination]))[0]))
         hills: Nearest
@@ -652,17 +658,17 @@ class SupportVectorClustering(Clusterer):
             if alike < ALIKE:
                 remedy = "lower tol" if self.solver == "exact" else f"raise budget={self.budget} or lower tol"
                 self._warn(
-                    f"the clusters of all rows agree with those of the sample on which gamma was chosen to {alike:.2f} "
-                    f"only (adjusted Rand index): {remedy}"
+                    "the clusters differ from those of the sample on which gamma was chosen (adjusted Rand index "
+                    f"{alike:.2f}): {remedy}"
                 )
         if self.n_clusters is not None and hills.n_clusters != self.n_clusters:
             if self.assignment != "segments":
-                with suppress(ValueError):  # no level of the surface has as many
+                with suppress(ValueError):  # raised if no level of the function has this many clusters
                     hills = Modes.with_number(kernel_sum, sample, least, self.n_clusters)
             if hills.n_clusters != self.n_clusters:
                 self._warn(
-                    f"found {hills.n_clusters} of the {self.n_clusters} clusters asked for: no gamma and level of the "
-                    "grid has so many"
+                    f"found {hills.n_clusters} of the {self.n_clusters} requested clusters: no gamma and level of the "
+                    "grid gives this number"
                 )
         strength = strength if hills.n_clusters > 1 else 0.0
         return _Result(kernel_sum, hills, choice.C, offset, strength, value, gap, n_iter)
@@ -697,21 +703,21 @@ class SupportVectorClustering(Clusterer):
     def _restore(self, state: dict[str, Any]) -> None:
         names = ("vectors", "coefficients", "gamma", "hill_rows", "hill_labels", "numbers", "rows", "stream")
         vectors, coefficients, gamma, hill_rows, labels, numbers, rows, stream = saved_fields(state, *names)
-        count_threads(self.n_jobs)  # refuses what is no number of threads
+        count_threads(self.n_jobs)  # raises if n_jobs is not a number of threads
         n_columns = self.n_features_in_
         n_vectors = len(saved_rows(vectors, "vectors", n_columns))
         saved_floats(coefficients, "coefficients", (n_vectors,), least=0.0)
         if not coefficients.any():
             raise ValueError("field 'coefficients' has no entry above 0")
         if type(gamma) is not float or not 0 < gamma < np.inf:
-            raise ValueError(f"field 'gamma' is {gamma!r}")
+            raise ValueError(f"field 'gamma' has the invalid value {gamma!r}")
         for name, value in zip(NUMBERS, saved_fields(numbers, *NUMBERS), strict=True):
             if type(value) is not NUMBERS[name] or not (value >= 0 or (name == "gap" and np.isnan(value))):
-                raise ValueError(f"field {name!r} is {value!r}")
+                raise ValueError(f"field {name!r} has the invalid value {value!r}")
         n_hill_rows = len(saved_rows(hill_rows, "hill_rows", n_columns))
         labels = saved_ints(labels, "hill_labels", n_hill_rows, 0, n_hill_rows - 1)
         if len(np.unique(labels)) != labels.max() + 1:
-            raise ValueError("field 'hill_labels' leaves out a cluster")
+            raise ValueError("field 'hill_labels' has a cluster without rows")
         parts = dict(numbers)
         hills = Nearest(hill_rows, labels, parts.pop("level"))
         self._settled = _Result(kernel_sum=KernelSum(vectors, coefficients, gamma), hills=hills, **parts)
@@ -721,12 +727,12 @@ class SupportVectorClustering(Clusterer):
             if stream["learner"] is not None:
                 self._stream.learner = self._restored_learner(stream["learner"])
             elif self._stream.n_rows > SAMPLE and self.solver != "exact":
-                raise ValueError("field 'learner' is empty, and so many rows must have been learned from")
+                raise ValueError(f"field 'learner' is empty, but more than {SAMPLE} rows were learned")
         if rows is not None:
             nearest, outlier = saved_fields(rows, "nearest", "outlier")
             self._nearest = saved_ints(nearest, "nearest", None, 0, n_hill_rows - 1)
             if not isinstance(outlier, np.ndarray) or outlier.dtype != np.bool_ or outlier.shape != nearest.shape:
-                raise ValueError("field 'outlier' is not true or false for each row")
+                raise ValueError("field 'outlier' must be true or false for each row")
             self.outlier_ = outlier
             self._label_rows()
 
@@ -734,22 +740,22 @@ class SupportVectorClustering(Clusterer):
         gamma, C, n_steps, vectors, sums = saved_fields(state, "gamma", "C", "n_steps", "vectors", "sums")
         for name, value in (("gamma", gamma), ("C", C)):
             if type(value) is not float or not 0 < value < np.inf:
-                raise ValueError(f"field {name!r} is {value!r}")
+                raise ValueError(f"field {name!r} has the invalid value {value!r}")
         if type(n_steps) is not int or not 0 < n_steps < 1 << 62:
-            raise ValueError("field 'n_steps' is not a number of steps")
+            raise ValueError("field 'n_steps' must be a positive integer")
         n_vectors = len(saved_rows(vectors, "vectors", self.n_features_in_))
         if self.budget is not None and n_vectors > self.budget:
-            raise ValueError(f"field 'vectors' has {n_vectors} rows, and the budget is {self.budget}")
+            raise ValueError(f"field 'vectors' has {n_vectors} rows, more than the budget of {self.budget}")
         saved_floats(sums, "sums", (n_vectors,), least=0.0)
         learner = self._new_learner(self.n_features_in_, WidthChoice(gamma, C, None, 0.0))
         return learner.resume(n_steps, vectors, sums)
 
 
 def _check_gamma(gamma: float | None, rows: Floats) -> None:
-    """ValueError where no two rows are near each other for the kernel, or all rows are the same to it."""
+    """Raise ValueError if the kernel is so narrow or so wide that it sees all rows as unrelated or as equal."""
     diameter = float(np.linalg.norm(np.ptp(rows, axis=0)))
     if gamma is not None and diameter > 0 and not 1 / WIDEST <= math.sqrt(gamma) * diameter <= WIDEST:
         raise ValueError(
-            f"gamma={gamma:.3g} makes a kernel of width {1 / math.sqrt(gamma):.3g}, and the rows reach over "
-            f"{diameter:.3g}: give a gamma near {(10 / diameter) ** 2:.3g}, or gamma='auto'"
+            f"gamma={gamma:.3g} gives a kernel of width {1 / math.sqrt(gamma):.3g}, but the rows extend over "
+            f"{diameter:.3g}: set gamma to about {(10 / diameter) ** 2:.3g}, or gamma='auto'"
         )
