@@ -1,4 +1,4 @@
-"""Find clusters by cutting where the data is thin."""
+"""Clustering by hyperplanes that cut the data where its density is low."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -68,7 +68,7 @@ _MODULES = ("cluster", "datasets", "evaluation", "metrics", "plot", "report", "s
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name at its first use: `import ravine` itself costs next to nothing."""
+    """Import a public name at its first use, so that `import ravine` is fast."""
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     if name in _MODULES:

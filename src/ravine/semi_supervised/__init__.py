@@ -1,4 +1,4 @@
-"""Classifiers that also learn from rows without a label."""
+"""Classifiers that also learn from unlabeled rows."""
 
 from ravine.semi_supervised._mdh import MDHClassifier
 from ravine.semi_supervised._spectral import SpectralPursuitClassifier

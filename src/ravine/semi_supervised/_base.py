@@ -1,8 +1,8 @@
-"""What the semi-supervised classifiers have in common: labels, pairs of classes, votes and probabilities.
+"""Base class of the semi-supervised classifiers: labels, pairs of classes, votes and probabilities.
 
-The boundary between two classes is a cut. With more classes every pair has one, and the pairs vote: for k classes and
-n rows k(k - 1) / 2 searches, and as many passes to predict. Of many classes only pairs that are near each other have
-one (`ravine.semi_supervised._near`): some four searches for each class.
+The boundary between two classes is a cut. With more than two classes, every pair has a cut, and the pairs vote. For k
+classes this takes k(k - 1) / 2 searches, and as many passes to predict. With many classes, only pairs of nearby classes
+have a cut (`ravine.semi_supervised._near`), which takes about four searches for each class.
 """
 
 import math
@@ -32,33 +32,33 @@ from ravine.cuts import Cut
 from ravine.cuts._density import normal_bandwidth, projected_density
 from ravine.semi_supervised._near import MOST_PAIRED, NearClasses
 
-UNLABELLED = -1
+UNLABELED = -1
 
 ADDED_LABELS = 10.0
-"""Labels that are added before probabilities are learned, see docs/decisions/semi-supervised.md."""
+"""Number of pseudo-labels that are added before probabilities are learned: docs/decisions/semi-supervised.md."""
 
 BANDWIDTH = 0.9
-"""Factor of σ n^(-1/5), for the density across a cut."""
+"""Bandwidth factor of the density across a cut, which multiplies σ n^(-1/5)."""
 
 SLOPES = (1e-3, 1e3)
-"""Least and largest slope of the log-odds, over the mean distance to the cut."""
+"""Smallest and largest slope of the log-odds, per mean distance to the cut."""
 
 LABEL_WEIGHT = (1e-9, 1e9)
-"""Least and largest weight of all labeled rows together, for a support vector machine."""
+"""Smallest and largest total weight of the labeled rows for a support vector machine."""
 
 NEAR = ("towards", "least", "nearest")
-"""What a file keeps beside, where not all pairs of classes have a boundary."""
+"""Additional fields of a file if not all pairs of classes have a boundary."""
 
 CUT_NUMBERS = ("offset", "value", "relative_depth")
-"""Of a cut, which a file keeps beside its normal."""
+"""Numbers of a cut that a file keeps beside its normal."""
 
 MOST_LETTERS, LONG_NAME = 1 << 22, 256
-"""Letters of all classes of a file, and letters of a name from which on the classes of its rows have no more either:
-NumPy gives each the memory of the longest."""
+"""Maximum number of letters of all class names in a file. If a name is longer than LONG_NAME, the limit also holds for
+the classes of all rows, because NumPy gives each name the memory of the longest."""
 
 
 class CutClassifier(ClassifierMixin, RowEstimator, ABC):
-    """Base of the classifiers whose boundary between two classes is a cut."""
+    """Base class of the classifiers whose boundary between two classes is a cut."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"n_jobs": N_JOBS}
 
@@ -71,42 +71,42 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
 
     @abstractmethod
     def _find_cut(self, X: Matrix, sides: Ints, weights: Floats, seed: int, n_jobs: int | None) -> Cut | None:
-        """The boundary of two classes.
+        """Find the boundary between two classes.
 
         Parameters
         ----------
         X : rows
         sides : ndarray of shape (n_samples,)
-            -1 for the rows labeled with the first class of the pair, 1 for those with the second, 0 for rows without
-            a label. Both classes have rows.
+            -1 for rows labeled with the first class of the pair, 1 for rows labeled with the second, 0 for unlabeled
+            rows. Both classes have rows.
         weights : ndarray of shape (n_samples,)
-            All positive.
+            Positive weights of the rows.
         seed : int
-            Decides everything random.
+            Seed of everything that is random.
         n_jobs : int or None
             Threads; the result does not depend on it.
 
         Returns
         -------
         cut : Cut or None
-            With the first class on its left, where ``x @ normal < offset``. None where the rows do not vary.
+            Cut with the first class on its left, where ``x @ normal < offset``. None if the rows do not vary.
         """
 
     @fitting
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn the boundaries of the classes.
+        """Fit the boundaries between the classes.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data. A CSR matrix is not converted to a dense array.
         y : array-like of shape (n_samples,)
-            Class of each row. -1 marks a row without a label, and so does None in an array of objects; put strings
-            and marks into an array of objects. Where all is -1 or 1 there would be one class only: then -1 is a class,
-            all rows are labeled, and a warning says so.
+            Class of each row. -1 marks an unlabeled row, and so does None in an array of objects. Use an array of
+            objects if the classes are strings. If `y` has only the values -1 and 1, there would be one class only: then
+            -1 is a class, all rows are labeled, and a warning says so.
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 2 counts as two rows, whether it has a label or not. Labels of rows without weight do not
-            count.
+            Weight of each row. A row of weight 2 counts as two rows, labeled or not. Labels of rows of weight 0 are
+            ignored.
 
         Returns
         -------
@@ -120,12 +120,12 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         is_labeled &= weights > 0
         self.classes_, codes = np.unique(labels[is_labeled], return_inverse=True)
         if len(self.classes_) < 2:
-            seen = f"has one class only, {self.classes_[0]!s}" if len(self.classes_) else "has no labels"
+            seen = f"has only one class, {self.classes_[0]!s}" if len(self.classes_) else "has no labels"
             raise ValueError(
-                f"y {seen}: labels of at least two classes are needed, on rows that have weight; -1 marks a row "
-                "without a label, every other value is a class"
+                f"y {seen}: label rows of at least two classes, with positive weight; -1 marks an unlabeled row, every "
+                "other value is a class"
             )
-        code = np.full(len(labels), UNLABELLED)
+        code = np.full(len(labels), UNLABELED)
         code[is_labeled] = codes
         guess = self._plan(rows, code, weights)
         with self._progress(rows, "pair", len(self.pairs_)) as on_pair:
@@ -135,7 +135,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class of each row.
+        """Predict the class of each row.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Entries of `classes_`.
+            Class of each row, one of `classes_`.
 
         Examples
         --------
@@ -160,7 +160,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         return self._predict(self._validate(X, reset=False, order="C"))
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """How much each row belongs to the classes.
+        """Compute how strongly each row belongs to the classes.
 
         Parameters
         ----------
@@ -169,10 +169,10 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
 
         Returns
         -------
-        decision : ndarray of shape (n_samples,) or (n_rows, n_classes)
-            With two classes the signed distance to the cut, positive on the side of ``classes_[1]``; with more the
-            logarithm of the probability that the class wins all its pairs, were they independent. With more than 15
-            classes the pairs are those with the classes that are near the row.
+        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, the signed distance to the cut, positive on the side of ``classes_[1]``. With more
+            classes, the logarithm of the probability that the class wins all its pairs, as if these were independent.
+            With more than 15 classes, only the pairs of classes near the row count.
 
         Examples
         --------
@@ -187,7 +187,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         return self._decide(self._validate(X, reset=False, order="C"))
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Probability of each class.
+        """Predict the probability of each class.
 
         Parameters
         ----------
@@ -197,8 +197,9 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         Returns
         -------
         probability : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``. With two classes a logistic function of the distance to the cut, 1/2 on it;
-            with more, that of a class is in proportion to its winning all its pairs.
+            Probabilities in the order of ``classes_``. With two classes, they are a logistic function of the distance
+            to the cut, and 1/2 at the cut. With more classes, they are proportional to the probability that the class
+            wins all its pairs.
 
         Examples
         --------
@@ -218,21 +219,21 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         return np.asarray(softmax(decision, axis=1))
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Share of the rows with a label whose class is predicted; rows without one do not count.
+        """Return the accuracy on the labeled rows; unlabeled rows are ignored.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows with the same columns as in `fit`.
         y : array-like of shape (n_samples,)
-            Class of each row; -1, or None in an array of objects, marks a row without a label, as in `fit`.
+            Class of each row; -1, or None in an array of objects, marks an unlabeled row, as in `fit`.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows. Default: 1 for each.
+            Weight of each row. Default: 1 for each.
 
         Returns
         -------
         accuracy : float
-            In [0, 1].
+            Share of the labeled rows whose class is predicted correctly, in [0, 1].
 
         Examples
         --------
@@ -244,7 +245,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         1.0
         """
         check_is_fitted(self)
-        has_minus_one = bool(np.isin(UNLABELLED, self.classes_)) if self.classes_.dtype.kind in "if" else False
+        has_minus_one = bool(np.isin(UNLABELED, self.classes_)) if self.classes_.dtype.kind in "if" else False
         labels, is_labeled = read_labels(np.asarray(y), has_minus_one)
         rows = np.flatnonzero(is_labeled)
         weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
@@ -260,7 +261,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         return np.asarray(self.classes_[self._near.best(rows, self._log_odds, self.n_jobs)])
 
     def _log_odds(self, rows: Matrix, number: int) -> Floats:
-        """Of the second class of a pair against the first."""
+        """Return the log-odds of the second class of a pair against the first."""
         return np.asarray(self.slopes_[number] * _distance(rows, self.cuts_[number], self.n_jobs))
 
     def _decide(self, rows: Matrix) -> Floats:
@@ -276,24 +277,24 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         return decision
 
     def _plan(self, rows: Matrix, code: Ints, weights: Floats) -> Ints:
-        """Decide which pairs of classes have a boundary; gives the class to whose pairs each row belongs."""
+        """Choose which pairs of classes have a boundary; return the class whose pairs each row helps to fit."""
         n_classes = len(self.classes_)
         self._near = None
         if n_classes <= MOST_PAIRED:
             self.pairs_ = _all_pairs(n_classes)
             return code if n_classes == 2 else _guess(rows, code, weights, n_classes)
         by_labels = NearClasses.of(rows, code, weights, n_classes)
-        guess = np.where(code == UNLABELLED, by_labels.nearest_class(rows, self.n_jobs), code)
-        self._near = NearClasses.of(rows, np.where(weights > 0, guess, UNLABELLED), weights, n_classes)
+        guess = np.where(code == UNLABELED, by_labels.nearest_class(rows, self.n_jobs), code)
+        self._near = NearClasses.of(rows, np.where(weights > 0, guess, UNLABELED), weights, n_classes)
         self.pairs_ = np.array(self._near.pairs)
         return guess
 
     def _learn(self, rows: Matrix, code: Ints, guess: Ints, weights: Floats, on_pair: Callable[[], bool]) -> None:
-        """Find the cut of every pair of classes and how steep the probability is across it."""
+        """Find the cut of every pair of classes, and the slope of the log-odds across it."""
         seed, pairs = self._draw_seed(), self.pairs_.tolist()
         n_threads = count_threads(self.n_jobs)
-        n_jobs = self.n_jobs if len(pairs) == 1 else 1  # threads take whole pairs where there are several
-        members = _members(np.where(weights > 0, guess, UNLABELLED), len(self.classes_))
+        n_jobs = self.n_jobs if len(pairs) == 1 else 1  # with several pairs, each thread takes whole pairs
+        members = _members(np.where(weights > 0, guess, UNLABELED), len(self.classes_))
 
         def learn_pair(pair: list[int]) -> tuple[Cut, float]:
             first, second = pair
@@ -321,7 +322,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         self.slopes_ = np.array([slope for _, slope in found])
 
     def _state(self, resume: bool) -> dict[str, Any]:
-        """What a file keeps of the fitted model; what belongs to single rows only with `resume`."""
+        """Return what a file keeps of the fitted model; data about single rows is kept only with `resume`."""
         is_text = self.classes_.dtype.kind == "U"
         found = getattr(self, "transduction_", None) if resume else None
         return {
@@ -334,13 +335,13 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
-        """Take back what `_state` gave; ValueError names the field that is wrong."""
+        """Restore what `_state` returned; raise ValueError that names an invalid field."""
         fields = ("classes", "normal", *CUT_NUMBERS, "slopes", "transduction")
         has_near = isinstance(state, dict) and not state.keys().isdisjoint(NEAR)
         classes, normal, *numbers, slopes, found = saved_fields(
             {name: value for name, value in state.items() if name not in NEAR} if has_near else state, *fields
         )
-        count_threads(self.n_jobs)  # refuses what is no number of threads
+        count_threads(self.n_jobs)  # raises if n_jobs is not a number of threads
         self.classes_ = _saved_classes(classes)
         n_classes = len(self.classes_)
         self._near = None
@@ -350,16 +351,16 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         n_pairs = math.comb(n_classes, 2) if self._near is None else len(self._near.pairs)
         normals = saved_floats(normal, "normal", (n_pairs, self.n_features_in_))
         if not np.allclose(np.linalg.norm(normals, axis=1), 1.0):
-            raise ValueError("field 'normal' has a row that is no unit vector")
+            raise ValueError("field 'normal' has a row that is not a unit vector")
         columns = [saved_floats(array, name, (n_pairs,)) for name, array in zip(CUT_NUMBERS, numbers, strict=True)]
         self.cuts_ = [Cut(*parts) for parts in zip(normals, *(column.tolist() for column in columns), strict=True)]
         self.slopes_ = saved_floats(slopes, "slopes", (n_pairs,), least=0.0)
         self.pairs_ = _all_pairs(n_classes) if self._near is None else np.array(self._near.pairs)
         if found is not None:
-            place = saved_ints(found, "transduction", None, 0, len(self.classes_) - 1)
-            if self.classes_.itemsize > 4 * LONG_NAME and self.classes_.itemsize * len(place) > 4 * MOST_LETTERS:
-                raise ValueError("field 'classes' has names that are far too long for so many rows")
-            self.transduction_ = self.classes_[place]
+            position = saved_ints(found, "transduction", None, 0, len(self.classes_) - 1)
+            if self.classes_.itemsize > 4 * LONG_NAME and self.classes_.itemsize * len(position) > 4 * MOST_LETTERS:
+                raise ValueError("field 'classes' has names that are too long for this many rows")
+            self.transduction_ = self.classes_[position]
 
     @property
     def _n_features_learned(self) -> int:
@@ -372,84 +373,84 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
 
 
 def _all_pairs(n_classes: int) -> Ints:
-    """(0, 1), (0, 2), …, (1, 2), …"""
+    """Return all pairs of classes: (0, 1), (0, 2), …, (1, 2), …"""
     return np.stack(np.triu_indices(n_classes, 1), axis=1).astype(np.int64)
 
 
 def _members(guess: Ints, n_classes: int) -> list[Ints]:
-    """Numbers of the rows of each class, in order; rows of none are negative."""
+    """Return the row numbers of each class, in order; rows with a negative class belong to none."""
     order = np.argsort(guess, kind="stable")
     return np.split(order, np.searchsorted(guess[order], np.arange(n_classes)))[1:]
 
 
 def _saved_near(towards: Any, least: Any, nearest: Any, *, n_classes: int, n_features: int) -> NearClasses:
-    """Near classes from a file: for each the numbers of as many others, none twice."""
+    """Check the nearest classes from a file: each class has the same number of others, none twice."""
     saved_floats(towards, "towards", (n_classes, n_features))
     saved_floats(least, "least", (n_classes,))
     shape = np.shape(nearest) if isinstance(nearest, np.ndarray) else ()
     if len(shape) != 2 or shape[0] != n_classes or not 0 < shape[1] < n_classes:
-        raise ValueError(f"field 'nearest' is not a table of the nearest of {n_classes} classes")
+        raise ValueError(f"field 'nearest' must be a table with the nearest classes of each of {n_classes} classes")
     table = saved_ints(nearest.ravel(), "nearest", None, 0, n_classes - 1).reshape(shape)
     ordered = np.sort(np.column_stack([np.arange(n_classes), table]), axis=1)
     if (ordered[:, 1:] == ordered[:, :-1]).any():
-        raise ValueError("field 'nearest' has a class twice, or as its own neighbor")
+        raise ValueError("field 'nearest' lists a class twice, or as its own neighbor")
     return NearClasses(towards, least, table)
 
 
 def _saved_classes(classes: Any) -> NDArray[Any]:
-    """Classes from a file: an array of numbers, or a list of strings."""
+    """Check the classes from a file: an array of numbers, or a list of strings."""
     if isinstance(classes, list) and all(isinstance(name, str) for name in classes):
         if len(classes) * max(map(len, classes), default=0) > MOST_LETTERS:
-            raise ValueError("field 'classes' has names that are far too long")
+            raise ValueError("field 'classes' has names that are too long")
         classes = np.array(classes, dtype=str)
     is_list = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
     if not is_list or not (classes[:-1] < classes[1:]).all():
-        raise ValueError("field 'classes' is not a list of two classes or more, each once, in order")
+        raise ValueError("field 'classes' must be a sorted list of at least two different classes")
     return np.asarray(classes)
 
 
 def read_labels(y: NDArray[Any], has_minus_one: bool | None = None) -> tuple[NDArray[Any], Bools]:
-    """Labels as an array of one type, and which rows have one.
+    """Return the labels as an array of one type, and which rows are labeled.
 
-    -1 marks a row without a label, and None in an array of objects. Where `has_minus_one`, -1 is a class; None decides:
-    it is one where everything is -1 or 1.
+    -1 marks an unlabeled row, and so does None in an array of objects. If `has_minus_one` is True, -1 is a class. If it
+    is None, -1 is a class if `y` has only the values -1 and 1.
     """
-    if y.dtype.kind in "OUS" and any(isinstance(value, str) and value == str(UNLABELLED) for value in y):
+    if y.dtype.kind in "OUS" and any(isinstance(value, str) and value == str(UNLABELED) for value in y):
         raise ValueError(
-            "y holds strings, '-1' among them: to mark rows without a label put the number -1 into an array of "
-            "objects, y.astype(object); a class cannot be called '-1'"
+            "y contains the string '-1': to mark unlabeled rows, put the number -1 into an array of objects, for "
+            "instance y.astype(object); a class cannot be named '-1'"
         )
     if y.dtype.kind == "O":
-        is_labeled = np.array([value is not None and value != UNLABELLED for value in y], dtype=bool)
+        is_labeled = np.array([value is not None and value != UNLABELED for value in y], dtype=bool)
         if len({isinstance(value, str) for value in y[is_labeled]}) > 1:
-            raise ValueError("y mixes strings and other values: give labels of one kind, and -1 for rows without one")
+            raise ValueError("y mixes strings and other values: pass labels of one type, and -1 for unlabeled rows")
         given = np.array(y[is_labeled].tolist())
         y = np.zeros(len(y), dtype=given.dtype)
         y[is_labeled] = given
     elif y.dtype.kind in "US":
         is_labeled = np.ones(len(y), dtype=bool)
     else:
-        is_labeled = np.ones(len(y), dtype=bool) if has_minus_one else y != UNLABELLED
+        is_labeled = np.ones(len(y), dtype=bool) if has_minus_one else y != UNLABELED
         if has_minus_one is None and 0 < is_labeled.sum() < len(y) and (y[is_labeled] == 1).all():
             warnings.warn(
-                "y holds nothing but -1 and 1: taken as two classes, not as one class and rows without a label",
+                "y has only the values -1 and 1: they are taken as two classes, not as one class and unlabeled rows",
                 UserWarning,
                 stacklevel=4,
             )
             is_labeled = np.ones(len(y), dtype=bool)
     with warnings.catch_warnings():
-        # Of labels there may be one for each class, and the rows are many more.
+        # There may be only one label for each class, although there are many more rows.
         warnings.filterwarnings("ignore", message="The number of unique classes is greater than 50%")
         check_classification_targets(y[is_labeled])
     return y, is_labeled
 
 
 def linear_svm(X: Matrix, sides: Ints, weights: Floats, moments: Moments) -> tuple[Floats, float]:
-    """Normal and intercept of a linear support vector machine on the labeled rows.
+    """Return the normal and the intercept of a linear support vector machine on the labeled rows.
 
-    Rows are centered and divided by the root mean square deviation of `moments`, so that the machine moves, turns and
-    grows with them. A CSR matrix is not centered. Weights are costs of errors, and larger or smaller ones than
-    `LABEL_WEIGHT` all together change nothing but the last digits, on which the machine would never end.
+    The rows are centered and divided by the root mean square deviation of `moments`, so that the machine follows when
+    the data is shifted, rotated or scaled. A CSR matrix is not centered. The weights are the costs of errors. A total
+    weight outside `LABEL_WEIGHT` would change only the last digits, and the machine would never converge.
     """
     labeled = np.flatnonzero(sides)
     rows, row_weights = X[labeled], weights[labeled]
@@ -466,7 +467,7 @@ def linear_svm(X: Matrix, sides: Ints, weights: Floats, moments: Moments) -> tup
 
 
 def _guess(rows: Matrix, code: Ints, weights: Floats, n_classes: int) -> Ints:
-    """Class of each row by linear support vector machines of all pairs; rows with a label keep it."""
+    """Guess the class of each row by linear support vector machines of all pairs; labeled rows keep their label."""
     votes = np.zeros((rows.shape[0], n_classes))
     moments = moments_of(rows, weights)
     for first, second in combinations(range(n_classes), 2):
@@ -475,11 +476,11 @@ def _guess(rows: Matrix, code: Ints, weights: Floats, n_classes: int) -> Ints:
         right = np.clip(project(rows, normal) + intercept, -1, 1)
         votes[:, second] += right
         votes[:, first] -= right
-    return np.where(code == UNLABELLED, votes.argmax(axis=1), code)
+    return np.where(code == UNLABELED, votes.argmax(axis=1), code)
 
 
 def _all_on_one_side(rows: Matrix, sides: Ints, weights: Floats) -> Cut:
-    """A cut of rows that are all alike: they go where most of the labeled ones belong."""
+    """Return a cut for rows that are all equal: they all go to the side with more labels."""
     normal = np.zeros(rows.shape[1])
     normal[0] = 1.0
     value = float(rows[[0], :][0, 0])
@@ -488,18 +489,18 @@ def _all_on_one_side(rows: Matrix, sides: Ints, weights: Floats) -> Cut:
 
 
 def _slope(distance: Floats, sides: Ints, weights: Floats) -> float:
-    """How fast the log-odds grow with the distance: the logistic regression without intercept of the labels.
+    """Return the slope of the log-odds: a logistic regression of the labels on the distance, without intercept.
 
-    Labeled rows chose the cut, so they lie better than others. Some labels are added, spread over all rows; those of a
-    row are right with the probability of `_trust`.
+    The labeled rows were used to find the cut, so they fit it better than other rows do. Therefore pseudo-labels are
+    added, spread over all rows. The pseudo-label of a row is correct with the probability of `_trust`.
     """
     unit = float(weights @ np.abs(distance) / weights.sum())
     labeled = np.flatnonzero(sides)
-    place, label_weight = sides[labeled] * distance[labeled] / unit, weights[labeled]
+    position, label_weight = sides[labeled] * distance[labeled] / unit, weights[labeled]
     away, added, trust = np.abs(distance) / unit, ADDED_LABELS * weights / weights.sum(), _trust(distance, weights)
 
     def excess(slope: float) -> float:
-        missing = label_weight @ (place * expit(-slope * place))
+        missing = label_weight @ (position * expit(-slope * position))
         return float(added @ (away * (expit(slope * away) - trust)) - missing)
 
     if excess(SLOPES[0]) >= 0:
@@ -510,9 +511,10 @@ def _slope(distance: Floats, sides: Ints, weights: Floats) -> float:
 
 
 def _trust(distance: Floats, weights: Floats) -> Floats:
-    """Probability that a row belongs to its side of a cut, by the density along the line across it.
+    """Return the probability that a row belongs to its side of a cut, from the density along the normal.
 
-    1/2 where the density has not risen from the cut to the row, 1 - f(cut) / 2f where f is the highest between them.
+    It is 1 - f(cut) / 2f, where f is the highest density between the cut and the row. It is 1/2 if the density does not
+    rise from the cut to the row.
     """
     h = normal_bandwidth(distance, weights, BANDWIDTH)
     if not h > 0:

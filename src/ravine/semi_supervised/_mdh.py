@@ -1,7 +1,7 @@
 """The semi-supervised minimum density hyperplane (Hofmeyr 2016, ch. 2 §2.2 and §5.2).
 
-The boundary of two classes is a hyperplane of low density with the labeled rows on their sides. A search takes some
-tens of evaluations of two passes over the rows each, for each start and each pair of classes.
+The boundary between two classes is a hyperplane of low density with the labeled rows on their correct sides. For each
+start and each pair of classes, the search takes a few dozen evaluations of two passes over the rows each.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,31 +22,35 @@ from ravine.semi_supervised._base import CutClassifier, linear_svm
 
 
 class MDHClassifier(CutClassifier):
-    """Classifier whose boundary runs where the density of all rows, labeled or not, is low.
+    """Semi-supervised classifier whose boundary runs through regions of low density of all rows, labeled or not.
 
-    Two classes are separated by the hyperplane that minimizes the density of the projected rows on it, plus a penalty
-    for labeled rows that are not on their side of it. With more classes there is a hyperplane for each pair, learned
-    from the rows of the two classes and the unlabeled rows that linear support vector machines on the labels put into
-    one of them; the pairs vote. With more than 15 classes each is compared with those near it.
+    The boundary between two classes is the hyperplane that minimizes the density of the projected rows, plus a penalty
+    for labeled rows on the wrong side. With more than two classes, there is a hyperplane for each pair of classes, and
+    the pairs vote. A pair is learned from the labeled rows of its two classes, and from the unlabeled rows that linear
+    support vector machines on the labels assign to one of the two. With more than 15 classes, each class is compared
+    only with those near it.
 
-    Scale the columns first where their units differ, for instance by StandardScaler.
+    If the columns have different units, scale them first, for instance with StandardScaler.
 
     Parameters
     ----------
     init : {"pca"}, int, array-like of shape (n_starts, n_features) or callable, default=2
-        Directions from which to search beside that of a linear support vector machine on the labeled rows: the first
-        principal component, so many of the first ones, given directions, or ``callable(rows) -> directions``. The
-        least objective wins.
+        Directions from which the search starts. "pca" is the first principal component, an integer is the number of
+        principal components, an array holds the directions, and a function is called as
+        ``callable(rows) -> directions``. The normal of a linear support vector machine on the labeled rows is always
+        added. The start that leads to the smallest objective wins.
     bandwidth_factor : float or callable ``(deviation, count) -> h``, default=0.9
-        Factor of the bandwidth h = bandwidth_factor · σ₁ n^(-1/5), where σ₁ is the standard deviation along the first
-        start. A function returns h itself.
+        Factor that multiplies the rule of thumb for the bandwidth: h = bandwidth_factor · σ₁ n^(-1/5), where σ₁ is the
+        standard deviation along the first start. A function returns h itself.
     alphas : sequence of float, default=(0.0, 0.9)
-        How far from the mean the cut may lie, in standard deviations, one search after the other.
+        Maximum distance of the cut from the mean, in standard deviations. There is one search for each value, each
+        starting from the result of the one before.
     gammas : sequence of float, default=(10.0, 100.0)
-        Weight of the labels against the density. The first holds while the bound of the cut grows, then the others, one
-        search after the other.
+        Weight of the labels relative to the density. The first value is used in the searches over `alphas`. Then there
+        is one more search for each further value.
     label_margin : float, default=1.0
-        A labeled row is to lie so many bandwidths on its side of the cut. 0 asks for the right side only.
+        A labeled row is penalized unless it lies at least this many bandwidths from the cut, on its correct side. 0
+        requires only the correct side.
     n_jobs : int or None, default=-1
         Number of threads; -1 uses all cores. The result does not depend on it.
 
@@ -55,14 +59,14 @@ class MDHClassifier(CutClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted.
     pairs_ : ndarray of shape (n_pairs, 2)
-        Numbers in `classes_` of the pairs that have a boundary: (0, 1), (0, 2), …, (1, 2), …; with more than 15 classes
-        those of which one is among the six nearest of the other.
+        Pairs of classes that have a boundary, as positions in `classes_`: (0, 1), (0, 2), …, (1, 2), …. With more than
+        15 classes, these are the pairs in which one class is among the six nearest of the other.
     cuts_ : list of Cut
-        The boundary of each of `pairs_`; the first class of a pair is on its left.
+        Boundary of each of `pairs_`; the first class of a pair is on its left.
     slopes_ : ndarray of shape (n_pairs,)
-        How fast the log-odds of a pair grow with the distance to its cut.
+        Slope of the log-odds of each pair, per unit of distance to its cut.
     transduction_ : ndarray of shape (n_samples,)
-        Class of each row of `fit`: the label that it was given, else what `predict` says.
+        Class of each row of `fit`: its label if it has one, otherwise the result of `predict`.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -70,8 +74,8 @@ class MDHClassifier(CutClassifier):
 
     See Also
     --------
-    SpectralPursuitClassifier : By the connectivity of the rows instead of their density.
-    MDH : Without labels.
+    SpectralPursuitClassifier : Uses the connectivity of the rows instead of their density.
+    MDH : The same objective without labels.
 
     References
     ----------
@@ -121,7 +125,7 @@ class MDHClassifier(CutClassifier):
         given = make_starts(checked_directions(self.init), n_jobs)
         gammas = _path("gammas", self.gammas)
         if not gammas[-1] > 0:
-            raise ValueError(f"gammas={self.gammas!r}: the last must be positive, or the labels have no say")
+            raise ValueError(f"gammas={self.gammas!r}: the last value must be positive, or the labels have no effect")
 
         def starts(rows: Matrix, weights: Floats, moments: Moments) -> Floats:
             directions = given(rows, weights, moments)
@@ -148,5 +152,5 @@ class MDHClassifier(CutClassifier):
 def _path(name: str, numbers: Sequence[float]) -> list[float]:
     path = numbers_of(numbers, name)
     if not path or not all(np.isfinite(number) and number >= 0 for number in path):
-        raise ValueError(f"{name}={numbers!r}: give at least one number, none negative, from small to large")
+        raise ValueError(f"{name}={numbers!r}: pass one or more non-negative numbers, in increasing order")
     return path

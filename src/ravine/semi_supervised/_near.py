@@ -1,9 +1,9 @@
-"""Which of many classes are near each other, and votes among those that are near a row.
+"""Finding which of many classes are near each other, and voting among the classes near a row.
 
-k classes have k(k - 1) / 2 pairs, and most of them lie so far apart that their boundary says nothing. Here a class is
-compared with the few whose means are nearest to its own. A row goes to the class whose mean is nearest, and this one
-and those around it vote. Distances are those of a linear discriminant: lengths are measured in the deviations of rows
-within their classes. docs/decisions/semi-supervised.md has what decided this.
+k classes have k(k - 1) / 2 pairs. Most pairs are so far apart that their boundary adds no information. Here a class is
+compared only with the few classes whose means are nearest to its own. A row is first assigned to the class with the
+nearest mean. Then this class and the classes near it vote. Distances are those of a linear discriminant: they are
+measured in standard deviations within the classes. docs/decisions/semi-supervised.md gives the reasons.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,33 +22,34 @@ from ravine._blocks import map_blocks
 from ravine._matrix import Floats, Ints, Matrix, scatter
 
 MOST_PAIRED = 15
-"""Up to so many classes every pair has a boundary."""
+"""With at most this many classes, every pair has a boundary."""
 
 N_NEAREST = 6
-"""Classes with which each of more classes is compared, at least."""
+"""With more classes, each class is compared with this many nearest classes, or more."""
 
 LEAST_SHRINKAGE = 0.5
-"""Share of the covariance within classes that is the same in all directions, at least: labels are few."""
+"""Minimum shrinkage of the covariance within classes towards a spherical one, because there are few labels."""
 
 MOST_COLUMNS = 500
-"""With more columns, or sparse ones, the covariance within classes is taken as the same in all directions."""
+"""With more columns than this, or with sparse data, the covariance within classes is taken as spherical."""
 
 LogOdds = Callable[[Matrix, int], Floats]
-"""Of the second class of a pair against the first, for each of some rows, given the number of the pair."""
+"""Function of rows and the number of a pair; returns the log-odds of its second class against its first."""
 
 
 @dataclass(frozen=True)
 class NearClasses:
-    """Linear discriminants of the classes, and the nearest others of each.
+    """Linear discriminants of the classes, and the nearest classes of each.
 
-    The discriminant x · towards[c] - least[c] of two classes differs by their log-odds, were they Gaussian.
+    The discriminant of class c is x · towards[c] - least[c]. If the classes were Gaussian, the difference between two
+    discriminants would be the log-odds of the two classes.
 
     Attributes
     ----------
     towards : ndarray of shape (n_classes, n_features)
     least : ndarray of shape (n_classes,)
     nearest : ndarray of shape (n_classes, n_nearest)
-        The nearest first.
+        Nearest classes of each class, the nearest first.
     """
 
     towards: Floats
@@ -57,7 +58,7 @@ class NearClasses:
 
     @classmethod
     def of(cls, rows: Matrix, code: Ints, weights: Floats, n_classes: int) -> Self:
-        """From rows of which each belongs to a class, or to none where its code is negative."""
+        """Compute the discriminants from rows and their classes; a row with a negative code belongs to no class."""
         here = np.flatnonzero(code >= 0)
         rows, code, weights = rows[here], code[here], weights[here]
         means = class_means(rows, code, weights, n_classes)
@@ -69,7 +70,7 @@ class NearClasses:
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """Pairs of classes of which one is among the nearest of the other, the smaller number first, in order."""
+        """Sorted pairs of classes in which one is among the nearest of the other, the smaller number first."""
         own = np.repeat(np.arange(len(self.least)), self.nearest.shape[1])
         both = np.sort(np.stack([own, self.nearest.ravel()], axis=1), axis=1)
         return [(int(a), int(b)) for a, b in np.unique(both, axis=0)]
@@ -79,17 +80,17 @@ class NearClasses:
         return {pair: number for number, pair in enumerate(self.pairs)}
 
     def nearest_class(self, rows: Matrix, n_jobs: int | None) -> Ints:
-        """The class of largest discriminant of each row."""
+        """Return the class with the largest discriminant for each row."""
         shape = (rows.shape[0], len(self.least))
         return np.concatenate(map_blocks(lambda b: self._discriminants(rows[b], None).argmax(axis=1), shape, n_jobs))
 
     def decide(self, rows: Matrix, log_odds: LogOdds, slopes: Floats, n_jobs: int | None) -> Floats:
-        """Logarithm of the probability that a class wins its pairs, of shape (n_samples, n_classes).
+        """Return the logarithm of the probability that a class wins its pairs, of shape (n_samples, n_classes).
 
-        The pairs are those among the class that is nearest to a row, its home, and the classes around it. Two of these
-        that have no boundary are compared by what they are against the home. All other classes are compared with these
-        by their discriminants against the home, made as steep as boundaries are, and never come first. `slopes` has
-        how steep the log-odds of each pair are.
+        The class nearest to a row is the home of the row. The pairs are those among the home and the classes near it.
+        If two of these classes have no boundary, they are compared by their log-odds against the home. All other
+        classes are compared by their discriminants against the home, scaled to the steepness of the boundaries, and
+        never come first. `slopes` has the slope of the log-odds of each pair.
         """
         decision = self._discriminants(rows, n_jobs) * self._temper(slopes)
         for here, near, by_home, votes in self._by_home(rows, decision.argmax(axis=1), log_odds):
@@ -100,30 +101,30 @@ class NearClasses:
         return decision
 
     def best(self, rows: Matrix, log_odds: LogOdds, n_jobs: int | None) -> Ints:
-        """The class that comes first in `decide`, of each row."""
+        """Return the class that comes first in `decide`, for each row."""
         best = np.empty(rows.shape[0], dtype=np.int64)
         for here, near, _, votes in self._by_home(rows, self.nearest_class(rows, n_jobs), log_odds):
-            order = np.argsort(near)  # of equal ones the first
+            order = np.argsort(near)  # a tie goes to the first class
             best[here] = near[order][votes[:, order].argmax(axis=1)]
         return best
 
     def _by_home(
         self, rows: Matrix, home: Ints, log_odds: LogOdds
     ) -> Iterator[tuple[Ints, Ints, list[Floats], Floats]]:
-        """For each class that is the home of rows: these, the classes that vote, and what `_votes` says of them."""
+        """Yield, for each class that is the home of rows: these rows, the classes that vote, and their `_votes`."""
         order = np.argsort(home, kind="stable")
         for here in np.split(order, np.flatnonzero(np.diff(home[order])) + 1):
             near = np.append(home[here[0]], self.nearest[home[here[0]]])
             yield here, near, *self._votes(rows[here], near.tolist(), log_odds)
 
     def _temper(self, slopes: Floats) -> float:
-        """How steep boundaries are for each unit of the discriminants, in the median of the pairs."""
+        """Return the steepness of the boundaries per unit of the discriminants, the median over the pairs."""
         first, second = np.array(self.pairs).T
         steepness = np.linalg.norm(self.towards[first] - self.towards[second], axis=1)
         return float(np.median(slopes[steepness > 0] / steepness[steepness > 0])) if steepness.any() else 1.0
 
     def _votes(self, rows: Matrix, near: list[int], log_odds: LogOdds) -> tuple[list[Floats], Floats]:
-        """Log-odds of some classes against the first of them, and the votes of all pairs among them."""
+        """Return the log-odds of some classes against the first of them, and the votes of all pairs among them."""
 
         def against(a: int, b: int) -> Floats | None:
             first, second = min(near[a], near[b]), max(near[a], near[b])
@@ -136,7 +137,7 @@ class NearClasses:
         by_home = [np.zeros(rows.shape[0])]
         for a in range(1, len(near)):
             odds = against(a, 0)
-            assert odds is not None, "a class and one of its nearest are a pair"
+            assert odds is not None, "a class and each of its nearest classes are a pair"
             by_home.append(odds)
         votes = np.zeros((rows.shape[0], len(near)))
         for a, b in combinations(range(len(near)), 2):
@@ -155,16 +156,16 @@ class NearClasses:
 
 
 def class_means(rows: Matrix, code: Ints, weights: Floats, n_classes: int) -> Floats:
-    """Weighted mean of the rows of each class."""
+    """Return the weighted mean of the rows of each class."""
     member = sparse.csr_array((weights, (code, np.arange(len(code)))), shape=(n_classes, len(code)))
     total = member @ rows
     dense = np.asarray(total.toarray() if sparse.issparse(total) else total, dtype=np.float64)
     return np.asarray(dense / np.bincount(code, weights, n_classes)[:, np.newaxis])
 
 
-def _whitened(places: Floats, rows: Matrix, own_mean: Floats, weights: Floats, n_classes: int) -> tuple[Floats, Floats]:
-    """L⁻¹ and (L Lᵀ)⁻¹ times the places, L Lᵀ the covariance of rows about the mean of their class, shrunk."""
-    n_columns, count = places.shape[1], float(weights.sum())
+def _whitened(means: Floats, rows: Matrix, own_mean: Floats, weights: Floats, n_classes: int) -> tuple[Floats, Floats]:
+    """Return L⁻¹ and (L Lᵀ)⁻¹ times the means, where L Lᵀ is the shrunk covariance of the rows within their classes."""
+    n_columns, count = means.shape[1], float(weights.sum())
     if sparse.issparse(rows) or n_columns > MOST_COLUMNS:
         squares = rows.multiply(rows).sum(axis=1) if sparse.issparse(rows) else (rows**2).sum(axis=1)
         along = rows.multiply(own_mean).sum(axis=1) if sparse.issparse(rows) else (rows * own_mean).sum(axis=1)
@@ -174,13 +175,13 @@ def _whitened(places: Floats, rows: Matrix, own_mean: Floats, weights: Floats, n
         within = scatter(rows - own_mean, weights, np.zeros(n_columns)) / count
         shrinkage = max(LEAST_SHRINKAGE, n_columns / (n_columns + max(count - n_classes, 0.0)))
         trace = float(np.trace(within))
-    # Where the rows of a class are all alike, the means themselves give the unit.
-    variance = trace / n_columns or float((places**2).mean()) or 1.0
+    # If the rows of each class are all equal, the means themselves give the unit.
+    variance = trace / n_columns or float((means**2).mean()) or 1.0
     if shrinkage == 1.0 or not trace > 0:
         unit = np.sqrt(variance)
-        return places / unit, np.ascontiguousarray(places / unit / unit)
+        return means / unit, np.ascontiguousarray(means / unit / unit)
     shrunk = (1 - shrinkage) * within / variance + shrinkage * np.eye(n_columns)
     factor = linalg.cholesky(shrunk, lower=True) * np.sqrt(variance)
-    white = linalg.solve_triangular(factor, places.T, lower=True)
+    white = linalg.solve_triangular(factor, means.T, lower=True)
     towards = linalg.solve_triangular(factor.T, white, lower=False)
     return np.ascontiguousarray(white.T), np.ascontiguousarray(towards.T)

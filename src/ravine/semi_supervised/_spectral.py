@@ -1,7 +1,8 @@
 """The semi-supervised spectral projection pursuit, S³CP² (Hofmeyr 2016, ch. 3B; Hofmeyr and Pavlidis 2015).
 
-The boundary of two classes lies across the direction along which all rows fall into two least connected parts, the
-labeled rows on their sides. A search takes some tens of evaluations of two passes over the rows each.
+The boundary between two classes is orthogonal to the direction along which the rows split into the two least connected
+sides, with the labeled rows on their correct sides. The search takes a few dozen evaluations of two passes over the
+rows each.
 """
 
 from collections.abc import Callable
@@ -21,27 +22,29 @@ from ravine.semi_supervised._base import CutClassifier, linear_svm
 
 
 class SpectralPursuitClassifier(CutClassifier):
-    """Classifier whose boundary parts all rows, labeled or not, where they are least connected.
+    """Semi-supervised classifier whose boundary splits all rows, labeled or not, where they are least connected.
 
-    The rows are projected on a direction and joined by similarities that fall with the distance there. The direction
-    minimizes λ₂, the second eigenvalue of the Laplacian of that graph, in which the rows of a class are one node and
-    rows on the wrong side of a labeled one are joined to it. With more classes there is a boundary for each pair,
-    learned from the rows of the two classes and the unlabeled rows that linear support vector machines on the labels
-    put into one of them; the pairs vote. With more than 15 classes each is compared with those near it.
+    The rows are projected on a direction and form a graph whose similarities decrease with the distance. The direction
+    minimizes λ₂, the second eigenvalue of the Laplacian of that graph. In the graph, the labeled rows of a class are
+    one node, and rows on the wrong side of a labeled row are joined to it. With more than two classes, there is a
+    boundary for each pair of classes, and the pairs vote. A pair is learned from the labeled rows of its two classes,
+    and from the unlabeled rows that linear support vector machines on the labels assign to one of the two. With more
+    than 15 classes, each class is compared only with those near it.
 
-    Scale the columns first where their units differ, for instance by StandardScaler.
+    If the columns have different units, scale them first, for instance with StandardScaler.
 
     Parameters
     ----------
     bandwidth_factor : float, default=0.3
-        Factor of the bandwidth of the similarities, σ = bandwidth_factor · q / √d for d columns, where q is the 99th
-        percentile of the distances of the rows to their nearest neighbors.
+        Factor that multiplies the rule of thumb for the bandwidth: σ = bandwidth_factor · q / √d for d columns, where q
+        is the 99th percentile of the distances of the rows to their nearest neighbors.
     bound : float, default=1.5
-        How far from the mean distances count in full, in standard deviations: smaller, and the sides are more alike in
-        size.
+        Distance from the mean, in standard deviations, up to which distances count in full. A smaller value makes the
+        sides more equal in size.
     init : {"svm"}, array-like of shape (n_starts, n_features) or callable, default="svm"
-        Direction from which to search: that of a linear support vector machine on the labeled rows, given directions,
-        or ``callable(rows) -> directions``. The least λ₂ wins.
+        Directions from which the search starts. "svm" is the normal of a linear support vector machine on the labeled
+        rows, an array holds the directions, and a function is called as ``callable(rows) -> directions``. The start
+        that leads to the smallest λ₂ wins.
     n_jobs : int or None, default=-1
         Number of threads; -1 uses all cores. The result does not depend on it.
 
@@ -50,14 +53,14 @@ class SpectralPursuitClassifier(CutClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted.
     pairs_ : ndarray of shape (n_pairs, 2)
-        Numbers in `classes_` of the pairs that have a boundary: (0, 1), (0, 2), …, (1, 2), …; with more than 15 classes
-        those of which one is among the six nearest of the other.
+        Pairs of classes that have a boundary, as positions in `classes_`: (0, 1), (0, 2), …, (1, 2), …. With more than
+        15 classes, these are the pairs in which one class is among the six nearest of the other.
     cuts_ : list of Cut
-        The boundary of each of `pairs_`; the first class of a pair is on its left.
+        Boundary of each of `pairs_`; the first class of a pair is on its left.
     slopes_ : ndarray of shape (n_pairs,)
-        How fast the log-odds of a pair grow with the distance to its cut.
+        Slope of the log-odds of each pair, per unit of distance to its cut.
     transduction_ : ndarray of shape (n_samples,)
-        Class of each row of `fit`: the label that it was given, else what `predict` says.
+        Class of each row of `fit`: its label if it has one, otherwise the result of `predict`.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -65,8 +68,8 @@ class SpectralPursuitClassifier(CutClassifier):
 
     See Also
     --------
-    MDHClassifier : By the density of the rows instead of their connectivity.
-    SpectralPursuit : Without labels.
+    MDHClassifier : Uses the density of the rows instead of their connectivity.
+    SpectralPursuit : The same objective without labels.
 
     References
     ----------
