@@ -1,8 +1,8 @@
-"""Scores of a clustering that the papers report and scikit-learn does not have.
+"""Clustering scores that the papers report and scikit-learn does not have.
 
-Purity, the two scores of a single cut (binary V-measure and success ratio), compactness, and regret across data sets;
-and the usual scores from a table of counts, for rows that are not at hand.
-All but `compactness`, which needs every distance inside a cluster, cost one pass over the labels.
+There are purity, two scores of a single cut (binary V-measure and success ratio), compactness, and regret across data
+sets. `contingency_scores` computes the usual scores from a table of counts, for data that does not fit in memory.
+All scores cost one pass over the labels, except `compactness`, which needs every distance within a cluster.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ __all__ = ["binary_v_measure", "compactness", "contingency_scores", "purity", "r
 def _check_labels(labels: ArrayLike, name: str, n_rows: int | None = None) -> NDArray[Any]:
     array = check_array(labels, dtype=None, ensure_2d=False, allow_nd=True, ensure_min_samples=0, input_name=name)
     if array.ndim != 1 or len(array) == 0:
-        raise ValueError(f"{name} has shape {array.shape}: pass a one-dimensional array with one label for each row")
+        raise ValueError(f"{name} has shape {array.shape}: pass a one-dimensional array, with one label for each row")
     if n_rows not in (None, len(array)):
         raise ValueError(f"{name} has {len(array)} labels for {n_rows} rows: pass one label for each row, in row order")
     return array
@@ -31,9 +31,10 @@ def _check_label_pair(labels_true: ArrayLike, labels_pred: ArrayLike) -> tuple[N
 
 
 def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Share of rows that belong to the commonest class of their cluster.
+    """Compute the share of rows that belong to the most common class of their cluster.
 
-    Zhao and Karypis (2001), as in Pham, Le and Dang, §5.2. Splitting a class over several clusters costs nothing.
+    The score is that of Zhao and Karypis (2001), as in Pham, Le and Dang, §5.2. It does not penalize a class that is
+    split over several clusters.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     Returns
     -------
     float
-        In (0, 1]; 1 when no cluster mixes classes.
+        Purity in (0, 1]; 1 if no cluster mixes classes.
 
     Examples
     --------
@@ -57,20 +58,20 @@ def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
 
 def contingency_scores(table: ArrayLike) -> dict[str, float]:
-    """The usual scores of a clustering from counts alone.
+    """Compute the usual clustering scores from a contingency table.
 
-    Sums are taken in float64, so that counts of billions do not overflow.
+    Sums are computed in float64, so that counts of billions do not overflow.
 
     Parameters
     ----------
     table : array-like of shape (n_clusters, n_classes)
-        Number of rows in each cluster and class; empty rows and columns have no say.
+        Number of rows in each cluster and class. Empty rows and columns are ignored.
 
     Returns
     -------
     dict
-        ``"nmi"`` (arithmetic averaging, which makes it the V-measure too), ``"ari"``, ``"purity"``, ``"homogeneity"``
-        and ``"completeness"``, as scikit-learn and `purity` define them.
+        ``"nmi"`` (with the arithmetic mean, so that it equals the V-measure), ``"ari"``, ``"purity"``,
+        ``"homogeneity"`` and ``"completeness"``, as defined by scikit-learn and `purity`.
 
     Examples
     --------
@@ -81,13 +82,13 @@ def contingency_scores(table: ArrayLike) -> dict[str, float]:
     """
     counts: NDArray[np.float64] = check_array(table, dtype=np.float64, input_name="table")
     if counts.min() < 0 or not counts.sum() > 0:
-        raise ValueError("table needs counts of rows: none negative, and at least one row")
+        raise ValueError("table must contain counts of rows: no negative entries, and a positive total")
     clusters, classes = counts.sum(axis=1), counts.sum(axis=0)
     total = classes.sum()
     i, j = np.nonzero(counts)
     cells = counts[i, j]
     class_entropy, cluster_entropy = _entropy(classes / total), _entropy(clusters / total)
-    # Each conditional entropy is summed by itself: their difference from the entropies would lose digits near 1.
+    # Each conditional entropy is summed directly: as a difference of entropies it would lose digits near 1.
     homogeneity = 1 - cells @ np.log(clusters[i] / cells) / total / class_entropy if class_entropy > 0 else 1.0
     completeness = 1 - cells @ np.log(classes[j] / cells) / total / cluster_entropy if cluster_entropy > 0 else 1.0
     homogeneity, completeness = max(float(homogeneity), 0.0), max(float(completeness), 0.0)
@@ -117,7 +118,7 @@ def _adjusted_rand(
 
 
 def _aggregate(labels_true: ArrayLike, labels_pred: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return, for each row, the side of the cut that holds most of its class, and the side it lies on."""
+    """Return, for each row, the side of the cut that has most of its class, and the side of the row itself."""
     classes, clusters = _check_label_pair(labels_true, labels_pred)
     sides, side = np.unique(clusters, return_inverse=True)
     if len(sides) > 2:
@@ -134,22 +135,23 @@ def _aggregate(labels_true: ArrayLike, labels_pred: ArrayLike) -> tuple[NDArray[
 
 
 def binary_v_measure(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """V-measure of one cut, after the classes on each side of it are merged.
+    """Compute the V-measure of one cut, after merging the classes on each side.
 
-    Hofmeyr, *Projection methods for clustering* (thesis), ch. 2 §5.1. A class goes to the side that holds most of it,
-    in a tie to the smaller side, and between sides of one size to the one whose label sorts first.
+    The score is that of Hofmeyr, *Projection methods for clustering* (thesis), ch. 2 §5.1. A class is assigned to the
+    side that has most of its rows. A tie goes to the smaller side, and between sides of equal size to the side whose
+    label sorts first.
 
     Parameters
     ----------
     labels_true : array-like of shape (n_samples,)
         Class of each row; any number of classes.
     labels_pred : array-like of shape (n_samples,)
-        Side of the cut of each row; at most two values.
+        Side of the cut on which each row lies; at most two values.
 
     Returns
     -------
     float
-        In [0, 1]; 1 when the cut divides no class, 0 when no class has its majority apart from the others.
+        Score in [0, 1]; 1 if the cut splits no class, 0 if all classes have their majority on the same side.
 
     Examples
     --------
@@ -160,27 +162,28 @@ def binary_v_measure(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     0.0
     """
     merged, side = _aggregate(labels_true, labels_pred)
-    # v_measure_score calls one class in one cluster perfect; a cut that separates nothing is worth nothing.
+    # v_measure_score gives 1 to one class in one cluster; a cut that separates nothing scores 0 here.
     return float(v_measure_score(merged, side)) if np.ptp(merged) else 0.0
 
 
 def success_ratio(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Rows that one cut sets apart rightly, against those plus the rows it puts on the wrong side.
+    """Compute the success ratio of one cut: correctly separated rows, relative to these plus the misplaced rows.
 
-    Hofmeyr, *Projection methods for clustering* (thesis), eq. 2.27–2.29; ties as in `binary_v_measure`. Where all
-    classes have their majority on one side, eq. 2.28 as printed is positive, but the text below it says zero: so here.
+    The score is that of Hofmeyr, *Projection methods for clustering* (thesis), eq. 2.27–2.29. Ties are resolved as in
+    `binary_v_measure`. If all classes have their majority on one side, eq. 2.28 as printed is positive, but the text
+    below it says zero. This function returns zero.
 
     Parameters
     ----------
     labels_true : array-like of shape (n_samples,)
         Class of each row; any number of classes.
     labels_pred : array-like of shape (n_samples,)
-        Side of the cut of each row; at most two values.
+        Side of the cut on which each row lies; at most two values.
 
     Returns
     -------
     float
-        In [0, 1]; 1 when the cut divides no class, 0 when no class has its majority apart from the others.
+        Score in [0, 1]; 1 if the cut splits no class, 0 if all classes have their majority on the same side.
 
     Examples
     --------
@@ -193,26 +196,28 @@ def success_ratio(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
         return 0.0
     table = contingency_matrix(merged, side)
     success = table.max(axis=0).min()
-    error = len(side) - np.trace(table)  # the other sum of eq. 2.27 is never smaller: classes follow their majority
+    error = len(side) - np.trace(table)  # the other sum of eq. 2.27 is never smaller, as classes follow their majority
     return float(success / (success + error))
 
 
 def compactness(X: ArrayLike, labels: ArrayLike) -> float:
-    """Average distance between two rows of one cluster, averaged over the rows.
+    """Compute the average distance between two rows of the same cluster, averaged over the rows.
 
-    Pham, Le and Dang, §5.2, with the sum over unordered pairs; small is good, and a cluster of one row adds 0.
+    The score is that of Pham, Le and Dang, §5.2, with the sum over unordered pairs. Smaller is better. A cluster with
+    one row adds 0.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         The clustered rows.
     labels : array-like of shape (n_samples,)
-        Cluster of each row. Every value is a cluster, -1 too: leave out rows marked as noise beforehand.
+        Cluster of each row. Every value is a cluster, including -1: remove noise rows beforehand.
 
     Returns
     -------
     float
-        In the units of `X`. Time grows with the square of the largest cluster, memory only with `n_samples`.
+        Compactness in the units of `X`. The time grows with the square of the largest cluster, the memory only with
+        `n_samples`.
 
     Examples
     --------
@@ -226,7 +231,7 @@ def compactness(X: ArrayLike, labels: ArrayLike) -> float:
     total = 0.0
     for rows in np.split(np.argsort(cluster), ends[:-1]):
         if len(rows) > 1:
-            # Centerd, so that scikit-learn's squared distances lose no digits to a far origin.
+            # Centered, so that the squared distances of scikit-learn lose no digits to a distant origin.
             members = data[rows] - data[rows].mean(axis=0)
             chunks = pairwise_distances_chunked(members, reduce_func=_row_sums, working_memory=64)
             total += sum(float(sums.sum()) for sums in chunks) / (len(rows) - 1)
@@ -238,21 +243,22 @@ def _row_sums(distances: NDArray[Any], start: int) -> NDArray[Any]:
 
 
 def regret(scores: ArrayLike, *, normalize: bool = False) -> NDArray[np.float64]:
-    """How far each method falls behind the best method on the same data set.
+    """Compute how far each method is behind the best method on the same data set.
 
-    Hofmeyr, *Incremental estimation of low-density separating hyperplanes*, §4.1.1 and Figure 2.
+    The measure is that of Hofmeyr, *Incremental estimation of low-density separating hyperplanes*, §4.1.1 and Figure 2.
 
     Parameters
     ----------
     scores : array-like of shape (n_datasets, n_methods)
-        Larger is better; NaN where a method did not finish.
+        Score of each method on each data set; larger is better. NaN if a method did not finish.
     normalize : bool, default=False
-        Stretch each row to [0, 1], worst finisher at 1. A row in which all methods tie stays 0.
+        Whether to scale each row to [0, 1], so that the worst method that finished has regret 1. A row in which all
+        methods are equal stays 0.
 
     Returns
     -------
     ndarray of shape (n_datasets, n_methods)
-        Best score of the row minus the score; NaN where the score is NaN.
+        Best score of the row minus the score; NaN if the score is NaN.
 
     Examples
     --------
@@ -262,7 +268,7 @@ def regret(scores: ArrayLike, *, normalize: bool = False) -> NDArray[np.float64]
            [0. , nan, 0. ]])
     """
     score = check_array(scores, dtype=np.float64, ensure_all_finite="allow-nan", input_name="scores")
-    # fmax passes over NaN and, unlike nanmax, is silent about a row that has nothing else.
+    # fmax ignores NaN and, unlike nanmax, does not warn of a row that is all NaN.
     behind: NDArray[np.float64] = np.fmax.reduce(score, axis=1, keepdims=True) - score
     if not normalize:
         return behind

@@ -1,6 +1,6 @@
-"""A model of ravine as a clusterer of River: rows come as dictionaries or as frames.
+"""Adapter that makes a model of ravine a clusterer of River, with rows as dictionaries or data frames.
 
-Learning rows one at a time takes some fifty times longer than in frames of a hundred, with the same result.
+Learning one row at a time takes about fifty times longer than data frames of a hundred rows, with the same result.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ try:
     from river.base.typing import FeatureName
     from river.utils.dataframe import into_frame, into_series, to_native_series
 except ImportError as error:
-    raise ImportError("the adapter needs River: pip install 'ravine[river]'") from error
+    raise ImportError("ravine.river needs River: pip install 'ravine[river]'") from error
 
 from ravine._matrix import Floats, Ints
 from ravine._sklearn import is_fitted
@@ -27,27 +27,27 @@ __all__ = ["RiverClusterer"]
 
 
 class RiverClusterer(base.Clusterer):
-    """A model with `partial_fit` that learns and predicts as River's clusterers do.
+    """Adapter for a model with `partial_fit`, with the interface of River's clusterers.
 
-    A model has a fixed number of columns. As in River's own clusterers a feature that a row does not have is 0 there.
-    A feature that is not among the columns is left out, whatever its value.
+    A model has a fixed set of columns. As in River's own clusterers, a feature that is missing from a row is 0. A
+    feature that is not among the columns is ignored.
 
-    A row is a mapping from names to values, or a Series, whose index holds the names. A value is a real number: an
-    integer, a float, a bool, a Decimal or a Fraction, or such a number of NumPy. Strings, dates, complex numbers, None
-    and NaN are refused, in rows as in frames. A row that is refused leaves the adapter as it was.
+    A row is a mapping from names to values, or a Series whose index has the names. A value is a real number: an
+    integer, a float, a bool, a Decimal or a Fraction, or a real number of NumPy. Strings, dates, complex numbers, None
+    and NaN raise an error, in rows and in data frames. A row that raises an error leaves the adapter unchanged.
 
     Parameters
     ----------
     model : estimator with ``partial_fit``
-        Estimator that has not learned yet, for instance `ravine.IncrementalMDH()`. It stays as it is.
+        Estimator that is not fitted, for instance `ravine.IncrementalMDH()`. The adapter learns with a clone of it.
     features : sequence, optional
-        Names of the columns. By default those of the first row that is learned, sorted; name them if some features come
-        later in the stream.
+        Names of the columns. By default, the sorted names of the first learned row. Pass them if some features appear
+        only later in the stream.
 
     Attributes
     ----------
     model_ : estimator
-        The model that learns. Its columns have no names: they are `features_`.
+        The model that learns. It has no feature names: its columns are `features_`.
     features_ : list
         Names of the columns; empty before the first row.
 
@@ -67,9 +67,12 @@ class RiverClusterer(base.Clusterer):
 
     def __init__(self, model: Any, features: Sequence[FeatureName] | None = None) -> None:
         if not hasattr(model, "partial_fit"):
-            raise TypeError(f"{type(model).__name__} has no partial_fit: it cannot learn from a stream")
+            raise TypeError(
+                f"{type(model).__name__} has no partial_fit, so it cannot learn from a stream: pass a "
+                "model that has it, for instance IncrementalMDH()"
+            )
         if is_fitted(model):
-            raise ValueError("the model has learned before, and its columns have no names here: pass a new one")
+            raise ValueError("the model is already fitted, and its columns have no names here: pass an unfitted model")
         self.model = model
         self.features = features
         self.model_ = clone(model)
@@ -77,7 +80,7 @@ class RiverClusterer(base.Clusterer):
         self._has_learned = False
 
     def learn_one(self, x: Mapping[FeatureName, Any]) -> None:
-        """Learn a row.
+        """Learn one row.
 
         Parameters
         ----------
@@ -89,7 +92,7 @@ class RiverClusterer(base.Clusterer):
         self._learn(features, _row(row, features))
 
     def predict_one(self, x: Mapping[FeatureName, Any]) -> int:
-        """Cluster of a row; 0 before anything was learned.
+        """Predict the cluster of one row; 0 before the first row is learned.
 
         Parameters
         ----------
@@ -99,17 +102,17 @@ class RiverClusterer(base.Clusterer):
         Returns
         -------
         cluster : int
-            The cluster's number, which stays the same while the cluster lives if the model has `cluster_ids_`.
+            Number of the cluster. If the model has `cluster_ids_`, a cluster keeps its number as long as it exists.
         """
         return int(self._clusters(_row(_mapping(x), self.features_))[0])
 
     def learn_many(self, X: Any) -> None:
-        """Learn the rows of a frame, as one at a time.
+        """Learn the rows of a data frame, with the same result as one row at a time.
 
         Parameters
         ----------
-        X : frame
-            A pandas or Polars frame, or another that River takes.
+        X : data frame
+            A pandas or Polars data frame, or another that River accepts.
         """
         frame = into_frame(X)
         if len(frame):
@@ -117,17 +120,17 @@ class RiverClusterer(base.Clusterer):
             self._learn(features, _rows(X, features))
 
     def predict_many(self, X: Any) -> Any:
-        """Cluster of each row of a frame, as `predict_one` gives it.
+        """Predict the cluster of each row of a data frame, as `predict_one` does.
 
         Parameters
         ----------
-        X : frame
-            A pandas or Polars frame, or another that River takes.
+        X : data frame
+            A pandas or Polars data frame, or another that River accepts.
 
         Returns
         -------
         clusters : series
-            Of the same library, with the index of `X` where it has one.
+            Series of the same library as `X`, with the index of `X` if it has one.
 
         Examples
         --------
@@ -150,7 +153,7 @@ class RiverClusterer(base.Clusterer):
         try:
             self.model_.partial_fit(rows)
         except Exception:
-            if not self._has_learned:  # whatever it has noted of rows that it refused
+            if not self._has_learned:  # drops what the model has stored of the rows that raised
                 self.model_ = clone(self.model)
             raise
         self.features_, self._has_learned = features, True
@@ -167,22 +170,22 @@ class RiverClusterer(base.Clusterer):
 
 
 def _sorted(features: Any) -> list[FeatureName]:
-    """Sorted, as the order in which a row gives its features must not matter; by type first, to mix types."""
+    """Sort the names of features, by type first: the order of the features in a row must not matter."""
     return sorted(features, key=lambda feature: (type(feature).__name__, feature))
 
 
 def _mapping(x: Any) -> Mapping[FeatureName, Any]:
-    """A row as a mapping; a Series of pandas is one from its index to its values."""
+    """Return a row as a mapping; a pandas Series maps its index to its values."""
     if isinstance(x, Mapping):
         return x
     if getattr(x, "ndim", 0) == 1 and hasattr(x, "index") and hasattr(x, "to_dict"):
         if not x.index.is_unique:
-            raise ValueError("a row has a feature twice: the index of a Series must be unique")
+            raise ValueError("a row has the same feature twice: the index of a Series must be unique")
         found: Mapping[FeatureName, Any] = x.to_dict()
         return found
     raise TypeError(
-        f"a row is a {type(x).__name__}: pass a dict of features, or a pandas Series whose index has their names; "
-        "learn_many and predict_many take frames"
+        f"a row is a {type(x).__name__}: pass a dict of features, or a pandas Series whose index has their names; for "
+        "data frames use learn_many and predict_many"
     )
 
 
@@ -200,22 +203,22 @@ def _rows(X: Any, features: list[FeatureName]) -> Floats:
 
 
 def _number(value: Any, feature: FeatureName) -> float:
-    """A value as a float, if it is a real number."""
-    is_time = isinstance(value, np.timedelta64)  # which is an integer to NumPy
+    """Return a value as a float, if it is a real number."""
+    is_time = isinstance(value, np.timedelta64)  # NumPy counts these as integers
     if not is_time and isinstance(value, Real | Decimal | np.bool_):
         try:
             return float(value)
-        except (OverflowError, ValueError):  # an integer beyond all floats, a signalling NaN
+        except (OverflowError, ValueError):  # an integer too large for a float, or a signaling NaN
             pass
     kind = type(value).__name__
     shown = f"{value!r:.40}, a {kind}" if isinstance(value, str) else f"a {kind}"
     raise ValueError(
-        f"feature {feature!r} is {shown}, and no real number that a float can hold: turn it into one, or leave it out"
+        f"feature {feature!r} is {shown}, not a real number that fits in a float: convert it, or drop the feature"
     )
 
 
 def _numbers(column: Any, feature: FeatureName) -> NDArray[Any]:
-    """The values of a column as floats, by the rules of `_number`."""
+    """Return the values of a column as floats, by the rules of `_number`."""
     values = column.to_numpy()
     if values.dtype.kind in "iufb":
         return np.asarray(values)

@@ -1,8 +1,8 @@
-"""Seeded generators of the data that the papers cluster; each returns rows `X` and classes `y`.
+"""Generators of the synthetic data sets of the papers; each returns rows `X` and classes `y`.
 
-Streams, whose row order is time, come from Hofmeyr, Pavlidis and Eckley, §6.1; `make_two_gaussians` from Panahi et al.,
-§5; `make_rings` from Pham, Le and Dang, §5.1. The latter also use scikit-learn's `make_moons` and `make_blobs`, which
-are passed on unchanged.
+The streams, whose rows are in the order of time, are those of Hofmeyr, Pavlidis and Eckley, §6.1. `make_two_gaussians`
+is from Panahi et al., §5, and `make_rings` from Pham, Le and Dang, §5.1. The latter also use `make_moons` and
+`make_blobs` of scikit-learn, which are re-exported unchanged.
 """
 
 from sklearn.datasets import make_blobs, make_moons

@@ -1,4 +1,4 @@
-"""Types and checks that the generators share."""
+"""Types and parameter checks that all generators share."""
 
 from numbers import Integral, Real
 from typing import Any

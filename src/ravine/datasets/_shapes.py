@@ -1,4 +1,4 @@
-"""Shapes in the plane: two Gaussians at a chosen distance, and rings around a Gaussian."""
+"""Shapes in two dimensions: two Gaussians at a given distance, and rings around a Gaussian."""
 
 from typing import Literal
 
@@ -13,22 +13,22 @@ from ravine.datasets._params import Data, Seed, validated
 def make_two_gaussians(
     n_samples: int = 200, *, variance: float = 0.05, separation: float = np.sqrt(2), random_state: Seed = None
 ) -> Data:
-    """Draw two round Gaussians in the plane.
+    """Generate two spherical Gaussians in two dimensions.
 
-    Panahi et al., §5, where the variance sets how hard the problem is. The means lie on the first axis, on either side
-    of the origin.
+    The data is that of Panahi et al., §5, where the variance controls the difficulty. The means lie on the first axis,
+    on opposite sides of the origin.
 
     Parameters
     ----------
     n_samples : int, default=200
-        Rows, half of them from each Gaussian; an odd row goes to class 0.
+        Number of rows, half of them from each Gaussian. If it is odd, class 0 has one row more.
     variance : float, default=0.05
-        Variance of each Gaussian along each axis. The paper names no value; at 0.05 the best cut errs on one row in
+        Variance of each Gaussian along each axis. The paper gives no value. At 0.05, the best cut misplaces one row in
         a thousand.
     separation : float, default=sqrt(2)
         Distance between the two means.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draw.
+        Controls the random rows. Pass an int for reproducible output.
 
     Returns
     -------
@@ -59,25 +59,26 @@ def make_rings(
     sizes: Literal["equal", "length"] = "equal",
     random_state: Seed = None,
 ) -> Data:
-    """Draw two rings around a Gaussian, all with one center.
+    """Generate two rings around a Gaussian, all with the same center.
 
-    Pham, Le and Dang, §5.1, Figure 1, which shows the shape and names no sizes.
+    The shape is that of Pham, Le and Dang, §5.1, Figure 1. The paper gives no sizes.
 
     Parameters
     ----------
     n_samples : int, default=300
-        Rows.
+        Number of rows.
     radii : pair of float, default=(1.0, 2.0)
-        Radius of the inner and of the outer ring.
+        Radii of the inner and the outer ring.
     noise : float, default=0.05
         Standard deviation, along each axis, of the Gaussian noise around a ring.
     core_std : float, default=0.15
         Standard deviation of the Gaussian at the center.
     sizes : {"equal", "length"}, default="equal"
-        A third of the rows from each class, rows left over go to the inner classes first; or rows in proportion to the
-        length of a ring, the center as one of half the inner radius, rows left over go to the outer ring.
+        "equal" draws a third of the rows from each class; remaining rows go to the inner classes first. "length" draws
+        rows in proportion to the length of each ring, and treats the center as a ring of half the inner radius;
+        remaining rows go to the outer ring.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draw.
+        Controls the random rows. Pass an int for reproducible output.
 
     Returns
     -------
@@ -96,7 +97,7 @@ def make_rings(
     """
     radius = np.array([0.0, *radii], dtype=np.float64)
     if len(radius) != 3 or not (np.isfinite(radius).all() and (np.diff(radius) > 0).all()):
-        raise ValueError(f"radii={radii!r}: pass the radii of two rings, the smaller first, both above 0")
+        raise ValueError(f"radii={radii!r}: pass two positive radii, the smaller first")
     rng = check_random_state(random_state)
     y = np.arange(n_samples) % 3
     if sizes == "length":

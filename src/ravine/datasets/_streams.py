@@ -1,8 +1,8 @@
-"""Streams of Gaussian classes, static or changing, of Hofmeyr, Pavlidis and Eckley, §6.1.
+"""Streams of Gaussian classes, static or changing, from Hofmeyr, Pavlidis and Eckley, §6.1.
 
-Where there are C classes in d dimensions, class i = 1…C has covariance 4 (i/C)² SᵀS with S standard normal, its mean is
-uniform on [0, C d^(1/4)]^d and its share of the rows is proportional to U[1, 2]. S is drawn when the rows of the class
-are, so that memory holds one d × d matrix at a time.
+With C classes and d features, class i = 1…C has covariance 4 (i/C)² SᵀS, where S is standard normal. Its mean is
+uniform on [0, C d^(1/4)]^d, and its share of the rows is proportional to U[1, 2]. S is drawn together with the rows of
+the class, so that memory holds only one d × d matrix at a time.
 """
 
 from typing import Any
@@ -25,31 +25,32 @@ def make_gaussian_stream(
     irrelevant_scale: float = 1.0,
     random_state: Seed = None,
 ) -> Data:
-    """Draw a stream whose distribution stays the same.
+    """Generate a stream whose distribution does not change.
 
-    Hofmeyr, Pavlidis and Eckley, §6.1.1 and, with irrelevant features, §6.1.2.
+    The stream is that of Hofmeyr, Pavlidis and Eckley, §6.1.1 and, with irrelevant features, §6.1.2.
 
     Parameters
     ----------
     n_samples : int or None, default=None
-        Rows; None takes `500 * n_classes`, as in the paper.
+        Number of rows. If None, it is `500 * n_classes`, as in the paper.
     n_classes : int, default=20
-        Gaussian classes, from narrow (class 0) to wide.
+        Number of Gaussian classes, from narrow (class 0) to wide.
     n_features : int, default=50
-        Features that tell the classes apart.
+        Number of features that separate the classes.
     n_irrelevant : int, default=0
-        Features after those that are Gaussian noise with mean 0 whatever the class.
+        Number of further features that are Gaussian noise with mean 0, independent of the class.
     irrelevant_scale : float, default=1.0
         Standard deviation of that noise.
     random_state : int, RandomState instance or None, default=None
-        Seed of the parameters and of the rows. With an int, irrelevant features leave the other columns as they were.
+        Controls the random parameters and rows. Pass an int for reproducible output. With an int, irrelevant features
+        do not change the other columns.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features + n_irrelevant)
         The rows, in the order of time.
     y : ndarray of shape (n_samples,)
-        Class of each row, 0…n_classes - 1; in a short stream some may have no row.
+        Class of each row, 0…n_classes - 1. In a short stream some classes may have no rows.
 
     Examples
     --------
@@ -75,23 +76,23 @@ def make_splitting_stream(
     n_features: int = 100,
     random_state: Seed = None,
 ) -> Data:
-    """Draw a stream in which, again and again, a random class splits in two.
+    """Generate a stream in which, at regular intervals, a random class splits in two.
 
-    Hofmeyr, Pavlidis and Eckley, §6.1.3, increasing number of classes. The paper does not say where the parts of a
-    split class lie. Here both are new classes under the rule of the static stream, with C the number of classes after
-    the split and i random in 1…C. All other classes stay as they were.
+    The stream is that of Hofmeyr, Pavlidis and Eckley, §6.1.3, increasing number of classes. The paper does not say
+    where the two halves of a split class lie. Here both are new classes, drawn as in the static stream, with C the
+    number of classes after the split and i random in 1…C. All other classes stay the same.
 
     Parameters
     ----------
     every : int, default=1000
-        Rows between two splits, also before the first and after the last: the stream has
+        Number of rows between two splits, and also before the first and after the last: the stream has
         `every * (n_classes_final - n_classes + 1)` rows.
     n_classes, n_classes_final : int, default=20 and 60
         Number of classes in the first and in the last `every` rows.
     n_features : int, default=100
-        Features; the paper takes 100 and 500.
+        Number of features; the paper uses 100 and 500.
     random_state : int, RandomState instance or None, default=None
-        Seed of the parameters, of the splits and of the rows.
+        Controls the random parameters, splits and rows. Pass an int for reproducible output.
 
     Returns
     -------
@@ -110,8 +111,8 @@ def make_splitting_stream(
     """
     if n_classes_final < n_classes:
         raise ValueError(
-            f"n_classes_final={n_classes_final} is below n_classes={n_classes}: splits only add classes; "
-            "use make_merging_stream to go down"
+            f"n_classes_final={n_classes_final} is below n_classes={n_classes}, but splits only add classes: use "
+            "make_merging_stream"
         )
     return _draw_changing(every, n_classes, n_classes_final, n_features, check_random_state(random_state))
 
@@ -125,22 +126,23 @@ def make_merging_stream(
     n_features: int = 100,
     random_state: Seed = None,
 ) -> Data:
-    """Draw a stream in which, again and again, two random classes merge into one.
+    """Generate a stream in which, at regular intervals, two random classes merge into one.
 
-    Hofmeyr, Pavlidis and Eckley, §6.1.3, decreasing number of classes. As in `make_splitting_stream`, the merged class
-    is new under the rule of the static stream, and all other classes stay as they were.
+    The stream is that of Hofmeyr, Pavlidis and Eckley, §6.1.3, decreasing number of classes. As in
+    `make_splitting_stream`, the merged class is a new class, drawn as in the static stream. All other classes stay the
+    same.
 
     Parameters
     ----------
     every : int, default=1000
-        Rows between two mergers, also before the first and after the last: the stream has
+        Number of rows between two mergers, and also before the first and after the last: the stream has
         `every * (n_classes - n_classes_final + 1)` rows.
     n_classes, n_classes_final : int, default=60 and 20
         Number of classes in the first and in the last `every` rows.
     n_features : int, default=100
-        Features; the paper takes 100 and 500.
+        Number of features; the paper uses 100 and 500.
     random_state : int, RandomState instance or None, default=None
-        Seed of the parameters, of the mergers and of the rows.
+        Controls the random parameters, mergers and rows. Pass an int for reproducible output.
 
     Returns
     -------
@@ -159,8 +161,8 @@ def make_merging_stream(
     """
     if n_classes_final > n_classes:
         raise ValueError(
-            f"n_classes_final={n_classes_final} is above n_classes={n_classes}: mergers only remove classes; "
-            "use make_splitting_stream to go up"
+            f"n_classes_final={n_classes_final} is above n_classes={n_classes}, but mergers only remove classes: use "
+            "make_splitting_stream"
         )
     return _draw_changing(every, n_classes, n_classes_final, n_features, check_random_state(random_state))
 
@@ -174,31 +176,31 @@ def make_overhaul_stream(
     n_features: int = 100,
     random_state: Seed = None,
 ) -> Data:
-    """Draw a stream in which all classes are replaced at once, at regular intervals.
+    """Generate a stream in which, at regular intervals, all classes are replaced at once.
 
-    Hofmeyr, Pavlidis and Eckley, §6.1.3, distribution overhaul.
+    The stream is that of Hofmeyr, Pavlidis and Eckley, §6.1.3, distribution overhaul.
 
     Parameters
     ----------
     n_samples : int, default=60000
-        Rows. The paper gives no length; the default has three overhauls.
+        Number of rows. The paper gives no length; the default has three overhauls.
     every : int, default=15000
-        Rows between two overhauls.
+        Number of rows between two overhauls.
     n_classes : int, default=20
-        Gaussian classes at any time.
+        Number of Gaussian classes at any time.
     n_features : int, default=100
-        Features; the paper takes 100 and 500.
+        Number of features; the paper uses 100 and 500.
     random_state : int, RandomState instance or None, default=None
-        Seed of the parameters and of the rows.
+        Controls the random parameters and rows. Pass an int for reproducible output.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
         The rows, in the order of time.
     y : ndarray of shape (n_samples,)
-        Class of each row, 0…n_classes - 1. The numbers are used again after an overhaul, for classes that have nothing
-        to do with those before: score a window that does not span one, or tell the classes apart by
-        `y + n_classes * (np.arange(n_samples) // every)`.
+        Class of each row, 0…n_classes - 1. After an overhaul the same numbers denote new, unrelated classes. Score
+        windows that do not span an overhaul, or use `y + n_classes * (np.arange(n_samples) // every)`, which has a
+        different number for each class.
 
     Examples
     --------
@@ -214,7 +216,7 @@ def make_overhaul_stream(
 
 
 def _draw_static(X: NDArray[np.float64], n_classes: int, rng: np.random.RandomState) -> NDArray[Any]:
-    """Fill X from one mixture and return the class of each row."""
+    """Fill X with rows of one mixture and return the class of each row."""
     y = _draw_classes(len(X), np.arange(n_classes), rng.uniform(1, 2, n_classes), rng)
     _draw_rows(X, y, np.arange(1, n_classes + 1), np.full(n_classes, n_classes), rng)
     return y
@@ -223,11 +225,11 @@ def _draw_static(X: NDArray[np.float64], n_classes: int, rng: np.random.RandomSt
 def _draw_changing(
     every: int, n_classes: int, n_classes_final: int, n_features: int, rng: np.random.RandomState
 ) -> Data:
-    """Draw a stream that replaces, at every change, one class by two or two by one."""
+    """Draw a stream in which every change replaces one class by two, or two classes by one."""
     n_changes = abs(n_classes_final - n_classes)
     n_gone, n_born = (1, 2) if n_classes_final > n_classes else (2, 1)
     counts = n_classes + (n_born - n_gone) * np.arange(n_changes + 1)
-    count = np.repeat(counts, [n_classes] + n_changes * [n_born])  # how many classes there are when each begins
+    count = np.repeat(counts, [n_classes] + n_changes * [n_born])  # number of classes when each class appears
     rank = np.concatenate([np.arange(1, n_classes + 1), rng.randint(1, count[n_classes:] + 1)])
     weight = rng.uniform(1, 2, len(count))
 
@@ -251,7 +253,7 @@ def _draw_classes(
 def _draw_rows(
     X: NDArray[np.float64], y: NDArray[Any], rank: NDArray[Any], count: NDArray[Any], rng: np.random.RandomState
 ) -> None:
-    """Fill X with rows of the classes y; class c was the `rank[c]`-th of `count[c]` classes."""
+    """Fill X with rows of the classes y; class c is the `rank[c]`-th of `count[c]` classes."""
     d = X.shape[1]
     for c, (i, C) in enumerate(zip(rank, count, strict=True)):
         rows = np.flatnonzero(y == c)

@@ -1,4 +1,4 @@
-"""Models on streams: how well rows are clustered that the model has not learned yet."""
+"""Evaluation of models on streams: how well they cluster rows that they have not learned yet."""
 
 from ravine.evaluation._evaluate import Evaluation, evaluate
 

@@ -1,7 +1,7 @@
-"""Prequential evaluation: rows of a stream are predicted before they are learned, and scored in segments.
+"""Prequential evaluation: the rows of a stream are predicted before they are learned, and scored in segments.
 
-Hofmeyr, Pavlidis and Eckley, §6, take segments of 100 rows, one every 200 rows. A segment is predicted by the model as
-it is at the segment's first row, so that the batches in which the stream comes have no say.
+Hofmeyr, Pavlidis and Eckley, §6, use segments of 100 rows, one every 200 rows. A segment is predicted by the model at
+the first row of the segment, so the scores do not depend on the batches of the stream.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,26 +27,26 @@ Batch = tuple[Any, Labels | None]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What `evaluate` found.
+    """Result of `evaluate`.
 
-    The parameters are also the attributes that are there to be read.
+    The parameters are also available as attributes.
 
     Parameters
     ----------
     records : list of dict
-        One for each scored segment, all with the same keys, ready for ``pandas.DataFrame``. ``"row"`` is the number of
-        its first row. The scores are those asked for, where the classes are known. ``"n_clusters"`` is NaN where the
-        model does not have it. ``"n_splits"``, ``"n_drifts"`` and ``"n_withdrawals"`` count the model's events before
-        the segment.
-        ``"seconds"`` is the time spent on learning from this segment to the next, ``"rows_per_second"`` the speed.
+        One record for each scored segment, all with the same keys, ready for ``pandas.DataFrame``. ``"row"`` is the
+        number of the first row of the segment. The requested scores are present if the classes are known.
+        ``"n_clusters"`` is NaN if the model does not have it. ``"n_splits"``, ``"n_drifts"`` and ``"n_withdrawals"``
+        count the events of the model before the segment. ``"seconds"`` is the learning time from this segment to the
+        next, and ``"rows_per_second"`` is the learning speed.
     events : list of dict
-        The model's events in the order of time: ``"row"``, as the model counts its rows, and ``"kind"``, which is
+        Events of the model in the order of time: ``"row"``, as the model counts its rows, and ``"kind"``, which is
         ``"drift"``, ``"withdrawal"`` or ``"split"``.
 
     See Also
     --------
-    evaluate : Makes it.
-    ravine.plot.stream : Draws it.
+    evaluate : Returns an `Evaluation`.
+    ravine.plot.stream : Draws an `Evaluation`.
 
     Examples
     --------
@@ -65,12 +65,12 @@ class Evaluation:
     events: list[dict[str, Any]]
 
     def mean(self) -> dict[str, float]:
-        """Means over the segments of the scores and of the number of clusters, and the speed over all of them.
+        """Return the mean scores and number of clusters over the segments, and the overall speed.
 
         Returns
         -------
         means : dict
-            By name; empty where no segment was scored.
+            Means by name; empty if no segment was scored.
         """
         if not self.records:
             return {}
@@ -101,36 +101,36 @@ def evaluate(
 ) -> Evaluation:
     """Let a model learn a stream, and score it on segments that it has not learned yet.
 
-    Segments begin at rows 0, `every`, 2 `every`, …; each is predicted as a whole, then learned. The rows between two
-    segments are only learned. Not scored are the first segment, unless the model has learned before, and a last one
-    that the end of the stream cuts short. Where `partial_fit` does not depend on batches, as in ravine's models, the
-    scores do not either.
+    Segments start at rows 0, `every`, 2 `every`, …. Each segment is predicted as a whole and then learned. The rows
+    between two segments are only learned. The first segment is not scored, unless the model has learned before. The
+    last segment is not scored if the stream ends within it. If `partial_fit` does not depend on the batches, as in the
+    models of ravine, the scores do not depend on them either.
 
     Parameters
     ----------
     model : estimator with ``partial_fit`` and ``predict``
-        It learns the stream, and goes on from what it has learned before.
+        Model that learns the stream. If it has learned before, it continues from there.
     X : array-like or sparse matrix of shape (n_samples, n_features), or iterable of pairs
-        Rows in the order of time; or the batches of a stream that does not fit in memory, of any sizes, each a tuple of
-        rows and their classes, or of rows and None.
+        Rows in the order of time. For a stream that does not fit in memory, an iterable of batches of any size; each
+        batch is a tuple of rows and their classes, or of rows and None.
     y : array-like of shape (n_samples,), optional
-        Class of each row, where `X` is a matrix. Without classes there are no scores.
+        Class of each row, if `X` is a matrix. Without classes there are no scores.
     segment : int, default=100
-        Rows of a segment.
+        Number of rows in a segment.
     every : int, default=200
-        Rows from the beginning of a segment to that of the next.
+        Number of rows from the start of a segment to the start of the next.
     metrics : sequence of str, default=("purity", "v_measure", "nmi")
-        Scores to take, also of "ari", "homogeneity" and "completeness". "nmi" averages arithmetically, as in
-        scikit-learn, and so equals the V-measure.
+        Scores to compute; also available are "ari", "homogeneity" and "completeness". "nmi" uses the arithmetic mean,
+        as in scikit-learn, and is therefore equal to the V-measure.
 
     Returns
     -------
     Evaluation
-        Scores of the segments, and the events that the model saw.
+        Scores of the segments, and the events of the model.
 
     See Also
     --------
-    ravine.plot.stream : Draws it.
+    ravine.plot.stream : Draws the result.
     ravine.datasets.make_overhaul_stream : A stream that changes.
 
     Examples
@@ -146,14 +146,14 @@ def evaluate(
     1.0
     """
     if isinstance(model, type):
-        raise TypeError(f"model is the class {model.__name__}: pass a model, {model.__name__}()")
+        raise TypeError(f"model is the class {model.__name__}: pass an instance, {model.__name__}()")
     if isinstance(segment, bool) or isinstance(every, bool):
-        raise ValueError(f"segment={segment!r} and every={every!r} must be numbers of rows")
+        raise ValueError(f"segment={segment!r} and every={every!r} must be integers, not bools")
     if every < segment:
-        raise ValueError(f"every={every} is less than segment={segment}: segments must not overlap")
+        raise ValueError(f"every={every} is less than segment={segment}, so segments would overlap: raise every")
     unknown = [name for name in metrics if name not in SCORES]
     if unknown:
-        raise ValueError(f"metrics has {unknown[0]!r}: choose from {', '.join(SCORES)}")
+        raise ValueError(f"metrics contains {unknown[0]!r}: choose from {', '.join(SCORES)}")
     past = count_events(model)
     records: list[dict[str, Any]] = []
     learner = _Learner(model)
@@ -169,8 +169,8 @@ def evaluate(
             labels.append(_predicted(model, rows))
         elif learner.has_learned:
             raise ValueError(
-                f"the {type(model).__name__} has learned {start - phase} rows and does not look fitted, so no segment "
-                "can be scored: it needs an attribute that ends in an underscore, or __sklearn_is_fitted__"
+                f"{type(model).__name__} has learned {start - phase} rows but does not look fitted, so no segment can "
+                "be scored: give it an attribute that ends with an underscore, or __sklearn_is_fitted__"
             )
         if phase + num_samples(rows) == segment:
             if labels:
@@ -180,7 +180,7 @@ def evaluate(
             held, labels = [], []
     learner.learn(held)
     if not learner.has_learned:
-        raise ValueError("the stream has no rows: X is empty, or a generator that was read before")
+        raise ValueError("the stream has no rows: X is empty, or a generator that was already consumed")
     for record, stretch in zip(records, learner.stretches[1:], strict=True):
         record |= {"seconds": stretch.seconds, "rows_per_second": stretch.n_rows / stretch.seconds}
     return Evaluation(records, [{"row": int(e["row"]), "kind": e["kind"]} for e in events_since(model, past)])
@@ -188,14 +188,14 @@ def evaluate(
 
 @dataclass
 class _Stretch:
-    """Rows from one segment to the next, and the time it took to learn them."""
+    """Number of rows from one segment to the next, and the time to learn them."""
 
     n_rows: int = 0
     seconds: float = 0.0
 
 
 class _Learner:
-    """A model whose learning is timed in stretches, of which the first ends where the first scored segment begins."""
+    """A model whose learning is timed in stretches; the first stretch ends at the start of the first scored segment."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -215,16 +215,16 @@ def _predicted(model: Any, rows: Any) -> Labels:
     labels = np.asarray(model.predict(rows))
     if labels.shape != (num_samples(rows),):
         raise ValueError(
-            f"{type(model).__name__}.predict gave an array of shape {labels.shape} for {num_samples(rows)} rows: "
-            "it must give one cluster for each"
+            f"{type(model).__name__}.predict returned an array of shape {labels.shape} for {num_samples(rows)} rows: "
+            "it must return one cluster for each row"
         )
     return labels
 
 
 def _batches(X: Any, y: Any) -> Iterator[Batch]:
-    """The batches of the stream, checked; rows at hand are one batch."""
+    """Yield the checked batches of the stream; a matrix is one batch."""
     if not hasattr(X, "shape") and y is not None:
-        raise ValueError("y goes with a matrix: in a stream of batches each is a pair of rows and their classes")
+        raise ValueError("y needs a matrix X: for a stream of batches, pass pairs of rows and their classes as X")
     if not hasattr(X, "shape") and not isinstance(X, Iterable):
         raise TypeError(f"X is a {type(X).__name__}: pass a matrix, or an iterable of pairs of rows and classes")
     labeled, width = None, None
@@ -233,10 +233,10 @@ def _batches(X: Any, y: Any) -> Iterator[Batch]:
             continue
         now = _width(rows, number)
         if width not in (None, now):
-            raise ValueError(f"batch {number} of the stream, from 0, has {now} columns, those before it {width}")
+            raise ValueError(f"batch {number} (counted from 0) has {now} columns, but earlier batches have {width}")
         width = now
         if labeled not in (None, classes is not None):
-            raise ValueError("some batches have classes and some have none: give all of them, or None for all")
+            raise ValueError("some batches have classes and some have none: pass classes for all batches or for none")
         labeled = classes is not None
         yield rows, _check_classes(classes, num_samples(rows)) if labeled else None
 
@@ -245,29 +245,27 @@ def _pairs(stream: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     for pair in stream:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise ValueError(
-                "a batch of the stream is not a tuple of rows and classes (or None): "
-                "pass rows that are all at hand as an array"
+                "a batch of the stream is not a tuple of rows and classes (or None): pass in-memory data as an array"
             )
         yield pair
 
 
 def _width(rows: Any, number: int) -> int:
-    """Columns of the rows of a batch."""
+    """Return the number of columns of a batch."""
     try:
         shape = rows.shape if hasattr(rows, "shape") else np.shape(rows)
     except ValueError as error:  # lists of different lengths
-        raise ValueError(f"the rows of batch {number} of the stream, from 0, differ in length") from error
+        raise ValueError(f"the rows of batch {number} (counted from 0) have different lengths") from error
     if len(shape) != 2:
         raise ValueError(
-            f"the rows of batch {number} of the stream, from 0, have shape {tuple(shape)}: pass a matrix with a line "
-            "for each row"
+            f"batch {number} (counted from 0) has shape {tuple(shape)}: pass a two-dimensional array of rows"
         )
     return int(shape[1])
 
 
 def _check_classes(classes: Any, n_rows: int) -> Labels:
     as_given = np.asarray(classes)
-    finite = as_given.dtype != object  # what is missing among objects has its own words below
+    finite = as_given.dtype != object  # missing values among objects have their own message below
     checked: Labels = check_array(as_given, dtype=None, ensure_2d=False, input_name="y", ensure_all_finite=finite)
     if checked.shape != (n_rows,):
         raise ValueError(f"y has shape {checked.shape} for {n_rows} rows: pass one class for each row, in row order")
@@ -275,26 +273,26 @@ def _check_classes(classes: Any, n_rows: int) -> Labels:
         missing = next((i for i, name in enumerate(checked) if _is_missing(name)), None)
         if missing is not None:
             raise ValueError(
-                f"y contains {checked[missing]} at row {missing} of its batch: leave out rows without a class, or give "
-                "them one of their own"
+                f"y contains {checked[missing]} at row {missing} of its batch: drop rows without a class, or give them "
+                "a class of their own"
             )
         try:
             np.unique(checked)
         except TypeError as error:
-            raise ValueError("y has classes of different types, which have no order: pass strings") from error
+            raise ValueError("y has classes of types that cannot be sorted together: pass strings") from error
     return checked
 
 
 def _is_missing(name: Any) -> bool:
-    """Whether a class is None, NaN or NA."""
+    """Return whether a class is None, NaN or NA."""
     try:
-        return name is None or bool(name != name)  # NaN alone differs from itself
-    except TypeError:  # nobody knows whether NA differs from NA
+        return name is None or bool(name != name)  # only NaN differs from itself
+    except TypeError:  # the comparison of NA with NA has no truth value
         return True
 
 
 def _pieces(batches: Iterable[Batch], segment: int, every: int) -> Iterator[tuple[int, Batch]]:
-    """Cut the batches where segments begin and end; each piece comes with the number of its first row."""
+    """Cut the batches where segments start and end; yield each piece with the number of its first row."""
     start = 0
     for rows, classes in batches:
         done, n_rows = 0, num_samples(rows)
