@@ -1,4 +1,4 @@
-"""Clustering by hyperplanes that cut the data where its density is low."""
+"""Find clusters by cutting where the data is thin."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -344,11 +344,11 @@ def test_weights_count_as_copies(model, kind, blobs, large, rng):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (NCutH(4, margin=True), "margin=True needs the rows in memory"),
-        (MDH(4, margin=True), "margin=True needs the rows in memory"),
+        (NCutH(4, margin=True), "margin=True needs in-memory data"),
+        (MDH(4, margin=True), "margin=True needs in-memory data"),
         (NCutH(4, init=lambda X: X[0]), "init is a function of all rows"),
         (MDH(4, init=lambda X: X[0]), "init is a function of all rows"),
-        (PDDP(criterion="mean"), "criterion='mean' never stops by itself"),
+        (PDDP(criterion="mean"), "criterion='mean' cannot choose n_clusters"),
         (SpectralPursuit(4), "SpectralPursuit needs its rows in memory"),
         (PAPER, "algorithm='online' reads the rows in their order: use partial_fit"),
     ],
@@ -393,7 +393,7 @@ def test_more_clusters_than_rows_are_an_error(blobs):
 
 
 def test_too_few_clusters_are_reported():
-    with pytest.warns(ConvergenceWarning, match="found 1 of the 2 clusters asked for"):
+    with pytest.warns(ConvergenceWarning, match="found 1 of the 2 requested clusters"):
         NCutH(2).fit(da.ones((50, 2), chunks=(20, 2)))
 
 
@@ -437,7 +437,7 @@ def test_callbacks_hear_of_every_cut_and_can_stop_the_growth(model, blobs, large
     clone(model).set_callbacks(seen, ProgressBar()).fit(in_array(blobs[0]))
     assert seen.n_tasks == 3
     assert type(model).__name__ in capsys.readouterr().out
-    with pytest.warns(ConvergenceWarning, match="found 3 of the 4 clusters asked for.*a callback stopped the fit"):
+    with pytest.warns(ConvergenceWarning, match="found 3 of the 4 requested clusters.*a callback stopped the fit"):
         stopped = clone(model).set_callbacks(impatient).fit(in_array(blobs[0]))
     assert stopped.n_clusters_ == 3
 
@@ -627,9 +627,9 @@ def test_stream_of_parts_takes_weights(blobs, rng):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda rows: np.where(rows > 0, rows, np.nan), "part 2: Input X contains NaN"),
-        (lambda rows: 1e160 * rows, "part 2: the largest absolute value"),
-        (lambda rows: rows[:, :2], "part 2: X has 2 features, but IncrementalMDH is expecting 3"),
+        (lambda rows: np.where(rows > 0, rows, np.nan), "chunk 2: Input X contains NaN"),
+        (lambda rows: 1e160 * rows, "chunk 2: the largest absolute value"),
+        (lambda rows: rows[:, :2], "chunk 2: X has 2 features, but IncrementalMDH is expecting 3"),
     ],
     ids=["missing", "large", "narrow"],
 )
@@ -643,7 +643,7 @@ def test_error_in_a_stream_names_the_partition(blobs):
     X = blobs[0].copy()
     X[1600, 1] = np.nan
     for number, rows in ((3, in_array(X)), (4, in_frame(X, n_parts=6))):
-        with pytest.raises(ValueError, match=f"part {number}: Input X contains NaN"):
+        with pytest.raises(ValueError, match=f"chunk {number}: Input X contains NaN"):
             clone(SAMPLED[0]).partial_fit(rows)
 
 

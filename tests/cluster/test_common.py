@@ -235,7 +235,7 @@ def test_callbacks_hear_of_every_cut_also_in_pipelines_and_searches(model, blobs
 @each
 def test_a_callback_can_stop_the_growth(model, blobs):
     asked = clone(model).set_params(n_clusters=4).set_callbacks(TaskCallback(stop_at=2))
-    with pytest.warns(ConvergenceWarning, match="found 3 of the 4 clusters asked for.*a callback stopped the fit"):
+    with pytest.warns(ConvergenceWarning, match="found 3 of the 4 requested clusters.*a callback stopped the fit"):
         asked.fit(blobs[0])
     assert_array_equal(asked.predict(blobs[0]), asked.labels_)
 

@@ -114,13 +114,13 @@ def test_high_dimensional_sparse_rows_stay_sparse(rng, monkeypatch):
 
 
 def test_too_few_valleys_are_reported_with_a_remedy():
-    with pytest.warns(ConvergenceWarning, match="found 1 of the 5 clusters asked for.*smaller bandwidth") as record:
+    with pytest.warns(ConvergenceWarning, match="found 1 of the 5 requested clusters.*smaller bandwidth") as record:
         PDDP(n_clusters=5).fit(np.linspace(-1, 1, 99)[:, None] ** 3)
     assert record[0].filename == __file__
 
 
 def test_mean_split_without_a_number_is_refused():
-    with pytest.raises(ValueError, match="criterion='mean' never stops by itself: set n_clusters"):
+    with pytest.raises(ValueError, match="criterion='mean' cannot choose n_clusters: set n_clusters"):
         PDDP(criterion="mean").fit([[1.0], [2.0]])
 
 

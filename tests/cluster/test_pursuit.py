@@ -113,8 +113,8 @@ def test_scale_and_bandwidth_may_be_callables(rng):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (MDH(2, alphas=()), "alphas=.* at least one number"),
-        (MDH(2, alphas=(-1.0,)), "alphas=.* none negative"),
+        (MDH(2, alphas=()), "alphas=.* one or more non-negative numbers"),
+        (MDH(2, alphas=(-1.0,)), "alphas=.* non-negative"),
         (MDH(2, bandwidth_factor=0), "The 'bandwidth' parameter of MDH must be"),
         (NCutH(2, bandwidth_factor=-1), "The 'scale' parameter of NCutH must be"),
         (NCutH(2, init=0), "The 'init' parameter of NCutH must be"),

@@ -271,7 +271,7 @@ def test_all_pairs_of_many_rows_are_left_to_the_stochastic_solver(monkeypatch, g
 
 @pytest.mark.parametrize("options", [{}, {"lam": 1.0, "path": True}])
 def test_stochastic_solver_knows_no_path(options, gaussians):
-    with pytest.raises(ValueError, match="solver='stochastic' solves for one lam: give lam without path"):
+    with pytest.raises(ValueError, match="solver='stochastic' solves for a single lam: set lam and path=False"):
         SumOfNorms(solver="stochastic", **options).fit(gaussians[0])
 
 
@@ -281,7 +281,7 @@ def test_more_clusters_than_rows_are_refused(gaussians):
 
 
 def test_fewer_distinct_rows_than_clusters_are_told():
-    with pytest.warns(ConvergenceWarning, match="found 2 of the 3 clusters asked for: there are 2 distinct rows"):
+    with pytest.warns(ConvergenceWarning, match="found 2 of the 3 requested clusters: there are only 2 distinct rows"):
         SumOfNorms(n_clusters=3).fit(np.repeat([[0.0], [1.0]], 5, axis=0))
 
 

@@ -62,7 +62,7 @@ def test_clusters_may_be_asked_for_by_number(moons):
     assert same_partition(SupportVectorClustering(n_clusters=2).fit_predict(X), y // 2)
     four = SupportVectorClustering(n_clusters=4).fit(X)
     assert adjusted_rand_score(four.labels_, y) > 0.97
-    with pytest.warns(ConvergenceWarning, match="of the 50 clusters asked for"):
+    with pytest.warns(ConvergenceWarning, match="of the 50 requested clusters"):
         assert SupportVectorClustering(n_clusters=50).fit(moons[0]).n_clusters_ < 50
 
 
@@ -223,7 +223,7 @@ def test_assignment_of_the_paper(moons):
     assert same_partition(model.labels_, y)
     assert_array_equal(model.predict(X), model.labels_)
     assert model.level_ == 1.0
-    with pytest.raises(ValueError, match="assignment='segments' has one answer"):
+    with pytest.raises(ValueError, match="assignment='segments' gives one fixed result"):
         model.cut_to(2)
 
 
@@ -271,7 +271,7 @@ def test_stream_goes_on_after_saving(small_sample, tmp_path):
     save(whole, tmp_path / "model", resume=False)
     model = load(tmp_path / "model")
     assert_array_equal(model.predict(X), whole.predict(X))
-    with pytest.raises(ValueError, match="cannot go on learning"):
+    with pytest.raises(ValueError, match="cannot learn further"):
         model.partial_fit(X)
     with pytest.raises(ValueError, match="saved without its sample"):
         model.cut_to(1)

@@ -129,7 +129,7 @@ def test_all_rows_may_be_labeled(model, labels):
 @each
 def test_minus_one_and_one_alone_are_two_classes_with_a_warning(model):
     X, truth, _ = blobs(2)
-    with pytest.warns(UserWarning, match="nothing but -1 and 1: taken as two classes"):
+    with pytest.warns(UserWarning, match="only the values -1 and 1: they are taken as two classes"):
         fitted = clone(model).fit(X, 2 * truth - 1)
     assert_array_equal(fitted.classes_, [-1, 1])
     assert fitted.score(X, 2 * truth - 1) == 1
@@ -142,8 +142,8 @@ def test_minus_one_and_one_alone_are_two_classes_with_a_warning(model):
         ([-1] * 6, "y has no labels: labels of at least two classes are needed"),
         ([None] * 6, "y has no labels"),
         ([-1, -1, 4, 4, 4, 4], "y has one class only, 4: labels of at least two classes"),
-        (["a", "b", "-1", "a", "b", "a"], "'-1' among them.*array of objects"),
-        (np.array(["a", "b", "-1", "a", "b", None], dtype=object), "'-1' among them.*array of objects"),
+        (["a", "b", "-1", "a", "b", "a"], "the string '-1'.*array of objects"),
+        (np.array(["a", "b", "-1", "a", "b", None], dtype=object), "the string '-1'.*array of objects"),
         (np.array(["a", 2, -1, "a", "b", "a"], dtype=object), "mixes strings and other values"),
         ([0.5, 1.2, -1, 3.1, 0.2, 0.1], "Unknown label type"),
         ([0, 1, np.nan, 1, 0, 1], "contains NaN"),

@@ -138,9 +138,9 @@ def test_very_many_labels_are_taken(rng):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (MDHClassifier(alphas=()), "alphas=.* at least one number"),
+        (MDHClassifier(alphas=()), "alphas=.* one or more non-negative numbers"),
         (MDHClassifier(gammas=(-1.0,)), "gammas=.* none negative"),
-        (MDHClassifier(gammas=(0.0,)), "gammas=.* the labels have no say"),
+        (MDHClassifier(gammas=(0.0,)), "gammas=.* the labels have no effect"),
         (MDHClassifier(bandwidth_factor=0), "The 'bandwidth' parameter of MDHClassifier must be"),
         (MDHClassifier(label_margin=-1), "The 'label_margin' parameter of MDHClassifier must be"),
         (MDHClassifier(init=[[1.0, 2.0]]), "init gives directions of shape"),

@@ -67,9 +67,9 @@ def test_stream_whose_values_repeat_is_warned_of_once(name, model):
     fitted = model()
     (message,) = warned(lambda: fitted.fit(X))
     assert message.startswith("values repeat in column")
-    assert f"{model.__name__} takes values that come again and again for clusters" in message
+    assert f"{model.__name__} takes repeated values for clusters" in message
     assert "Add noise of half the step" in message
-    assert "leave the column out" in message
+    assert "drop the column" in message
     assert not warned(lambda: fitted.partial_fit(X))
 
 

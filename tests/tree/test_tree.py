@@ -198,7 +198,7 @@ def test_split_takes_sample_weights():
     [
         (lambda t: t.prune(99), "no node 99; the tree has nodes 0 to 6"),
         (lambda t: t.prune(-1), "no node -1"),
-        (lambda t: t.prune(int(t.leaves[0])), "is a leaf already; the nodes that can be pruned are"),
+        (lambda t: t.prune(int(t.leaves[0])), "is already a leaf; the nodes that can be pruned are"),
         (lambda t: t.split(0, Cut(np.ones(2), 0.0)), "node 0 is cut already; the leaves are"),
         (lambda t: t.split(int(t.leaves[0]), Cut(np.ones(3), 0.0)), "shape .3,., the tree has 2 columns"),
         (lambda t: t.split(int(t.leaves[0]), Cut(np.zeros(2), 0.0)), "finite, non-zero normal"),

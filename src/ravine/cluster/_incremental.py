@@ -488,7 +488,7 @@ class IncrementalMDH(TreeClusterer):
         for matrix in (rows, scaled_rows(rows, *stream.center_and_scale())):
             stored = matrix.data if sparse.issparse(matrix) else matrix
             if not (np.abs(stored) <= LARGEST).all():
-                raise ValueError("field 'rows' has an entry that is not finite or too large")
+                raise ValueError("field 'rows' has an entry that is not finite, or far too large")
         return Reservoir.from_state(size, keys, rows, weights)
 
     def _is_swayed(self, n_features: int) -> bool:

@@ -73,12 +73,12 @@ class SampledStream:
         self.square = saved_array(state, "square", self.square.shape)
         self._seen = saved_array(state, "seen", self._seen.shape)
         if (np.abs(self.mean) > LARGEST).any():
-            raise ValueError("field 'mean' has an entry that is too large")
+            raise ValueError("field 'mean' has an entry that is far too large")
         if (self._seen < 0).any() or (self._seen > self.count).any():
             raise ValueError("field 'seen' has an entry that is not between 0 and the weight of all rows")
         _, scale = self.center_and_scale()
         if (self.square < 0).any() or not ((scale >= SMALLEST) & (scale <= LARGEST)).all():
-            raise ValueError("field 'square' has an entry that is negative, too small or too large")
+            raise ValueError("field 'square' has an entry that is negative, or far too small or large")
 
     def learn(self, X: Matrix, weights: Floats, n_jobs: int | None) -> None:
         """Learn the next rows of a stream."""

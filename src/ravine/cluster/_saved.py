@@ -42,5 +42,5 @@ def saved_rows(array: Any, name: str, n_columns: int) -> Floats:
     """Check a matrix of rows: float64, at least one row, this number of columns, no entry too large."""
     rows = saved_floats(array, name, (None, n_columns))
     if not len(rows) or not (np.abs(rows) <= LARGEST).all():
-        raise ValueError(f"field {name!r} has no rows, or an entry that is too large")
+        raise ValueError(f"field {name!r} has no rows, or an entry that is far too large")
     return rows

@@ -410,7 +410,7 @@ class SumOfNorms(Clusterer):
 
     @property
     def merge_lambdas_(self) -> Floats:
-        """λ of each fusion of `children_`; copies of a row fuse at 0."""
+        """Value of λ at each fusion of `children_`; copies of a row fuse at 0."""
         return self._fusions_of_rows()[1]
 
     @property

@@ -359,7 +359,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         if found is not None:
             position = saved_ints(found, "transduction", None, 0, len(self.classes_) - 1)
             if self.classes_.itemsize > 4 * LONG_NAME and self.classes_.itemsize * len(position) > 4 * MOST_LETTERS:
-                raise ValueError("field 'classes' has names that are too long for this many rows")
+                raise ValueError("field 'classes' has names that are far too long for this many rows")
             self.transduction_ = self.classes_[position]
 
     @property
@@ -401,7 +401,7 @@ def _saved_classes(classes: Any) -> NDArray[Any]:
     """Check the classes from a file: an array of numbers, or a list of strings."""
     if isinstance(classes, list) and all(isinstance(name, str) for name in classes):
         if len(classes) * max(map(len, classes), default=0) > MOST_LETTERS:
-            raise ValueError("field 'classes' has names that are too long")
+            raise ValueError("field 'classes' has names that are far too long")
         classes = np.array(classes, dtype=str)
     is_list = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
     if not is_list or not (classes[:-1] < classes[1:]).all():

@@ -1,4 +1,4 @@
-"""The tree out of what a user passes: a fitted estimator, or the tree itself."""
+"""Getting the tree from a user's argument, which is a fitted estimator or a tree."""
 
 from typing import Any
 
@@ -15,17 +15,17 @@ from ravine.tree._tree import HyperplaneTree
 
 
 def tree_of(model: Any) -> HyperplaneTree:
-    """The tree of a fitted model, or the tree itself; ValueError for a model that has none.
+    """Return the tree of a fitted model, or the tree itself; raise ValueError for a model without a tree.
 
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
-        What a user passes where a tree is needed.
+        Model or tree.
 
     Returns
     -------
     tree : HyperplaneTree
-        That of ``model.tree_``.
+        The attribute ``model.tree_``, or `model` itself if it is a tree.
 
     Examples
     --------
@@ -40,23 +40,23 @@ def tree_of(model: Any) -> HyperplaneTree:
     if isinstance(model, HyperplaneTree):
         return model
     if not hasattr(model, "fit"):
-        raise TypeError(f"a fitted model or its tree is needed, and this is of type {type(model).__name__}")
+        raise TypeError(f"model is of type {type(model).__name__}: pass a fitted model or its tree")
     check_is_fitted(model)
     if not hasattr(model, "tree_"):
         raise ValueError(
-            f"{type(model).__name__} has no tree of cuts, which this needs: use its own predict and pictures in Python"
+            f"{type(model).__name__} has no tree of cuts, which is needed here: use its own predict and plots in Python"
         )
     tree: HyperplaneTree = model.tree_
     return tree
 
 
 def rows_to_show(model: Any, n_features: int, X: Any) -> Matrix:
-    """Rows that a user gives beside a model or its tree, to be drawn or counted; ValueError says what is wrong.
+    """Check the rows that a user passes with a model or a tree, to draw or to count them.
 
-    There may be none. A frame must have the columns of the fit, in their order.
+    There may be no rows. A data frame must have the same columns as in `fit`, in the same order.
     """
     if X is None:
-        raise TypeError("X is None: pass the rows to show, those of fit or others with the same columns")
+        raise TypeError("X is None: pass the rows to show, those of fit or other rows with the same columns")
     if isinstance(model, BaseEstimator) and hasattr(model, "feature_names_in_") and get_feature_names(X) is not None:
         check_feature_names(model, X, reset=False)
     refuse_what_is_no_number(X, "X")
@@ -70,8 +70,8 @@ def rows_to_show(model: Any, n_features: int, X: Any) -> Matrix:
         input_name="X",
     )
     if rows.shape[1] != n_features:
-        raise ValueError(f"X has {counted(rows.shape[1], 'column')}, and the model was fitted on {n_features}")
+        raise ValueError(f"X has {counted(rows.shape[1], 'column')}, but the model was fitted on {n_features}")
     stored = rows.data if sparse.issparse(rows) else rows
     if stored.size and max(float(stored.max()), -float(stored.min())) > LARGEST:
-        raise ValueError(f"X has an entry beyond {LARGEST:g}, whose square would overflow: change the unit of X")
+        raise ValueError(f"X has an entry beyond {LARGEST:g}, whose square would overflow: rescale X")
     return rows

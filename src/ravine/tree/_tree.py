@@ -1,7 +1,7 @@
 """HyperplaneTree: arrays of cuts, indexed by node.
 
-Nodes are numbered in preorder, the left subtree before the right, so the leaves in order of their numbers are the
-leaves from left to right, a subtree is a range of numbers, and two trees are the same if their arrays are.
+Nodes are numbered in preorder, the left subtree before the right. Therefore the leaves in numerical order are the
+leaves from left to right, a subtree is a range of numbers, and two trees are equal if their arrays are equal.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,67 +20,68 @@ from ravine.cuts import Cut
 from ravine.tree import _check, _html, _surfaces, _text
 
 FORMAT_VERSION = 1
+"""Version of the format of `HyperplaneTree.to_dict`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HyperplaneTree:
     """A binary tree of cuts; every leaf is a cluster.
 
-    All arrays are indexed by node, the root is node 0, and none may be written to. A leaf has -1 for `left` and `right`
-    and zeros for a cut. Models make trees, and so do `cut_to` and the other methods; the parameters are also the
-    attributes that are there to be read.
+    All arrays are indexed by node and read-only. The root is node 0. A leaf has -1 in `left` and `right`, and zeros in
+    the arrays of cuts. Models create trees, and so do `cut_to` and the other methods. The parameters are also available
+    as attributes.
 
     Parameters
     ----------
     normal : ndarray of shape (n_nodes, n_features)
-        Unit normal of each cut, in the coordinates of the data.
+        Unit normal of each cut, in the units of the data.
     offset : ndarray of shape (n_nodes,)
-        Rows with ``x @ normal < offset`` go left.
+        Offset of each cut. Rows with ``x @ normal < offset`` go left.
     left, right, parent : ndarray of shape (n_nodes,)
-        Numbers of the neighbors, -1 where there is none.
+        Left child, right child and parent of each node; -1 if there is none.
     depth : ndarray of shape (n_nodes,)
-        Number of cuts above the node.
+        Depth of each node: the number of cuts above it.
     rank : ndarray of shape (n_nodes,)
-        Position of the cut in the sequence from one cluster to all of them (1 is the first), 0 for a leaf. `cut_to`
+        Position of each cut in the sequence from one cluster to all clusters, starting at 1; 0 for a leaf. `cut_to`
         keeps the first cuts of this sequence.
     count : ndarray of shape (n_nodes,)
-        Number of rows, or their total weight.
+        Number of rows in each node, or their total weight.
     mean : ndarray of shape (n_nodes, n_features)
-        Mean of the rows.
+        Mean of the rows of each node.
     sum_sq : ndarray of shape (n_nodes,)
-        Sum of the squared distances of the rows to their mean.
+        Sum of the squared distances of the rows of each node to their mean.
     value : ndarray of shape (n_nodes,)
-        What the cut scores in the objective that chose it; smaller is better.
+        Value of the objective at each cut; smaller is better.
     relative_depth : ndarray of shape (n_nodes,)
-        Depth of the valley at the cut relative to its density (Hofmeyr 2016, eq. 2.30).
+        Depth of the valley at each cut, relative to the density at the cut (Hofmeyr 2016, eq. 2.30).
     p_value : ndarray of shape (n_nodes,)
-        Evidence from held-out rows that the node has a valley, for leaves too where they were tested; 1 where not.
+        P-value of the valley of each node on held-out rows, also for leaves that were tested; 1 if not tested.
     surface : ndarray of shape (n_nodes,)
-        What decides at a cut that bends, a `Surface`; its normal and offset are those of a hyperplane near it. None
-        everywhere else.
+        The `Surface` of each cut that bends; its normal and offset are those of a hyperplane near it. None for all
+        other nodes.
 
     Attributes
     ----------
     n_nodes : int
-        Number of nodes, cuts and leaves together.
+        Number of nodes: cuts and leaves together.
     n_features : int
-        Number of columns of the data.
+        Number of features of the data.
     n_clusters : int
         Number of leaves.
     is_leaf : ndarray of shape (n_nodes,)
-        Whether each node is a cluster.
+        Whether each node is a leaf, that is, a cluster.
     leaves : ndarray of shape (n_clusters,)
         Node of each cluster, from left to right.
     cuts : ndarray of shape (n_clusters - 1,)
-        Nodes that are cut.
+        Nodes that have a cut.
     label : ndarray of shape (n_nodes,)
-        Label of each leaf, 0 to ``n_clusters - 1`` from left to right; -1 for a node that is cut.
+        Label of each leaf, from 0 to ``n_clusters - 1``, from left to right; -1 for a node that has a cut.
 
     See Also
     --------
-    tree_of : The tree of a fitted model.
+    tree_of : Returns the tree of a fitted model.
     ravine.plot.tree : Draws a tree.
-    ravine.tree.grow : Grows one by any rule that finds a cut.
+    ravine.tree.grow : Grows a tree with any function that finds a cut.
 
     Examples
     --------
@@ -124,21 +125,21 @@ class HyperplaneTree:
 
     @classmethod
     def from_nodes(cls, left: ArrayLike, right: ArrayLike, rank: ArrayLike, **columns: ArrayLike) -> "HyperplaneTree":
-        """Tree from nodes in any order, the root first.
+        """Build a tree from nodes in any order, with the root first.
 
         Parameters
         ----------
         left, right : array-like of shape (n_nodes,)
-            Numbers of the children, -1 where there are none. Nodes that the root does not reach are left out.
+            Children of each node; -1 if there are none. Nodes that cannot be reached from the root are dropped.
         rank : array-like of shape (n_nodes,)
-            Order of the cuts; gaps are closed.
+            Order of the cuts. Gaps are closed.
         **columns : array-like
-            The remaining arrays but `parent` and `depth`.
+            The remaining arrays, without `parent` and `depth`.
 
         Returns
         -------
         tree : HyperplaneTree
-            With its nodes in preorder.
+            Tree with its nodes in preorder.
         """
         left, right, rank = (np.asarray(a, dtype=np.int64) for a in (left, right, rank))
         order, depth = _preorder(left, right)
@@ -152,21 +153,21 @@ class HyperplaneTree:
         arrays = {name: np.asarray(column)[order] for name, column in columns.items()}
         return cls(left=left, right=right, parent=parent, depth=depth, rank=rank, **arrays)
 
-    # What is in it
+    # Contents
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes, cuts and leaves together."""
+        """Number of nodes: cuts and leaves together."""
         return len(self.left)
 
     @property
     def n_features(self) -> int:
-        """Number of columns of the data."""
+        """Number of features of the data."""
         return self.normal.shape[1]
 
     @property
     def is_leaf(self) -> Bools:
-        """Whether each node is a cluster."""
+        """Whether each node is a leaf, that is, a cluster."""
         return self.left < 0
 
     @property
@@ -176,7 +177,7 @@ class HyperplaneTree:
 
     @property
     def cuts(self) -> Ints:
-        """Nodes that are cut."""
+        """Nodes that have a cut."""
         return np.flatnonzero(self.left >= 0)
 
     @property
@@ -186,11 +187,11 @@ class HyperplaneTree:
 
     @property
     def label(self) -> Ints:
-        """Label of each leaf, 0 to ``n_clusters - 1`` from left to right; -1 for a node that is cut."""
+        """Label of each leaf, from 0 to ``n_clusters - 1``, from left to right; -1 for a node that has a cut."""
         return np.where(self.is_leaf, np.cumsum(self.is_leaf) - 1, -1)
 
     def sibling(self, node: int) -> int:
-        """The other child of the node's parent; -1 for the root.
+        """Return the other child of the node's parent; -1 for the root.
 
         Parameters
         ----------
@@ -200,7 +201,7 @@ class HyperplaneTree:
         Returns
         -------
         sibling : int
-            Number of a node, or -1.
+            Number of the sibling, or -1.
         """
         parent = self.parent[node]
         if parent < 0:
@@ -214,24 +215,24 @@ class HyperplaneTree:
 
     __hash__ = None  # type: ignore[assignment]
 
-    # Rows down the tree
+    # Passing rows down the tree
 
     def apply(self, X: Matrix, n_jobs: int | None = -1, check_input: bool = True) -> Ints:
-        """Node of the leaf that each row reaches.
+        """Return the leaf that each row reaches.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_samples, n_features)
-            Rows with the columns of the tree.
+            Rows with the same columns as the data of the tree.
         n_jobs : int, default=-1
-            Threads; -1 uses all cores. The result does not depend on it.
+            Number of threads; -1 uses all cores. The result does not depend on it.
         check_input : bool, default=True
-            False leaves out the checks of rows that were checked before.
+            Whether to check the rows. Set it to False only for rows that have been checked before.
 
         Returns
         -------
         node : ndarray of shape (n_samples,)
-            Entries of `leaves`.
+            Number of a leaf for each row, one of `leaves`.
 
         Examples
         --------
@@ -251,21 +252,21 @@ class HyperplaneTree:
         return leaf
 
     def predict(self, X: Matrix, n_jobs: int | None = -1, check_input: bool = True) -> Ints:
-        """Label of each row.
+        """Predict the label of each row.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_samples, n_features)
-            Rows with the columns of the tree.
+            Rows with the same columns as the data of the tree.
         n_jobs : int, default=-1
-            Threads; -1 uses all cores. The result does not depend on it.
+            Number of threads; -1 uses all cores. The result does not depend on it.
         check_input : bool, default=True
-            False leaves out the checks of rows that were checked before.
+            Whether to check the rows. Set it to False only for rows that have been checked before.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            From 0 to ``n_clusters - 1``, the clusters from left to right.
+            Cluster of each row, from 0 to ``n_clusters - 1``, in the order of the leaves from left to right.
 
         Examples
         --------
@@ -278,19 +279,19 @@ class HyperplaneTree:
         return self.label[self.apply(X, n_jobs, check_input)]
 
     def decision_path(self, X: Matrix, n_jobs: int | None = -1) -> sparse.csr_array:
-        """Nodes that each row passes.
+        """Return the nodes that each row passes through.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_samples, n_features)
-            Rows with the columns of the tree.
+            Rows with the same columns as the data of the tree.
         n_jobs : int, default=-1
-            Threads; -1 uses all cores. The result does not depend on it.
+            Number of threads; -1 uses all cores. The result does not depend on it.
 
         Returns
         -------
         passes : sparse array of shape (n_samples, n_nodes)
-            Whether each row passes each node.
+            Whether each row passes through each node.
 
         Examples
         --------
@@ -307,21 +308,22 @@ class HyperplaneTree:
         return paths[self.label[leaf]]
 
     def signed_distance(self, X: Matrix, n_jobs: int | None = -1, check_input: bool = True) -> Floats:
-        """Signed distance of each row to the cuts on its path, negative on the left.
+        """Compute the signed distance of each row to the cuts on its path, negative on the left.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_samples, n_features)
-            Rows with the columns of the tree.
+            Rows with the same columns as the data of the tree.
         n_jobs : int, default=-1
-            Threads; -1 uses all cores. The result does not depend on it.
+            Number of threads; -1 uses all cores. The result does not depend on it.
         check_input : bool, default=True
-            False leaves out the checks of rows that were checked before.
+            Whether to check the rows. Set it to False only for rows that have been checked before.
 
         Returns
         -------
         distance : ndarray of shape (n_samples, n_cuts)
-            Columns follow `cuts`. A cut that is not on the row's path has distance 0.
+            One column for each cut, in the order of `cuts`. The distance is 0 for cuts that are not on the path of the
+            row.
 
         Examples
         --------
@@ -349,8 +351,8 @@ class HyperplaneTree:
         return any(surface is not None for surface in self.surface)
 
     def _descent(self, X: Matrix, n_jobs: int | None) -> Iterator[tuple[int, Ints, Floats]]:
-        """Nodes with the rows that reach them and the heights of these over the cut, for cuts of any kind."""
-        # In blocks of rows: a node copies those of its rows that are in the block.
+        """Yield each node with the rows that reach it and their heights above its cut, for cuts of any kind."""
+        # Works in blocks of rows, because a node copies its rows.
         row_length = max(X.nnz // max(X.shape[0], 1) if sparse.issparse(X) else X.shape[1], 1)
         size = max(BLOCK_CELLS // row_length, 1)
         for start in range(0, X.shape[0], size):
@@ -365,17 +367,17 @@ class HyperplaneTree:
                 stack += [(int(self.left[node]), rows[heights < 0]), (int(self.right[node]), rows[~(heights < 0)])]
 
     def cut(self, node: int) -> Cut:
-        """The cut of a node that has one.
+        """Return the cut of a node.
 
         Parameters
         ----------
         node : int
-            One of `cuts`.
+            A node that has a cut, one of `cuts`.
 
         Returns
         -------
         cut : Cut
-            With the normal, the offset and what is known of the valley.
+            Normal, offset, and the evidence for the valley.
 
         Examples
         --------
@@ -398,13 +400,13 @@ class HyperplaneTree:
         else:
             X = values = as_floats(X, "X")
         if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(f"the tree was grown on {self.n_features} columns; X has shape {X.shape}")
+            raise ValueError(f"X has shape {X.shape}, but the tree was grown on {self.n_features} columns")
         if not all_finite(values):
-            raise ValueError("X contains NaN or infinity, which lie on no side of a cut: fill them, or drop the rows")
+            raise ValueError("X contains NaN or infinity, which lie on no side of a cut: impute them, or drop the rows")
         return X
 
     def _paths(self) -> Bools:
-        """Whether each node lies on the way to each leaf."""
+        """Return whether each node is on the path to each leaf."""
         on_path = np.zeros((self.n_clusters, self.n_nodes), dtype=bool)
         node = self.leaves.copy()
         while (node >= 0).any():
@@ -412,20 +414,20 @@ class HyperplaneTree:
             node = np.where(node >= 0, self.parent[node], -1)
         return on_path
 
-    # Other trees from this one
+    # Trees derived from this one
 
     def cut_to(self, n_clusters: int) -> "HyperplaneTree":
-        """The tree with its first ``n_clusters - 1`` cuts, by `rank`.
+        """Return the tree that has only the first ``n_clusters - 1`` cuts, by `rank`.
 
         Parameters
         ----------
         n_clusters : int
-            From 1 to the number of leaves.
+            Number of clusters, from 1 to the number of leaves.
 
         Returns
         -------
         tree : HyperplaneTree
-            With so many leaves.
+            Tree with `n_clusters` leaves.
 
         Examples
         --------
@@ -440,23 +442,23 @@ class HyperplaneTree:
         """
         if not _is_whole(n_clusters) or not 1 <= n_clusters <= self.n_clusters:
             raise ValueError(
-                f"n_clusters={n_clusters} is not between 1 and the {self.n_clusters} leaves of the tree; "
-                "fit again with more clusters to cut deeper"
+                f"n_clusters={n_clusters} must be an integer between 1 and {self.n_clusters}, the number of leaves: "
+                "for more clusters, fit again with a larger n_clusters"
             )
         return self._without(np.flatnonzero(self.rank >= n_clusters))
 
     def prune(self, node: int) -> "HyperplaneTree":
-        """The tree with all below `node` removed, so that it becomes a leaf.
+        """Return the tree in which `node` is a leaf; its cut and all nodes below it are removed.
 
         Parameters
         ----------
         node : int
-            One of `cuts`.
+            A node that has a cut, one of `cuts`.
 
         Returns
         -------
         tree : HyperplaneTree
-            With fewer leaves.
+            Tree with fewer leaves.
 
         Examples
         --------
@@ -468,32 +470,32 @@ class HyperplaneTree:
         """
         self._check_node(node)
         if self.is_leaf[node]:
-            raise ValueError(f"node {node} is a leaf already; the nodes that can be pruned are {self.cuts.tolist()}")
+            raise ValueError(f"node {node} is already a leaf; the nodes that can be pruned are {self.cuts.tolist()}")
         return self._without(np.array([node]))
 
     def split(
         self, node: int, cut: Cut, X: Matrix | None = None, sample_weight: ArrayLike | None = None
     ) -> "HyperplaneTree":
-        """The tree with leaf `node` cut in two.
+        """Return the tree in which the leaf `node` is split in two.
 
-        Counts, means and sums of squares of the two new leaves come from the rows of `X` that reach them. Without `X`
-        nothing is known of them: they have count 0 and the mean of `node`.
+        Counts, means and sums of squares of the two new leaves come from the rows of `X` that reach them. Without `X`,
+        they are unknown: the new leaves have count 0 and the mean of `node`.
 
         Parameters
         ----------
         node : int
-            One of `leaves`.
+            A leaf, one of `leaves`.
         cut : Cut
-            Where to cut it; its normal need not have unit length.
+            The cut of the leaf. Its normal need not have unit length.
         X : ndarray or CSR matrix of shape (n_samples, n_features), optional
-            Rows to count on both sides; those that do not reach the node are left aside.
+            Rows to count on both sides. Rows that do not reach the node are ignored.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of these rows. Default: 1 for each.
+            Weight of each row. Default: 1 for each.
 
         Returns
         -------
         tree : HyperplaneTree
-            With one leaf more; the new cut comes last in `rank`.
+            Tree with one more leaf. The new cut comes last in `rank`.
 
         Examples
         --------
@@ -515,15 +517,17 @@ class HyperplaneTree:
         """
         self._check_node(node)
         if not self.is_leaf[node]:
-            raise ValueError(f"node {node} is cut already; the leaves are {self.leaves.tolist()}")
+            raise ValueError(f"node {node} already has a cut; the leaves are {self.leaves.tolist()}")
         normal = np.asarray(cut.normal, dtype=np.float64)
         if normal.shape != (self.n_features,):
-            raise ValueError(f"the cut's normal has shape {normal.shape}, the tree has {self.n_features} columns")
+            raise ValueError(
+                f"the normal of the cut has shape {normal.shape}, but the tree has {self.n_features} features"
+            )
         length = np.linalg.norm(normal)
         if not (np.isfinite(length) and length > 0 and np.isfinite(cut.offset)):
-            raise ValueError("the cut needs a finite, non-zero normal and a finite offset")
+            raise ValueError("the cut must have a finite, non-zero normal and a finite offset")
         children = [self.n_nodes, self.n_nodes + 1]
-        # A leaf's cut is all zeros, so its two copies are leaves already.
+        # The cut of a leaf is all zeros, so two copies of the leaf are valid leaves.
         nodes = {name: np.concatenate([array, array[[node, node]]]) for name, array in columns_of(self).items()}
         nodes["count"][children] = nodes["sum_sq"][children] = 0.0
         nodes["p_value"][children] = 1.0
@@ -544,7 +548,7 @@ class HyperplaneTree:
         return HyperplaneTree.from_nodes(**nodes)
 
     def _halves(self, node: int, cut: Cut, X: Matrix, sample_weight: ArrayLike | None) -> list[Moments | None]:
-        """Moments of the rows of a leaf on both sides of its new cut; None for a side without rows."""
+        """Return the moments of the rows on each side of the new cut of a leaf; None for a side without rows."""
         X = self._rows(X)
         weights = checked_weights(sample_weight, X.shape[0], allow_all_zero=True)
         here = np.flatnonzero(self.apply(X) == node)
@@ -553,17 +557,19 @@ class HyperplaneTree:
         return [moments_of(X[rows], weights[rows]) if weights[rows].sum() > 0 else None for rows in sides]
 
     def unscaled(self, center: Floats, scale: Floats) -> "HyperplaneTree":
-        """The tree of the rows before ``(rows - center) / scale`` was taken; sums of squares stay as they are.
+        """Return the tree in the original units, for a tree that was grown on ``(rows - center) / scale``.
+
+        The sums of squares are not converted.
 
         Parameters
         ----------
         center, scale : ndarray of shape (n_features,)
-            What was subtracted from the columns, and what they were divided by.
+            Center that was subtracted from the columns, and scale by which they were divided.
 
         Returns
         -------
         tree : HyperplaneTree
-            Which sends a row where this one sends the scaled row.
+            Tree that sends an original row to the same leaf to which this tree sends the scaled row.
 
         Examples
         --------
@@ -598,27 +604,28 @@ class HyperplaneTree:
 
     def _check_node(self, node: int) -> None:
         if not _is_whole(node) or not 0 <= node < self.n_nodes:
-            raise ValueError(f"there is no node {node!r}; the tree has nodes 0 to {self.n_nodes - 1}")
+            raise ValueError(f"there is no node {node!r}; the nodes of the tree are 0 to {self.n_nodes - 1}")
 
-    # For people and for files
+    # Text, HTML and dictionaries
 
     def describe(self, feature_names: Sequence[str] | None = None, n_features: int = 5) -> list[dict[str, Any]]:
-        """What carries each cut, and how each cluster differs from its sibling, as records ready for pandas.
+        """Describe which features drive each cut and how each cluster differs from its sibling.
 
         Parameters
         ----------
         feature_names : sequence of str, optional
-            Names of the columns. Default: x0, x1 and so on.
+            Names of the features. Default: x0, x1 and so on.
         n_features : int, default=5
-            Features listed for each node, those with the largest share first.
+            Number of features for each node, those with the largest share first.
 
         Returns
         -------
         records : list of dict
-            One for each node and listed feature. `share` is that of the feature in the distance between the means of
-            the two sides of a cut, along its normal: units have no say in it. ``kind="cut"`` has also the `coefficient`
-            of the feature in the unit normal; ``kind="cluster"`` is about the cut above the cluster, and has the
-            `difference` of the cluster's mean from its sibling's (of all rows below the sibling).
+            One record for each node and feature, ready for pandas. `share` is the share of the feature in the distance
+            between the means of the two sides of a cut, along its normal. It does not depend on the units. Records with
+            ``kind="cut"`` also have the `coefficient` of the feature in the unit normal. Records with
+            ``kind="cluster"`` describe the cut above the cluster. They have the `difference` between the mean of the
+            cluster and the mean of its sibling, that is, of all rows below the sibling.
 
         Examples
         --------
@@ -636,19 +643,20 @@ class HyperplaneTree:
         return _text.describe(self, feature_names, n_features)
 
     def to_text(self, feature_names: Sequence[str] | None = None, n_features: int = 2) -> str:
-        """The tree drawn with lines, the features that carry each cut beside it.
+        """Return the tree as text, with the features that drive each cut.
 
         Parameters
         ----------
         feature_names : sequence of str, optional
-            Names of the columns. Default: x0, x1 and so on.
+            Names of the features. Default: x0, x1 and so on.
         n_features : int, default=2
-            Features named at each cut, at most.
+            Maximum number of features to name at each cut.
 
         Returns
         -------
         text : str
-            Lines; ``print(tree)`` shows them too, without names.
+            One line for each node. ``print(tree)`` shows the same text, but a tree does not know the names of its
+            features: pass ``feature_names=model.feature_names_in_`` to show them.
 
         Examples
         --------
@@ -666,17 +674,17 @@ class HyperplaneTree:
         return _text.draw(self, feature_names, n_features)
 
     def to_html(self, feature_names: Sequence[str] | None = None) -> str:
-        """The tree as a map above a table of its clusters, for a notebook: HTML without scripts.
+        """Return the tree as HTML without scripts: a map of the tree and a table of its clusters.
 
         Parameters
         ----------
         feature_names : sequence of str, optional
-            Names of the columns. Default: x0, x1 and so on.
+            Names of the features. Default: x0, x1 and so on.
 
         Returns
         -------
         html : str
-            A fragment of a page, which a notebook shows where a tree is the value of a cell.
+            HTML fragment. A notebook shows it, without names, if a tree is the value of a cell.
         """
         return _html.draw(self, feature_names)
 
@@ -690,12 +698,12 @@ class HyperplaneTree:
         return f"<HyperplaneTree: {_text.size(self)}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Arrays by name, with a format version.
+        """Return the arrays by name, with a format version.
 
         Returns
         -------
         record : dict
-            Copies of the arrays, from which `from_dict` makes the tree again.
+            Copies of the arrays, from which `from_dict` builds the tree again.
 
         Examples
         --------
@@ -712,7 +720,7 @@ class HyperplaneTree:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> "HyperplaneTree":
-        """Tree from what `to_dict` gave; ValueError names the field that is missing or wrong.
+        """Build a tree from the result of `to_dict`; raise ValueError that names a missing or invalid field.
 
         Parameters
         ----------
@@ -722,10 +730,10 @@ class HyperplaneTree:
         Returns
         -------
         tree : HyperplaneTree
-            Once all is checked.
+            Tree with checked arrays.
         """
         if not isinstance(record, Mapping):
-            raise ValueError(f"a tree is read from a dictionary, not from {type(record).__name__}")
+            raise ValueError(f"record must be a dictionary, not {type(record).__name__}")
         version = record.get("format_version")
         if version != FORMAT_VERSION:
             raise ValueError(f"format_version is {version!r}; this version of ravine reads {FORMAT_VERSION}")
@@ -733,20 +741,20 @@ class HyperplaneTree:
         missing = [name for name in names if name not in record]
         unknown = [str(name) for name in record if name not in (*names, "format_version", "surfaces")]
         if missing or unknown:
-            raise ValueError(f"fields missing: {missing or 'none'}; fields unknown: {unknown or 'none'}")
+            raise ValueError(f"missing fields: {missing or 'none'}; unknown fields: {unknown or 'none'}")
         tree = cls(**{name: record[name] for name in names})
         surface = _surfaces.unpacked(record.get("surfaces"), tree.n_nodes, tree.n_features)
-        tree._set({"surface": _check.checked_surfaces(surface, ~tree.is_leaf)})  # not anew: wide trees take much memory
+        tree._set({"surface": _check.checked_surfaces(surface, ~tree.is_leaf)})  # a second wide tree would need memory
         return tree
 
 
 def fields_of(tree: HyperplaneTree) -> dict[str, Any]:
-    """Fields of the tree by name, not copied."""
+    """Return the fields of the tree by name, without copies."""
     return {f.name: getattr(tree, f.name) for f in fields(tree)}
 
 
 def columns_of(tree: HyperplaneTree) -> dict[str, Any]:
-    """The fields that `HyperplaneTree.from_nodes` takes."""
+    """Return the fields that `HyperplaneTree.from_nodes` takes."""
     return {name: array for name, array in fields_of(tree).items() if name not in ("parent", "depth")}
 
 
@@ -755,7 +763,7 @@ def _is_whole(number: Any) -> bool:
 
 
 def _preorder(left: Ints, right: Ints) -> tuple[Ints, Ints]:
-    """Nodes that the root reaches, left subtrees first, and their depths."""
+    """Return the nodes that can be reached from the root, left subtrees first, and their depths."""
     order, depths, stack = [], [], [(0, 0)]
     while stack:
         node, depth = stack.pop()
@@ -767,7 +775,7 @@ def _preorder(left: Ints, right: Ints) -> tuple[Ints, Ints]:
 
 
 def _ranks(rank: Ints, is_cut: Bools) -> Ints:
-    """Ranks of the cuts without gaps, in the same order."""
+    """Return the ranks of the cuts without gaps, in the same order."""
     closed = np.zeros_like(rank)
     cuts = np.flatnonzero(is_cut)
     closed[cuts[np.argsort(rank[cuts], kind="stable")]] = np.arange(1, len(cuts) + 1)
