@@ -540,7 +540,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
 
     def _fetch_if_few(self, root: ChunkedNode) -> FetchedRows | None:
         """Load out-of-core data if it is so small that passes over it would take longer than a fit in memory."""
-        return root.fetch() if root.n_rows * root.whole.parts.n_features <= FETCHED_CELLS else None
+        return root.fetch() if root.n_rows * root.whole.chunks.n_features <= FETCHED_CELLS else None
 
     def _label_chunks(self, X: Any) -> None:
         """Set `labels_`: lazy for a Dask collection, not kept for files."""
