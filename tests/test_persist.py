@@ -707,8 +707,8 @@ def test_fields_of_a_sum_of_norms_are_checked(field, value, message, contents, p
     ("which", "name", "change", "message"),
     [
         (DENSE, "sample.keys", lambda a: a[::-1], "'keys' is not in order"),
-        (DENSE, "sample.keys", lambda a: a * np.nan, "an entry that is no key"),
-        (DENSE, "sample.keys", lambda a: np.abs(a) * np.inf, "an entry that is no key"),
+        (DENSE, "sample.keys", lambda a: a * np.nan, "an entry that is not a key"),
+        (DENSE, "sample.keys", lambda a: np.abs(a) * np.inf, "an entry that is not a key"),
         (DENSE, "sample.keys", lambda a: a[:-1], "'keys' must have one number for each row"),
         (DENSE, "sample.weights", lambda a: a * 0, "'weights' has an entry that is not positive"),
         (DENSE, "sample.weights", lambda a: a * 1e307, "sum that is not finite"),
