@@ -38,18 +38,6 @@ def evidence(values, seed=0):
     return cut_of(X, first_axis, seed)
 
 
-def test_strongest_valley_lies_between_the_modes(rng):
-    values = two_modes(rng, 500)
-    valley = strongest_valley(values, np.ones(500), 1.06)
-    assert abs(valley.left_mode) < 1 < valley.position < 5 < valley.right_mode
-    assert valley.left_mode + valley.window / 2 <= valley.position <= valley.right_mode - valley.window / 2
-    assert valley.relative_depth > 1
-
-
-def test_equal_values_have_no_valley():
-    assert strongest_valley(np.ones(30), np.ones(30), 1.06) is None
-
-
 def test_p_value_agrees_with_exact_binomial_tests(rng):
     for gap in (0.0, 3.0, 6.0):
         values, held_out = two_modes(rng, 300, gap), two_modes(rng, 300, gap)
