@@ -356,8 +356,8 @@ def test_one_cluster_is_drawn(fitted):
     X, model = fitted
     one = model.cut_to(1)
     for ax in (plot.tree(one), plot.elbow(one), plot.path(one)):
-        ax.figure.savefig("/dev/null", format="png")
-    plot.panels(one, X).savefig("/dev/null", format="png")
+        ax.figure.savefig(os.devnull, format="png")
+    plot.panels(one, X).savefig(os.devnull, format="png")
     assert len(plot.elbow(one).lines[0].get_xdata()) == 1
     assert [t.get_text().strip() for t in plot.path(one).texts] == ["cluster 0, 100%"]
 
@@ -367,7 +367,7 @@ def test_no_rows_are_drawn(fitted, kind):
     none = kind(X[:0])
     assert "0 rows" in plot.density(model, none).get_title()
     assert "0 rows" in plot.node(model, none).get_title()
-    plot.panels(model, none).savefig("/dev/null", format="png")
+    plot.panels(model, none).savefig(os.devnull, format="png")
 
 
 def test_missing_matplotlib_says_what_to_install(monkeypatch):
@@ -585,7 +585,7 @@ def test_lambda_off_the_path_is_not_marked(convex, lam):
     assert len(ax.lines) == 2
     assert not ax.patches
     assert ax.get_title() == f"{model.n_clusters_} cluster{'s' * (lam == 0)} at λ = {lam:.3g}"
-    plot.clusterpath(model).figure.savefig("/dev/null", format="png")
+    plot.clusterpath(model).figure.savefig(os.devnull, format="png")
 
 
 def test_path_that_ends_early_is_said_to(convex):
@@ -614,7 +614,7 @@ def test_model_without_a_path_says_how_to_get_one(convex, picture):
 @pytest.mark.parametrize("picture", [plot.clusterpath, plot.fusions])
 def test_path_of_one_row_or_two_is_drawn(picture, n_columns, n_distinct):
     X = np.repeat(np.arange(float(n_distinct)), 3)[:, None] * np.ones(n_columns)
-    picture(SumOfNorms().fit(X)).figure.savefig("/dev/null", format="png")
+    picture(SumOfNorms().fit(X)).figure.savefig(os.devnull, format="png")
     plt.close("all")
 
 
@@ -777,7 +777,7 @@ def test_given_axes_keep_their_room_for_the_picture(enclosed):
     assert not axes[0].has_data()
     assert axes[1].get_legend() is None
     assert len(axes[1].legend().get_texts()) == 5
-    figure.savefig("/dev/null", format="png")
+    figure.savefig(os.devnull, format="png")
 
 
 def test_given_rows_are_drawn_as_they_are_predicted(enclosed, rng):
@@ -906,7 +906,7 @@ def test_support_refuses_what_it_cannot_draw(enclosed):
 def test_region_of_the_ends_is_drawn(X, options):
     model = SupportVectorClustering(**options).fit(X)
     ax = plot.support(model)
-    ax.figure.savefig("/dev/null", format="png")
+    ax.figure.savefig(os.devnull, format="png")
     assert ax.get_title().startswith(f"{model.n_clusters_} cluster")
     shown = np.concatenate([rows for hollow in (False, True) for _, rows in rows_drawn(ax, hollow)])
     assert_array_equal(sorted_rows(shown), sorted_rows(model._result.hills.rows))

@@ -270,10 +270,9 @@ def test_places_that_cannot_be_used_are_told_in_a_line(file, tmp_path):
     assert "looks like a rotated" in told(run, file, poll=0.1, events=tmp_path / "t.csv.1")[0]
     assert "this is a file, give a folder" in told(run, file, checkpoint=file)[0]
     assert told(run, file, out=tmp_path / "none" / "out")[1] == 2
-    assert told(run, file, out=Path("/dev/full")) == (
-        "error: /dev/full: the disk is full: make room or write elsewhere",
-        1,
-    )
+    if Path("/dev/full").exists():
+        message = "error: /dev/full: the disk is full: make room or write elsewhere"
+        assert told(run, file, out=Path("/dev/full")) == (message, 1)
 
 
 def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):

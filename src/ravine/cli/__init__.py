@@ -6,6 +6,7 @@ import sys
 from types import FrameType
 
 from ravine._names import shown
+from ravine.cli._system import heeded_signals
 
 __all__ = ["main"]
 
@@ -31,8 +32,7 @@ def main() -> None:
         ended_by = signal.Signals(number)
         raise KeyboardInterrupt
 
-    known = [getattr(signal, name) for name in ENDINGS if hasattr(signal, name)]
-    heeded = [one for one in known if one == signal.SIGINT or signal.getsignal(one) != signal.SIG_IGN]
+    heeded = heeded_signals(ENDINGS)
     for one in heeded:
         signal.signal(one, end)
     message = ""

@@ -5,7 +5,6 @@ place and renamed, so that at every moment one generation is whole.
 """
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from ravine._files import Place, locked, written_whole
 from ravine._io import Columns, DataError, UsageError
 from ravine.cli._layout import Layout
 from ravine.cli._lines import START, Mark, naming
+from ravine.cli._system import sync
 from ravine.persist import load, save
 
 FORMAT, VERSION = "ravine stream", 1
@@ -111,8 +111,8 @@ def write_generation(folder: Path, generation: Generation, model: Any) -> None:
             _save(model, folder / generation.model, generation.layout.used or ())
         with written_whole(folder / FILE) as place:
             place.write_text(json.dumps(record, indent=1), encoding="utf-8")
-            _sync(place)
-        _sync(folder)
+            sync(place)
+        sync(folder)
     clear(folder, generation)
 
 
@@ -123,8 +123,8 @@ def _save(model: Any, path: Path, used: tuple[str, ...]) -> None:
         save(model, path, resume=True, notes={"columns": Columns(used, {}).to_dict()})
     finally:
         del model.feature_names_in_
-    _sync(path)
-    _sync(path.parent)
+    sync(path)
+    sync(path.parent)
 
 
 def read_generation(folder: Path) -> tuple[Generation, Any] | None:
@@ -178,14 +178,3 @@ def clear(folder: Path, generation: Generation) -> None:
         for path in folder.glob(pattern):
             if path.name != generation.model:
                 path.unlink()
-
-
-def _sync(path: Path) -> None:
-    """Wait until the file, or the names in the folder, are safe on disk."""
-    if path.is_dir() and os.name != "posix":  # elsewhere a folder cannot be opened
-        return
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

@@ -23,6 +23,7 @@ from ravine._io import (
 )
 from ravine._matrix import Floats
 from ravine.cli._screen import Screen
+from ravine.cli._system import memory_of_the_machine
 
 pa.enable_signal_handlers(False)  # an interruption is the command's to handle
 
@@ -126,11 +127,6 @@ def stacked(parts: list[Floats]) -> Floats:
         X[start : start + len(part)] = part
         start += len(part)
     return X
-
-
-def memory_of_the_machine() -> int:
-    """Bytes."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from zlib import crc32
 
 from ravine._files import LockedError, Place, lock_file
 from ravine._io import DataError
+from ravine.cli._system import heeded_signals
 
 TAIL = 1024
 """Bytes before a place by which it is recognized."""
@@ -71,8 +72,7 @@ class Stop:
     @contextmanager
     def on_signals(self) -> Iterator[None]:
         """Take SIGINT, SIGTERM and SIGHUP for the wish to stop; the last not where it is ignored, as under nohup."""
-        known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-        heeded = [one for one in known if one == signal.SIGINT or signal.getsignal(one) != signal.SIG_IGN]
+        heeded = heeded_signals(("SIGINT", "SIGTERM", "SIGHUP"))
         before = {number: signal.signal(number, self._ask) for number in heeded}
         try:
             yield
