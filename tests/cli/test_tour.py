@@ -1,4 +1,7 @@
-"""The installed command, as a user runs it: files in; labels, models and pages out; a line where something is wrong."""
+"""The command, as a user runs it: files in; labels, models and pages out; a line where something is wrong.
+
+A process of its own takes seconds to start. It is there where the test is about one: pipes, signals, limits.
+"""
 
 import gzip
 import json
@@ -32,7 +35,7 @@ def ravine(*args, stdin=None, **options):
 
 @pytest.fixture
 def ravine_here(capfd):
-    """Runs the command in this process; text out."""
+    """Runs the command in this process; text out. Standard input is for a process of its own."""
 
     def run(*args):
         code = ravine_in_this_process(*args)
@@ -67,7 +70,7 @@ def folder(table, tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(folder):
     path = folder / "model.ravine"
-    assert ravine("cluster", folder / "t.csv", "--model", path, "-q").returncode == 0
+    assert ravine_in_this_process("cluster", folder / "t.csv", "--model", path, "-q") == 0
     return path
 
 
@@ -119,16 +122,16 @@ def test_other_methods_find_the_same_groups_and_models_predict_their_labels(
     assert out.read_bytes() == again.read_bytes()
 
 
-def test_result_for_machines_is_one_json_object(folder):
-    done = ravine("cluster", folder / "t.csv", "--label", "kind", "--clusters", 2, "--json")
+def test_result_for_machines_is_one_json_object(folder, ravine_here):
+    done = ravine_here("cluster", folder / "t.csv", "--label", "kind", "--clusters", 2, "--json")
     result = json.loads(done.out)
     assert result["n_clusters"] == 2
     assert sum(cluster["rows"] for cluster in result["clusters"]) == 600
     assert 0.5 < result["scores"]["nmi"] < 0.8
 
 
-def test_quiet_prints_nothing(folder):
-    done = ravine("cluster", folder / "t.csv", "-q")
+def test_quiet_prints_nothing(folder, ravine_here):
+    done = ravine_here("cluster", folder / "t.csv", "-q")
     assert (done.returncode, done.out, done.err) == (0, "", "")
 
 
@@ -138,11 +141,12 @@ def test_words_left_out_are_named_and_can_be_encoded(folder, tmp_path, ravine_he
     assert ravine_here("cluster", folder / "t.csv", "--encode", "--model", model, "-q").returncode == 0
     assert json.loads(ravine_here("inspect", model, "--json").out)["columns"][-3:] == ["kind=a", "kind=b", "kind=c"]
     assert ravine_here("predict", model, folder / "t.parquet").out.count("\n") == 601
-    new = b"width,height,depth,kind\n0,0,0,a\n0,0,0,new\n"
-    done = ravine("predict", model, "-", stdin=new)
+    new = tmp_path / "new.csv"
+    new.write_text("width,height,depth,kind\n0,0,0,a\n0,0,0,new\n")
+    done = ravine_here("predict", model, new)
     assert done.returncode == 1
     assert "no known value in column 'kind=a'" in done.err
-    assert ravine("predict", model, "-", "--missing", "drop", stdin=new).out.splitlines()[2] == "1,"
+    assert ravine_here("predict", model, new, "--missing", "drop").out.splitlines()[2] == "1,"
 
 
 def test_the_page_says_what_was_done_to_the_table(folder, tmp_path, ravine_here):
@@ -163,7 +167,9 @@ def test_a_model_is_shown_cut_and_drawn(folder, model, tmp_path, ravine_here):
     assert ravine_here("cut", model, "--clusters", 2, "--out", coarse).returncode == 0
     assert json.loads(ravine_here("inspect", coarse, "--json").out)["n_clusters"] == 2
     assert "HyperplaneTree: 2 clusters" in ravine_here("cut", model, "--clusters", 2).out
-    both = [ravine("predict", m, folder / "t.csv", *more).out for m, more in ((coarse, ()), (model, ("--clusters", 2)))]
+    both = [
+        ravine_here("predict", m, folder / "t.csv", *more).out for m, more in ((coarse, ()), (model, ("--clusters", 2)))
+    ]
     assert both[0] == both[1]
     page = tmp_path / "page.html"
     assert ravine_here("report", model, folder / "t.csv", "--label", "kind", "--out", page).returncode == 0
@@ -181,8 +187,9 @@ def test_methods_are_compared_in_one_table_and_one_page(folder, tmp_path, ravine
     assert all(method in text for method in ("imdh", "pddp", "kmeans"))
 
 
-def test_demo_writes_what_it_says(tmp_path):
-    done = ravine("demo", cwd=tmp_path)
+def test_demo_writes_what_it_says(tmp_path, ravine_here, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = ravine_here("demo")
     assert done.returncode == 0
     assert "$ ravine cluster demo/digits.csv" in done.out
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {
@@ -193,8 +200,9 @@ def test_demo_writes_what_it_says(tmp_path):
     }
 
 
-def test_one_row_is_one_cluster():
-    done = ravine("cluster", "-", "--out", "-", stdin=b"a,b\n1,2\n")
+def test_one_row_is_one_cluster(tmp_path, ravine_here):
+    (tmp_path / "one.csv").write_text("a,b\n1,2\n")
+    done = ravine_here("cluster", tmp_path / "one.csv", "--out", "-")
     assert (done.returncode, done.out) == (0, "row,cluster\n0,0\n")
 
 
@@ -322,6 +330,7 @@ def test_a_full_disk_leaves_no_file_behind(folder, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_a_full_device_on_standard_output_is_told(folder):
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
