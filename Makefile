@@ -1,16 +1,27 @@
 # Each target sets up all that it needs: a bare machine with Python 3.11, gcc and make is enough.
+# On Windows run make from Git's bash, with PYTHON=python.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(VENV)/$(PROGRAMS)
 JOBS ?= 2
+PYTEST_ARGS ?=
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+PYTEST := -m pytest -n $(JOBS) --dist loadfile
+# Without doctests, for which every file would be imported a second time.
+QUICK := $(PYTEST) -q -o addopts="--strict-markers --strict-config --import-mode=importlib" -m "not slow" tests
 
-.PHONY: demo test test-cpus lint docs bench clean
+.PHONY: demo quick test test-cpus lint docs bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/ravine demo
 
+# After each edit: a minute on two cores. tests/conftest.py says what is left out.
+quick: $(VENV)/.test
+	SCIPY_ARRAY_API=1 $(BIN)/python $(QUICK) $(PYTEST_ARGS)
+
 test: $(VENV)/.test
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	SCIPY_ARRAY_API=1 $(BIN)/python $(PYTEST) $(PYTEST_ARGS)
 
 # The numerical tests as other processors would run them, see CONTRIBUTING.md.
 test-cpus: $(VENV)/.test
@@ -41,21 +52,21 @@ bench: $(VENV)/.test
 clean:
 	rm -rf $(VENV) demo results docs/_build docs/gallery docs/api/generated
 
-$(BIN)/python:
+$(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cli]'
+$(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[cli]'
 	touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+$(VENV)/.test: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[test]'
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,lint]'
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[test,lint]'
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[docs]'
 	touch $@

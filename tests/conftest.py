@@ -1,11 +1,49 @@
-"""A seeded generator for every test, and the settings of the property tests: no time limit, a first call compiles."""
+"""A seeded generator for every test, the settings of the property tests, and which tests `make quick` leaves out."""
+
+import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
+import ravine
+
+# No time limit: a first call compiles.
 settings.register_profile("ravine", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("ravine")
+
+if sys.platform == "win32":  # signals, forks, pipes with names, links, owners and permissions
+    collect_ignore = [
+        "cli/test_end.py",
+        "cli/test_follow.py",
+        "cli/test_places.py",
+        "cli/test_stream.py",
+        "cli/test_stream_kill.py",
+        "cli/test_tour.py",
+        "test_cluster_of_workers.py",
+        "test_files.py",
+    ]
+
+ESTIMATORS = {name for name in ravine.__all__ if name[0].isupper()}
+
+QUICK_ESTIMATORS = {"PDDP", "HSDC", "MDHClassifier"}
+"""Of a test that runs over estimators, `make quick` runs the cases of these, if there are any."""
+
+SLOW = set(Path(__file__).with_name("slow.txt").read_text("utf-8").splitlines())
+"""Files, tests and cases of tests that `make quick` leaves out as well."""
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what is slow."""
+    ids = [(item.nodeid, *item.nodeid.partition("[")[::2]) for item in items]  # with the name of the test, and the case
+    estimators = [ESTIMATORS.intersection(re.findall(r"\w+", case)) for _, _, case in ids]
+    in_quick = {test for (_, test, _), names in zip(ids, estimators, strict=True) if names & QUICK_ESTIMATORS}
+    for item, (whole, test, _), names in zip(items, ids, estimators, strict=True):
+        is_other = names and test in in_quick and not names & QUICK_ESTIMATORS
+        if is_other or SLOW & {whole, test, whole.partition("::")[0]}:
+            item.add_marker("slow")
 
 
 @pytest.fixture
