@@ -2,6 +2,7 @@
 # On Windows run make from Git's bash, with PYTHON=python.
 PYTHON ?= python3
 VENV := .venv
+OLDEST := .venv-oldest
 PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN := $(VENV)/$(PROGRAMS)
 JOBS ?= 2
@@ -11,7 +12,7 @@ PYTEST := -m pytest -n $(JOBS) --dist loadfile
 # Without doctests, for which every file would be imported a second time.
 QUICK := $(PYTEST) -q -o addopts="--strict-markers --strict-config --import-mode=importlib" -m "not slow" tests
 
-.PHONY: demo quick test test-cpus lint docs bench clean
+.PHONY: demo quick test test-cpus test-oldest coverage lint docs bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/ravine demo
@@ -26,6 +27,14 @@ test: $(VENV)/.test
 # The numerical tests as other processors would run them, see CONTRIBUTING.md.
 test-cpus: $(VENV)/.test
 	JOBS=$(JOBS) $(BIN)/python tools/other_cpus.py
+
+# The quick tests with the oldest versions that pyproject.toml allows.
+test-oldest: $(OLDEST)/.test
+	NUMBA_CACHE_DIR=$(OLDEST)/numba SCIPY_ARRAY_API=1 $(OLDEST)/$(PROGRAMS)/python $(QUICK) $(PYTEST_ARGS)
+
+coverage: $(VENV)/.test
+	SCIPY_ARRAY_API=1 $(BIN)/python $(PYTEST) --cov --cov-report=term --cov-report=xml --cov-report=html $(PYTEST_ARGS)
+	@echo "open htmlcov/index.html"
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -50,7 +59,7 @@ bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks.peers.predict --out results
 
 clean:
-	rm -rf $(VENV) demo results docs/_build docs/gallery docs/api/generated
+	rm -rf $(VENV) $(OLDEST) demo results htmlcov coverage.xml .coverage docs/_build docs/gallery docs/api/generated
 
 $(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
@@ -69,4 +78,11 @@ $(VENV)/.lint: $(VENV)/.test
 
 $(VENV)/.docs: $(VENV)/.test
 	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[docs]'
+	touch $@
+
+$(OLDEST)/pyvenv.cfg:
+	$(PYTHON) -m venv $(OLDEST)
+
+$(OLDEST)/.test: $(OLDEST)/pyvenv.cfg pyproject.toml constraints-oldest.txt
+	$(OLDEST)/$(PROGRAMS)/python $(PIP_INSTALL) -c constraints-oldest.txt -e '.[test-oldest]'
 	touch $@

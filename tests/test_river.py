@@ -10,14 +10,18 @@ from itertools import islice
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from river import checks, compose, datasets, metrics, preprocessing, stream
-from river import evaluate as river_evaluate
-from river.checks import common
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import adjusted_rand_score
 
 from ravine import HSDC, PDDP, IncrementalMDH
 from ravine.datasets import make_blobs
+
+pytest.importorskip("river", exc_type=ModuleNotFoundError)
+
+from river import checks, compose, datasets, metrics, preprocessing, stream
+from river import evaluate as river_evaluate
+from river.checks import common
+
 from ravine.river import RiverClusterer
 
 MODELS = [IncrementalMDH(algorithm="online", max_depth=3), HSDC(), HSDC(inherit=True)]
