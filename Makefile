@@ -12,7 +12,7 @@ PYTEST := -m pytest -n $(JOBS) --dist loadfile
 # Without doctests, for which every file would be imported a second time.
 QUICK := $(PYTEST) -q -o addopts="--strict-markers --strict-config --import-mode=importlib" -m "not slow" tests
 
-.PHONY: demo quick test test-cpus test-oldest coverage lint docs bench clean
+.PHONY: demo quick test test-cpus test-oldest coverage lint docs dist bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/ravine demo
@@ -47,6 +47,10 @@ docs: $(VENV)/.docs
 	$(BIN)/python -m pytest docs/check
 	@echo "open docs/_build/html/index.html"
 
+# What would be uploaded, tried in an empty environment.
+dist: $(VENV)/.dist
+	$(BIN)/python tools/check_dist.py
+
 # make bench DATA=folder-of-parquet-files
 bench: $(VENV)/.test
 	@test -n "$(DATA)" || { echo "say where the data sets are: make bench DATA=folder"; exit 2; }
@@ -59,7 +63,7 @@ bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks.peers.predict --out results
 
 clean:
-	rm -rf $(VENV) $(OLDEST) demo results htmlcov coverage.xml .coverage docs/_build docs/gallery docs/api/generated
+	rm -rf $(VENV) $(OLDEST) demo results dist htmlcov coverage.xml .coverage docs/_build docs/gallery docs/api/generated
 
 $(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
@@ -78,6 +82,10 @@ $(VENV)/.lint: $(VENV)/.test
 
 $(VENV)/.docs: $(VENV)/.test
 	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[docs]'
+	touch $@
+
+$(VENV)/.dist: $(VENV)/.test
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[test,dist]'
 	touch $@
 
 $(OLDEST)/pyvenv.cfg:
