@@ -165,7 +165,7 @@ def test_one_cluster_is_saved(model, tmp_path):
     check_equal(load(tmp_path / "model"), found, X)
 
 
-@pytest.mark.parametrize("algorithm", ["polished", "paper"])
+@pytest.mark.parametrize("algorithm", ["polished", "online"])
 def test_stream_of_wide_sparse_rows_is_saved(algorithm, tmp_path):
     X = counts(400, 2000)
     found = IncrementalMDH(algorithm=algorithm, max_depth=2).partial_fit(X)

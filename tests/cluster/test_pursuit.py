@@ -115,8 +115,8 @@ def test_scale_and_bandwidth_may_be_callables(rng):
     [
         (MDH(2, alphas=()), "alphas=.* one or more non-negative numbers"),
         (MDH(2, alphas=(-1.0,)), "alphas=.* non-negative"),
-        (MDH(2, bandwidth_factor=0), "The 'bandwidth' parameter of MDH must be"),
-        (NCutH(2, bandwidth_factor=-1), "The 'scale' parameter of NCutH must be"),
+        (MDH(2, bandwidth_factor=0), "The 'bandwidth_factor' parameter of MDH must be"),
+        (NCutH(2, bandwidth_factor=-1), "The 'bandwidth_factor' parameter of NCutH must be"),
         (NCutH(2, init=0), "The 'init' parameter of NCutH must be"),
         (NCutH(2, init=[[1.0, 2.0]]), "init gives directions of shape"),
         (NCutH(2, split_order="none"), "The 'split_order' parameter of NCutH must be"),

@@ -335,8 +335,8 @@ def test_classifier_works_in_pipelines_and_searches(model):
     X, truth, y = blobs(3, n_labels=6)
     pipeline = make_pipeline(StandardScaler(), clone(model))
     assert pipeline.fit(X, y).score(X, truth) > 0.99
-    name = "bandwidth" if isinstance(model, MDHClassifier) else "scale"
-    search = GridSearchCV(pipeline, {f"{type(model).__name__.lower()}__{name}": [0.5, 0.9]}, cv=2).fit(X, y)
+    name = f"{type(model).__name__.lower()}__bandwidth_factor"
+    search = GridSearchCV(pipeline, {name: [0.5, 0.9]}, cv=2).fit(X, y)
     assert search.score(X, truth) > 0.99
     assert (search.cv_results_["mean_test_score"] > 0.9).all()
 

@@ -141,7 +141,7 @@ def test_very_many_labels_are_taken(rng):
         (MDHClassifier(alphas=()), "alphas=.* one or more non-negative numbers"),
         (MDHClassifier(gammas=(-1.0,)), "gammas=.* none negative"),
         (MDHClassifier(gammas=(0.0,)), "gammas=.* the labels have no effect"),
-        (MDHClassifier(bandwidth_factor=0), "The 'bandwidth' parameter of MDHClassifier must be"),
+        (MDHClassifier(bandwidth_factor=0), "The 'bandwidth_factor' parameter of MDHClassifier must be"),
         (MDHClassifier(label_margin=-1), "The 'label_margin' parameter of MDHClassifier must be"),
         (MDHClassifier(init=[[1.0, 2.0]]), "init gives directions of shape"),
         (MDHClassifier(n_jobs=0), "n_jobs=0 is not valid"),

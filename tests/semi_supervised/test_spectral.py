@@ -48,11 +48,14 @@ def test_starts_can_be_given(rng):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (SpectralPursuitClassifier(bandwidth_factor=0), "The 'scale' parameter of SpectralPursuitClassifier must be"),
+        (
+            SpectralPursuitClassifier(bandwidth_factor=0),
+            "The 'bandwidth_factor' parameter of SpectralPursuitClassifier must be",
+        ),
         (SpectralPursuitClassifier(bound=-1), "The 'bound' parameter of SpectralPursuitClassifier must be"),
         (SpectralPursuitClassifier(init=[[1.0, 2.0]]), "init gives directions of shape"),
     ],
-    ids=["scale", "bound", "init"],
+    ids=["bandwidth_factor", "bound", "init"],
 )
 def test_bad_settings_say_what_to_change(model, message, rng):
     with pytest.raises(ValueError, match=message):

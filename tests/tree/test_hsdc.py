@@ -7,6 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom
+from tests.strategies import seeds
+
+from ravine import _kernels
 from ravine._kernels.hsdc import (
     CUSUM,
     INNER_HIGH,
@@ -18,10 +22,6 @@ from ravine._kernels.hsdc import (
     TOTAL,
     WAIT,
 )
-from scipy.stats import binom
-from tests.strategies import seeds
-
-from ravine import _kernels
 from ravine._kernels.intervals import HIGH, LOW, WEIGHT
 from ravine.tree import _hsdc
 from ravine.tree._hsdc import HSDCSettings, HSDCTree

@@ -141,7 +141,7 @@ class MDHClassifier(CutClassifier):
             moments_of(X, weights, n_jobs),
             sides,
             starts=starts,
-            bandwidth=checked_bandwidth("bandwidth", self.bandwidth_factor),
+            bandwidth=checked_bandwidth("bandwidth_factor", self.bandwidth_factor),
             alphas=_path("alphas", self.alphas),
             gammas=gammas,
             margin=float(self.label_margin),
