@@ -132,7 +132,7 @@ def test_a_node_that_the_slider_hides_gives_way_to_the_one_above(page):
     set_clusters(page, 1)
     assert page.locator("#panel-title").inner_text() == "Cluster 0"
     notice = page.locator("#panel .notice").inner_text()
-    assert notice == "With 1 cluster this node is one of them. From 2 clusters on it is cut as shown here."
+    assert notice == "At 1 cluster, this node is one cluster. From 2 clusters on, it is split as shown here."
 
 
 def test_rows_of_the_table_add_up_and_sort(page):

@@ -132,7 +132,7 @@ def test_labels_of_gathered_rows_are_not_given_twice(model_and_rows):
     model, X = model_and_rows
     gatherer = ReportAccumulator(model.tree_)
     gatherer.add(X)
-    with pytest.raises(ValueError, match="given to the ReportAccumulator"):
+    with pytest.raises(ValueError, match="pass its labels to ReportAccumulator"):
         report.html(model, gatherer.rows(), labels=["a"] * 120)
 
 

@@ -233,8 +233,8 @@ def test_a_number_that_was_asked_for_is_said_to_be(blobs):
     X, _, model = blobs
     found = summary_of(model, X)
     assert found["choice"]["kind"] == "asked"
-    assert found["choice"]["sentence"] == "4 clusters were asked for."
-    assert found["nodes"][0]["evidence"] == "Not tested on held-out rows: the number of clusters was asked for."
+    assert found["choice"]["sentence"] == "The number of clusters was given: 4."
+    assert found["nodes"][0]["evidence"] == "Not tested on held-out rows, because the number of clusters was given."
     assert found["choice"]["evidence"] is None
     path = [sum(model.tree_.cut_to(k).sum_sq[model.tree_.cut_to(k).leaves]) for k in range(1, 5)]
     assert_allclose(found["choice"]["sum_sq"]["left"], np.array(path) / path[0], rtol=1e-3)
@@ -247,32 +247,39 @@ def test_evidence_is_told_of_cuts_and_leaves(blobs):
     assert found["choice"]["kind"] == "evidence"
     assert found["choice"]["evidence"]["level"] == 0.05
     for node in model.tree_.cuts:
-        assert "confirm the valley: p = " in found["nodes"][node]["evidence"]
+        assert "Confirmed: held-out rows show a valley at this cut (p = " in found["nodes"][node]["evidence"]
     for node in model.tree_.leaves:
         assert found["nodes"][node]["evidence"].startswith(
-            ("Tested, and no valley was confirmed", "No valley was found")
+            ("Tested on held-out rows: no further valley was confirmed", "No further valley was found")
         )
 
 
 @pytest.mark.parametrize(
-    ("shrink", "level", "upper", "lower"),
+    ("estimator", "level", "upper", "lower"),
     [
         (
-            1.0,
+            PDDP,
             0.05,
-            "No evidence of its own (p = 0.4): kept for the sake of a cut below it.",
-            "Held-out rows confirm the valley: p = 0.03.",
+            "Not confirmed by itself (p = 0.4). The cut is kept because a cut below it is confirmed.",
+            "Confirmed: held-out rows show a valley at this cut (p = 0.03).",
         ),
-        (4.0, 0.0125, "Not confirmed by held-out rows: p = 0.4.", "Not confirmed by held-out rows: p = 0.03."),
+        (
+            IncrementalMDH,
+            0.0125,
+            "Not confirmed on held-out rows (p = 0.4).",
+            "Not confirmed on held-out rows (p = 0.03).",
+        ),
     ],
 )
-def test_below_a_cut_without_evidence_the_level_shrinks(shrink, level, upper, lower):
+def test_below_a_cut_without_evidence_the_level_shrinks(estimator, level, upper, lower):
     tree = random_tree(2, 2, 3)
     below = int(tree.cuts[1])
     p_value = np.ones(tree.n_nodes)
     p_value[0], p_value[below] = 0.4, 0.03
     tested = replace(tree, p_value=p_value)
-    choice = _count_reason.CountReason("evidence", "", *_count_reason._levels(tested, 0.05, shrink))
+    model = estimator(significance=0.05)
+    model.tree_ = tested
+    choice = _count_reason.CountReason("evidence", "", *model._tested_levels())
     assert choice.level[below] == pytest.approx(level)
     assert [_count_reason.evidence_text(tested, node, choice) for node in (0, below)] == [upper, lower]
 
@@ -289,7 +296,7 @@ def test_a_tree_that_was_cut_back_says_that_a_valley_is_left():
     X, _ = make_blobs(600, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
     model = PDDP().fit(X).cut_to(2)
     texts = [moments["evidence"] for moments in summary_of(model, X)["nodes"]]
-    assert sum("Held-out rows confirm another valley in it (p = " in text for text in texts) == 1
+    assert sum("Held-out rows confirm another valley in this cluster (p = " in text for text in texts) == 1
 
 
 def test_elbow_antimode_and_bare_tree_are_told_apart():
@@ -297,7 +304,7 @@ def test_elbow_antimode_and_bare_tree_are_told_apart():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         elbow = summary_of(IncrementalMDH().fit(X), X)["choice"]
-    assert "no cut was confirmed by held-out rows, and then the elbow decides" in elbow["sentence"]
+    assert "because no cut was confirmed on held-out rows" in elbow["sentence"]
     assert elbow["sum_sq"]["in_deviations"] is True
     antimode = PDDP(selection="antimode").fit(X)
     assert "had a valley" in summary_of(antimode, X)["choice"]["sentence"]
@@ -327,7 +334,7 @@ def test_preparation_and_command_are_shown_as_given(blobs):
     X, _, model = blobs
     found = summary_of(model, X, preparation="Columns were scaled.", command="ravine cluster t.csv")
     assert found["preparation"] == "Columns were scaled."
-    assert found["reproduce"] == {"by": "by this command", "lines": ["ravine cluster t.csv"]}
+    assert found["reproduce"] == {"by": "with this command", "lines": ["ravine cluster t.csv"]}
     assert summary_of(model, X)["reproduce"]["by"] == "in Python"
 
 

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-import numpy as np
-
 from ravine._files import Place, locked, written_whole
 from ravine._io import Columns, DataError, UsageError
 from ravine.cli._layout import Layout
@@ -118,11 +116,11 @@ def write_generation(folder: Path, generation: Generation, model: Any) -> None:
 
 def _save(model: Any, path: Path, used: tuple[str, ...]) -> None:
     """Save with the names of the columns, which the model does not have while it learns from plain arrays."""
-    model.feature_names_in_ = np.array(used, dtype=object)
+    model._set_feature_names(used)
     try:
         save(model, path, resume=True, notes={"columns": Columns(used, {}).to_dict()})
     finally:
-        del model.feature_names_in_
+        model._set_feature_names(None)
     sync(path)
     sync(path.parent)
 
@@ -143,7 +141,7 @@ def read_generation(folder: Path) -> tuple[Generation, Any] | None:
         raise DataError(f"{path}: the checkpoint is damaged, {generation.model} is not there: {REMEDY}") from None
     except ValueError as error:
         raise DataError(f"the checkpoint is damaged, {error}: {REMEDY}") from None
-    del model.feature_names_in_
+    model._set_feature_names(None)
     return generation, model
 
 

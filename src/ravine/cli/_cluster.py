@@ -96,7 +96,7 @@ def learn(model: Any, data: Data, scale: bool, in_passes: bool = False) -> None:
             _fit_in_passes(model, data, scale)
         else:
             fit_scaled(model, X, scale, data.screen)
-    model.feature_names_in_ = np.array(data.columns.names, dtype=object)
+    model._set_feature_names(data.columns.names)
 
 
 def _fit_in_passes(model: Any, data: Data, scale: bool) -> None:
@@ -115,7 +115,7 @@ def _fit_in_passes(model: Any, data: Data, scale: bool) -> None:
 
     fit(model, LocalChunks(read, n_columns, n_jobs=model.n_jobs), data.screen)
     if center is not None and deviation is not None:
-        model.tree_ = model.tree_.unscaled(center, deviation)
+        model._unscale(center, deviation)
 
 
 def _learn_in_batches(model: IncrementalMDH, data: Data) -> None:
@@ -141,7 +141,7 @@ def fit_scaled(model: Any, X: Floats, scale: bool, screen: Screen) -> None:
     center, deviation = scale_in_place(X, model.n_jobs) if scale else (None, None)
     fit(model, X, screen)
     if center is not None and deviation is not None:
-        model.tree_ = model.tree_.unscaled(center, deviation)
+        model._unscale(center, deviation)
 
 
 def scale_in_place(X: Floats, n_jobs: int) -> tuple[Floats, Floats]:

@@ -123,7 +123,7 @@ def make_model(plan: Plan) -> Any:
     """The estimator, which has not seen any row."""
     name, options = METHODS[plan.method]
     estimator = getattr(ravine, name)
-    known = estimator._get_param_names()
+    known = estimator().get_params(deep=False)
     more = {"random_state": plan.seed, "n_jobs": plan.n_jobs}
     return estimator(**options, **{key: value for key, value in more.items() if key in known})
 

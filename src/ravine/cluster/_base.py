@@ -4,7 +4,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from functools import cache, partial, wraps
@@ -31,7 +31,7 @@ from ravine._checks import (
     refuse_product,
     refuse_what_is_no_number,
 )
-from ravine._matrix import LARGEST, SMALLEST, Floats, Ints, Matrix, Moments
+from ravine._matrix import LARGEST, SMALLEST, Bools, Floats, Ints, Matrix, Moments
 from ravine._outofcore import ChunkedNode, FetchedRows, chunked_root, is_dask, is_out_of_core
 from ravine._sklearn import Interval, InvalidParameterError, fit_context, is_fitted
 from ravine.cluster._chunked_predict import by_chunks
@@ -244,6 +244,12 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
             return
         raise InvalidParameterError(f"The {name!r} parameter of {type(self).__name__} must be {complaint}.")
 
+    def _set_feature_names(self, names: Sequence[str] | None) -> None:
+        """Set the names of the columns of a model that was fitted on plain arrays, or remove them with None."""
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
     def _restore_point(self) -> dict[str, Any]:
         """Return the state that `all_or_nothing` restores; it has copies of attributes that change in place."""
         return dict(vars(self))
@@ -450,6 +456,24 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         check_is_fitted(self)
         return self._with_coarser_tree(self.tree_.prune(node))
 
+    def _unscale(self, center: Floats, deviation: Floats) -> None:
+        """Convert the tree of a model fitted on ``(X - center) / deviation`` to the units of X."""
+        self.tree_ = self.tree_.unscaled(center, deviation)
+
+    def _tested_levels(self) -> tuple[Floats, Bools]:
+        """Significance level at which each node was tested, and whether its p-value is at or below this level.
+
+        Below a cut that is not confirmed, the level is divided by `_shrink`.
+        """
+        tree = self.tree_
+        level, confirmed = np.full(tree.n_nodes, self.significance), np.zeros(tree.n_nodes, dtype=bool)
+        for node in range(tree.n_nodes):
+            parent = tree.parent[node]
+            if parent >= 0:
+                level[node] = self.significance if confirmed[parent] else level[parent] / self._shrink
+            confirmed[node] = tree.p_value[node] <= level[node]
+        return level, confirmed
+
     def _with_coarser_tree(self, tree: HyperplaneTree) -> Self:
         model = copy(self)
         model.tree_ = tree
@@ -534,9 +558,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
     def _name_columns(self, root: ChunkedNode) -> None:
         chunks = root.whole.chunks
         self.n_features_in_ = chunks.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        if chunks.feature_names is not None:
-            self.feature_names_in_ = np.array(chunks.feature_names, dtype=object)
+        self._set_feature_names(chunks.feature_names)
 
     def _fetch_if_few(self, root: ChunkedNode) -> FetchedRows | None:
         """Load out-of-core data if it is so small that passes over it would take longer than a fit in memory."""

@@ -270,7 +270,7 @@ def _model(header: dict[str, Any], arrays: Given) -> Any:
     if names is not None:
         if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
             raise ValueError("field 'feature_names' has an entry that is not a string, or stands twice")
-        model.feature_names_in_ = np.array(names, dtype=object)
+        model._set_feature_names(names)
     model._restore(decode(header["state"], arrays))
     return model
 

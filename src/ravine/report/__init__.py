@@ -1,7 +1,7 @@
-"""A fitted model explained to a person, in one HTML file that works without a network.
+"""HTML reports of fitted models.
 
-The counts in it are of all rows given; what is drawn comes from a random sample of them. The same model and rows give
-the same file, to the last byte.
+A report is one HTML file that works without a network connection. Its counts cover all given rows; its charts show a
+random sample of them. The same model and rows always give the same file, byte for byte.
 """
 
 import os
@@ -34,32 +34,32 @@ def write(
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
-        Any fitted model of ravine, or a tree. A model without a tree has a page of its clusters or classes.
+        Any fitted model of ravine, or a tree. For a model without a tree, the report shows its clusters or classes.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), or Rows
-        Rows to show; those of `fit`, or any others with the same columns. Rows that do not fit in memory are given to a
-        `ReportAccumulator` batch by batch, and what it has gathered is given here.
+        Rows to show: the rows of `fit`, or other rows with the same columns. For data that do not fit in memory, pass
+        the batches to a `ReportAccumulator`, and pass the result of its ``rows()`` here.
     path : path-like
-        An existing file is replaced.
-    labels : sequence of length n_rows, optional
-        Known classes of the rows, to which the clusters are compared.
+        Path of the file. An existing file is replaced.
+    labels : sequence of length n_samples, optional
+        Known classes of the rows. The report compares the clusters with them.
     feature_names : sequence of str, optional
-        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
+        Names of the columns. Default: the names that the estimator saw in `fit`, or x0, x1 and so on.
     title : str, optional
         Title of the page.
     preparation : str, optional
-        What was done to the rows before the fit, to be said beside the method.
+        How the rows were prepared before the fit. The report shows this text next to the method.
     command : str, optional
-        What makes the report again, in place of lines of Python.
+        Command that makes the report again. Default: the report shows lines of Python.
 
     Returns
     -------
     path : Path
-        Of the file.
+        Path of the file.
 
     See Also
     --------
-    html : The same page as text.
-    write_comparison : Several clusterings on one page.
+    html : Return the same page as a string.
+    write_comparison : Compare several clusterings on one page.
 
     Examples
     --------
@@ -96,33 +96,33 @@ def html(
     preparation: str | None = None,
     command: str | None = None,
 ) -> str:
-    """The report of a fitted model as the text of an HTML page.
+    """Return the report of a fitted model as an HTML page.
 
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
-        Any fitted model of ravine, or a tree. A model without a tree has a page of its clusters or classes.
+        Any fitted model of ravine, or a tree. For a model without a tree, the report shows its clusters or classes.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), or Rows
-        Rows to show, as for `write`.
-    labels : sequence of length n_rows, optional
-        Known classes of the rows, to which the clusters are compared.
+        Rows to show, as in `write`.
+    labels : sequence of length n_samples, optional
+        Known classes of the rows. The report compares the clusters with them.
     feature_names : sequence of str, optional
-        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
+        Names of the columns. Default: the names that the estimator saw in `fit`, or x0, x1 and so on.
     title : str, optional
         Title of the page.
     preparation : str, optional
-        What was done to the rows before the fit, to be said beside the method.
+        How the rows were prepared before the fit. The report shows this text next to the method.
     command : str, optional
-        What makes the report again, in place of lines of Python.
+        Command that makes the report again. Default: the report shows lines of Python.
 
     Returns
     -------
     page : str
-        A whole page, which needs no network.
+        A complete page that needs no network connection.
 
     See Also
     --------
-    write : Writes it to a file.
+    write : Write the report to a file.
 
     Examples
     --------

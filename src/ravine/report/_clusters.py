@@ -1,6 +1,6 @@
-"""Clusters in words and numbers: what sets each apart, its typical rows, its spread, its classes.
+"""Describe clusters in words and numbers: what sets each apart, its typical rows, its spread, its classes.
 
-Nothing here asks for a tree: a cluster is a slice of the sample and its counts.
+No tree is needed here: a cluster is a slice of the sample and its counts.
 """
 
 from typing import Any
@@ -14,17 +14,17 @@ from ravine.report._text import all_rounded, rounded
 from ravine.tree._text import sets_apart
 
 N_TYPICAL, N_DIFFERENCES = 3, 6
-"""Typical rows and largest differences that are shown."""
+"""Number of typical rows and of largest differences that the report shows."""
 
 SMALL = 0.005
-"""Differences below this are not shown, in deviations."""
+"""Smaller differences are not shown, in standard deviations."""
 
 SHOWN_CLASSES = 50
-"""Of more classes the commonest are shown, the rest together as one."""
+"""With more classes than this, the most common ones are shown and the rest are combined into one."""
 
 
 def describe(sample: Sample, here: slice, names: list[str], short_names: list[str]) -> dict[str, Any]:
-    """What the sample says of a cluster; all in deviations of the columns, so that units have no say."""
+    """Describe a cluster from the sample, in standard deviations of the columns so that units do not matter."""
     Z = sample.Z[here]
     if not len(Z):
         return {"words": "", "differences": [], "typical": [], "spread": None}
@@ -46,7 +46,7 @@ def describe(sample: Sample, here: slice, names: list[str], short_names: list[st
 
 
 def shown_classes(contingency: Ints, class_names: list[str]) -> tuple[list[str], Ints]:
-    """Names of the classes on the page, and which of them each class is."""
+    """Names of the classes on the page, and the position of each class among them."""
     if len(class_names) <= SHOWN_CLASSES:
         return class_names, np.arange(len(class_names))
     commonest = np.sort(np.argsort(-contingency.sum(axis=0), kind="stable")[: SHOWN_CLASSES - 1])
@@ -57,11 +57,11 @@ def shown_classes(contingency: Ints, class_names: list[str]) -> tuple[list[str],
 
 
 def merged(contingency: Ints, place: Ints) -> Ints:
-    """The table with its columns added up by their places."""
+    """Add up the columns of the table that have the same position."""
     return contingency @ np.eye(int(place.max()) + 1, dtype=np.int64)[place]
 
 
 def score_path(tables: list[Ints]) -> dict[str, list[float]]:
-    """The scores of each of some tables of clusters and classes, by the name of the score."""
+    """Scores of several tables of clusters and classes, as one list for each score."""
     scores = [contingency_scores(table) for table in tables]
     return {name: all_rounded(score[name] for score in scores) for name in scores[0]}

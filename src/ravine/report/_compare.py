@@ -1,4 +1,4 @@
-"""Several clusterings of the same rows on one page: how many clusters, scores, time, agreement, and their trees."""
+"""Compare several clusterings of the same rows on one page: clusters, scores, time, agreement and trees."""
 
 import html
 import os
@@ -16,44 +16,44 @@ from ravine.report._page import ASSETS, read_text
 from ravine.tree import HyperplaneTree
 
 MEANINGS = {
-    "silhouette": "how much nearer rows are to their own cluster than to the next, on a sample; from −1 to 1",
-    "nmi": "normalized mutual information with the labels, which is the V-measure; from 0 to 1",
-    "ari": "pairs of rows on which clusters and labels agree, less what chance would give; 1 at most",
-    "purity": "share of rows that have the commonest class of their cluster",
-    "homogeneity": "whether a cluster holds one class only",
-    "completeness": "whether a class lies in one cluster",
+    "silhouette": "how much closer rows are to their own cluster than to the next one, on a sample; from −1 to 1",
+    "nmi": "normalized mutual information with the labels, equal to the V-measure; from 0 to 1",
+    "ari": "adjusted Rand index: pairs of rows on which clusters and labels agree, corrected for chance; at most 1",
+    "purity": "share of rows that belong to the most common class of their cluster; at most 1",
+    "homogeneity": "whether each cluster contains only one class; from 0 to 1",
+    "completeness": "whether all rows of a class are in one cluster; from 0 to 1",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """What one method made of the rows.
+    """The clustering that one method found.
 
-    The parameters are also the attributes that are there to be read.
+    The parameters are also attributes.
 
     Parameters
     ----------
     method : str
-        What it is called on the page.
+        Name of the method on the page.
     labels : ndarray of shape (n_samples,)
-        Cluster of each row; -1 for rows that the method calls noise.
+        Cluster of each row; -1 for rows that the method marks as noise.
     tree : HyperplaneTree or None
-        To be drawn, where there is one.
+        Tree to draw, if the method has one.
     seconds : float
-        Time of the fit.
+        Duration of the fit.
     scores : mapping from str to float or None
         Any of "silhouette", "nmi", "ari", "purity", "homogeneity" and "completeness".
 
     Attributes
     ----------
     n_clusters : int
-        Clusters, noise not counted.
+        Number of clusters, without noise.
     noise : float
-        Share of the rows that are in no cluster.
+        Share of the rows that belong to no cluster.
 
     See Also
     --------
-    write_comparison : Writes several of them to a page.
+    write_comparison : Write several clusterings to a page.
 
     Examples
     --------
@@ -72,12 +72,12 @@ class Compared:
 
     @property
     def n_clusters(self) -> int:
-        """Clusters, noise not counted."""
+        """Number of clusters, without noise."""
         return int(self.labels.max()) + 1
 
     @property
     def noise(self) -> float:
-        """Share of the rows that are in no cluster."""
+        """Share of the rows that belong to no cluster."""
         return float((self.labels < 0).mean())
 
 
@@ -88,14 +88,14 @@ def write_comparison(
     title: str,
     feature_names: Sequence[str] | None = None,
 ) -> Path:
-    """Write several clusterings of the same rows to a page, with the same scores.
+    """Write a page that compares several clusterings of the same rows by the same scores.
 
     Parameters
     ----------
     found : sequence of Compared
-        What each method made of the rows.
+        The clustering of each method.
     path : path-like
-        An existing file is replaced.
+        Path of the file. An existing file is replaced.
     title : str
         Title of the page.
     feature_names : sequence of str, optional
@@ -104,7 +104,7 @@ def write_comparison(
     Returns
     -------
     path : Path
-        Of the file.
+        Path of the file.
 
     Examples
     --------
@@ -142,20 +142,21 @@ def write_comparison(
 
 def _check(found: Sequence[Compared]) -> None:
     if not found:
-        raise ValueError("found is empty: a comparison needs one clustering at least")
+        raise ValueError("found is empty: pass at least one clustering")
     n_rows, scores = len(found[0].labels), list(found[0].scores)
     unknown = [name for name in scores if name not in MEANINGS]
     if unknown:
-        raise ValueError(f"scores has {unknown[0]!r}: the scores are {', '.join(MEANINGS)}")
+        raise ValueError(f"scores has the unknown entry {unknown[0]!r}: the known scores are {', '.join(MEANINGS)}")
     for one in found:
         if len(one.labels) != n_rows or not n_rows:
             raise ValueError(
-                f"{one.method!r} has {len(one.labels)} labels and {found[0].method!r} has {n_rows}: compare "
-                "clusterings of the same rows, of one at least"
+                f"{one.method!r} has {len(one.labels)} labels and {found[0].method!r} has {n_rows}: pass "
+                "clusterings of the same rows, with at least one row"
             )
         if set(one.scores) != set(scores):
             raise ValueError(
-                f"{one.method!r} has other scores than {found[0].method!r}: give the same to all, None where not known"
+                f"{one.method!r} and {found[0].method!r} have different scores: give all methods the same scores, "
+                "with None where a value is not known"
             )
 
 
@@ -178,7 +179,7 @@ def _scores(found: Sequence[Compared]) -> str:
 
 
 def _agreement(found: Sequence[Compared]) -> str:
-    """The adjusted Rand index of each two clusterings."""
+    """Table of the adjusted Rand index of each pair of clusterings."""
     head = "".join(f'<th scope="col" class="number">{html.escape(shown(one.method))}</th>' for one in found)
     body = []
     for one in found:

@@ -1,7 +1,7 @@
-"""How the number of clusters was chosen, and what the valley test says of each node, in sentences that are true.
+"""Sentences on how the number of clusters was chosen, and on the valley test at each node.
 
-A p-value of 1 means that a node was not tested, or that no valley was found in it: what decided on the number tells
-which.
+A p-value of 1 means that a node was not tested, or that no valley was found in it. Which of the two it is depends on
+how the number of clusters was chosen.
 """
 
 from dataclasses import dataclass
@@ -16,14 +16,16 @@ from ravine.cluster._streaming import StreamingTreeClusterer
 from ravine.report._text import all_rounded, p_text, rounded
 from ravine.tree import HyperplaneTree
 from ravine.tree._prune import sum_sq_path
-from ravine.tree._text import counted
+
+AUTOMATIC = "The number of clusters was chosen automatically"
 
 
 @dataclass(frozen=True, eq=False)
 class CountReason:
-    """What decided on the number of clusters: "evidence", "asked", "elbow", "antimode", "stream", or nobody knows.
+    """How the number of clusters was chosen.
 
-    `level` is that of the test at each node, None where there is none.
+    `kind` is "evidence", "asked", "elbow", "antimode", "stream" or "unknown". `level` is the significance level of the
+    test at each node, or None if there was no test.
     """
 
     kind: str
@@ -33,14 +35,14 @@ class CountReason:
 
 
 def choice_of(model: Any, tree: HyperplaneTree | None) -> CountReason:
-    """How a model came to its number of clusters."""
+    """How a model chose its number of clusters."""
     if tree is None:
         return CountReason("unknown", _sentence_without_tree(model), None, np.zeros(0, dtype=bool))
     kind = _kind(model)
     confirmed = np.zeros(tree.n_nodes, dtype=bool)
     level = None
     if kind == "evidence":
-        level, confirmed = _levels(tree, model.significance, model._shrink)
+        level, confirmed = model._tested_levels()
     return CountReason(kind, _sentence(kind, model, tree, confirmed), level, confirmed)
 
 
@@ -59,106 +61,111 @@ def _kind(model: Any) -> str:
     return "evidence" if isinstance(model, TreeClusterer) and hasattr(model, "significance") else "unknown"
 
 
-def _levels(tree: HyperplaneTree, significance: float, shrink: float) -> tuple[Floats, Bools]:
-    """The level at which each node was tested, which is smaller below cuts without evidence; and where it was met."""
-    level, confirmed = np.full(tree.n_nodes, significance), np.zeros(tree.n_nodes, dtype=bool)
-    for node in range(tree.n_nodes):
-        parent = tree.parent[node]
-        if parent >= 0:
-            level[node] = significance if confirmed[parent] else level[parent] / shrink
-        confirmed[node] = tree.p_value[node] <= level[node]
-    return level, confirmed
-
-
 def _sentence(kind: str, model: Any, tree: HyperplaneTree, confirmed: Bools) -> str:
     if kind == "evidence":
-        if tree.n_clusters == 1:
-            return "The method decided: no cut was confirmed by rows that had not chosen it, so there is one cluster."
-        which = "each cut is" if confirmed[tree.cuts].all() else "each cut, or one below it, is"
-        return (
-            f"The method decided: {which} confirmed by rows that had not chosen it, at the level {model.significance}."
-        )
+        return _sentence_of_evidence(tree, confirmed, model.significance)
     if kind == "asked":
         return _asked(model, tree.n_clusters)
     if kind == "stream":
         return _sentence_of_stream(model)
     if kind == "elbow":
         why = (
-            ": no cut was confirmed by held-out rows, and then the elbow decides"
+            ", because no cut was confirmed on held-out rows"
             if model.selection == "auto" and model.algorithm == "polished"
             else ""
         )
         return (
-            f"The method decided by the elbow of the sum of squares{why}. It finds clusters also where there are none."
+            f"{AUTOMATIC}, at the elbow of the sum of squares{why}. The elbow finds clusters even in data without any."
         )
     if kind == "antimode":
-        return "The method decided: a leaf was cut while the density along its first principal component had a valley."
+        return f"{AUTOMATIC}: a group was cut as long as the density along its first principal component had a valley."
     if model is tree:
-        return "The tree alone does not say how its number of clusters was chosen."
-    return "The method decided."
+        return "The tree does not record how its number of clusters was chosen."
+    return f"{AUTOMATIC}."
+
+
+def _sentence_of_evidence(tree: HyperplaneTree, confirmed: Bools, significance: float) -> str:
+    if tree.n_clusters == 1:
+        return f"{AUTOMATIC}. No cut was confirmed on held-out rows, so there is one cluster."
+    unconfirmed = [cut for cut in tree.cuts.tolist() if not confirmed[cut]]
+    n_cuts, n_others = len(tree.cuts), len(unconfirmed)
+    which = f"{n_cuts - n_others} of {n_cuts} cuts" if n_others else f"All {n_cuts} cuts" if n_cuts > 1 else "The cut"
+    was = "was" if n_cuts - n_others == 1 else "were"
+    if not n_others:
+        rest = ""
+    elif all(_confirmed_below(tree, cut, confirmed) for cut in unconfirmed):
+        rest = f" The other {'one is' if n_others == 1 else f'{n_others} are'} kept because a cut below is confirmed."
+    else:
+        rest = f" The other {'one is' if n_others == 1 else f'{n_others} are'} not confirmed."
+    return (
+        f"{AUTOMATIC}. {which} {was} confirmed on held-out rows, that is, on rows that were not used to choose the "
+        f"cut, at significance level {significance}.{rest}"
+    )
 
 
 def _asked(model: Any, n_found: int) -> str:
-    found = "" if model.n_clusters == n_found else f", and {n_found} {'was' if n_found == 1 else 'were'} found"
-    return f"{counted(model.n_clusters, 'cluster')} {'was' if model.n_clusters == 1 else 'were'} asked for{found}."
+    found = "" if model.n_clusters == n_found else f", but the method found {n_found}"
+    return f"The number of clusters was given: {model.n_clusters}{found}."
 
 
 def _sentence_of_stream(model: Any) -> str:
     if isinstance(model, HSDC):
         return (
-            "The method decided row by row: a leaf was cut when its rows showed a second mode, at the level "
-            f"{model.significance} of the dip test, and a cut whose valley filled up was taken back."
+            f"{AUTOMATIC}, row by row. A group was cut when its rows showed a second mode (peak), according to "
+            f"the dip test at significance level {model.significance}. A cut was removed when its valley filled up."
         )
-    return "The method decided row by row: a node is cut where the density along its direction has a valley."
+    return f"{AUTOMATIC}, row by row. A group is cut where the density along its direction has a valley."
 
 
 def _sentence_without_tree(model: Any) -> str:
     if hasattr(model, "classes_"):
-        return "The classes are those of the labels that were given in the fit; the cuts between them decide on a row."
+        return "The classes are the labels given for the fit. The cuts between them decide the class of a row."
     if isinstance(model, SumOfNorms) and model.lam is not None:
-        return f"λ = {model.lam_:.3g} was given, and rows whose centroids have met at it are a cluster."
+        return f"λ = {model.lam_:.3g} was given. Rows whose centroids have merged at this λ form a cluster."
     if getattr(model, "n_clusters", None) is not None:
         return _asked(model, model.n_clusters_)
     if isinstance(model, SumOfNorms):
         return (
-            f"The method decided: on the path over λ these clusters stay the same for longest, around λ = "
-            f"{model.lam_:.3g}. Their strength is {model.strength_:.3g}; where there are no clusters it is mostly "
-            "below 0.4."
+            f"{AUTOMATIC}: along the path over λ, these clusters stay the same for the longest stretch, around λ = "
+            f"{model.lam_:.3g}. Their strength is {model.strength_:.3g}. In data without clusters, the strength is "
+            "mostly below 0.4."
         )
     if isinstance(model, SupportVectorClustering) and model.n_clusters_ > 1:
         return (
-            "The method decided: these clusters stay the same most widely as the width of the kernel and the level "
-            f"change. Their strength is {model.strength_:.3g}."
+            f"{AUTOMATIC}: these clusters stay the same over the widest range of kernel widths and levels. Their "
+            f"strength is {model.strength_:.3g}."
         )
-    return "The method decided."
+    return f"{AUTOMATIC}."
 
 
 def evidence_text(tree: HyperplaneTree, node: int, choice: CountReason) -> str:
-    """What the valley test says of a node."""
+    """What the valley test says about a node."""
     p = float(tree.p_value[node])
     if choice.kind == "stream":
         if p < 1:
-            return f"Rows that came after the cut: {p_text(p)} for a valley."
-        return "" if tree.is_leaf[node] else "Not tested on rows that came after the cut."
+            return f"Tested on rows that arrived after the cut: {p_text(p)} for a valley."
+        return "" if tree.is_leaf[node] else "Not tested on rows that arrived after the cut."
     if choice.kind != "evidence":
         if p < 1:
-            return f"Held-out rows: {p_text(p)} for a valley."
-        why = {"asked": ": the number of clusters was asked for", "elbow": ": the elbow decided"}.get(choice.kind, "")
+            return f"Tested on held-out rows: {p_text(p)} for a valley."
+        why = {"asked": ", because the number of clusters was given", "elbow": ", because the elbow decided"}.get(
+            choice.kind, ""
+        )
         return f"Not tested on held-out rows{why}."
     if tree.is_leaf[node]:
         if choice.confirmed[node]:
             return (
-                f"Held-out rows confirm another valley in it ({p_text(p)}), which is not cut: "
-                "a side would be too small, or the tree was cut back."
+                f"Held-out rows confirm another valley in this cluster ({p_text(p)}). It was not cut because one side "
+                "would be too small, or because the tree was cut back."
             )
         if p < 1:
-            return f"Tested, and no valley was confirmed: {p_text(p)}."
-        return "No valley was found in it, or it has too few rows for a test."
+            return f"Tested on held-out rows: no further valley was confirmed ({p_text(p)})."
+        return "No further valley was found, or there are too few rows to test for one."
     if choice.confirmed[node]:
-        return f"Held-out rows confirm the valley: {p_text(p)}."
+        return f"Confirmed: held-out rows show a valley at this cut ({p_text(p)})."
     if _confirmed_below(tree, node, choice.confirmed):
-        return f"No evidence of its own ({p_text(p)}): kept for the sake of a cut below it."
-    return f"Not confirmed by held-out rows: {p_text(p)}."
+        return f"Not confirmed by itself ({p_text(p)}). The cut is kept because a cut below it is confirmed."
+    return f"Not confirmed on held-out rows ({p_text(p)})."
 
 
 def _confirmed_below(tree: HyperplaneTree, node: int, confirmed: Bools) -> bool:
@@ -171,7 +178,7 @@ def _confirmed_below(tree: HyperplaneTree, node: int, confirmed: Bools) -> bool:
 
 
 def evidence_chart(tree: HyperplaneTree, model: Any, choice: CountReason) -> dict[str, Any] | None:
-    """The test at each node that was tested; None where none was."""
+    """The test at each node that was tested, or None if no node was."""
     tested = np.flatnonzero((tree.p_value < 1) | ((choice.kind == "evidence") & ~tree.is_leaf))
     if not len(tested):
         return None
@@ -185,9 +192,9 @@ def evidence_chart(tree: HyperplaneTree, model: Any, choice: CountReason) -> dic
 
 
 def sum_sq_chart(tree: HyperplaneTree, model: Any) -> dict[str, Any] | None:
-    """The part of the sum of squares that is left within 1, 2, … clusters of the rows of the fit.
+    """Share of the sum of squares that remains within 1, 2, … clusters, for the rows of the fit.
 
-    Where the elbow was sought, all of the path in which it was, beyond the clusters of the tree.
+    If the method searched for an elbow, this is the whole path that it searched, beyond the clusters of the tree.
     """
     sought = getattr(model, "elbow_path_", None)
     path = sum_sq_path(tree) if sought is None else sought

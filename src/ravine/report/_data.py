@@ -1,7 +1,7 @@
-"""What the report knows of the rows: exact counts of all of them, and a random sample to draw.
+"""The data of a report: exact counts of all rows, and a random sample to draw.
 
-All rows are seen once, in batches of any size, so they need not fit in memory. Neither the counts nor the sample depend
-on how the rows are broken into batches.
+Each row is read once, in batches of any size, so the rows need not fit in memory. Neither the counts nor the sample
+depend on how the rows are divided into batches.
 """
 
 from collections.abc import Hashable, Iterable
@@ -19,41 +19,41 @@ from ravine._reservoir import Reservoir, arrival_keys
 from ravine.report._groups import Groups
 
 MAX_CELLS, FEWEST_KEPT = 1 << 25, 200
-"""The sample has at most so many numbers, but of very wide data still so many rows."""
+"""The sample has at most `MAX_CELLS` numbers, but at least `FEWEST_KEPT` rows of very wide data."""
 
 MAX_CLASSES = 1000
-"""A column with more distinct values does not name classes."""
+"""A column with more distinct values is not accepted as a column of classes."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
     """Counts of all rows, and a random sample of them in random order.
 
-    A `ReportAccumulator` makes them. The parameters are also the attributes that are there to be read.
+    A `ReportAccumulator` creates it. The parameters are also attributes.
 
     Parameters
     ----------
     X : ndarray of shape (n_kept, n_features)
         The rows of the sample.
     number : ndarray of shape (n_kept,)
-        What they are called, their places among all rows as a rule.
+        Numbers of the rows, usually their positions among all rows.
     cluster : ndarray of shape (n_kept,)
-        Numbers of their clusters: the leaves from left to right where there is a tree.
+        Clusters of the rows. For a tree, these are the leaves from left to right.
     classes : ndarray of shape (n_kept,), or None
-        Their classes, as positions in `class_names`; None where no labels were given.
+        Classes of the rows, as positions in `class_names`; None if no labels were given.
     class_names : list of str, or None
         All classes, in order.
     n_rows : int
         Number of rows seen.
     leaf_count : ndarray of shape (n_clusters,)
-        Rows in each cluster; of a model without a tree also those in no cluster, in the end, where there are any.
+        Number of rows in each cluster. For a model without a tree, the last entry counts rows in no cluster, if any.
     contingency : ndarray of shape (n_clusters, n_classes), or None
-        Rows in each cluster and class.
+        Number of rows in each cluster and class.
 
     See Also
     --------
-    ReportAccumulator : Makes it, batch by batch.
-    write : Takes it in place of rows.
+    ReportAccumulator : Create it, batch by batch.
+    write : Accept it in place of rows.
 
     Examples
     --------
@@ -82,23 +82,23 @@ class ReportData:
 
 
 class ReportAccumulator:
-    """Counts the rows of each cluster and class, and keeps a random sample.
+    """Count the rows of each cluster and class, and keep a random sample.
 
-    For a report of rows that do not fit in memory.
+    Use it for a report of rows that do not fit in memory.
 
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
-        What is to be explained: any fitted model of ravine, or a tree.
+        Model to report on: any fitted model of ravine, or a tree.
     n_rows_kept : int, default=20000
-        Rows in the sample; fewer of wide data.
+        Number of rows in the sample. Wide data have fewer.
     seed : int, default=0
-        Draws the sample.
+        Seed of the random sample.
 
     See Also
     --------
-    ravine.tree.tree_of : The tree of a model.
-    html : Takes what was gathered in place of rows.
+    ravine.tree.tree_of : Return the tree of a model.
+    html : Accept the result of `rows` in place of rows.
 
     Examples
     --------
@@ -124,21 +124,21 @@ class ReportAccumulator:
         self._classes: _Classes | None = None
 
     def add(self, X: Any, labels: Any = None, numbers: Ints | None = None) -> Ints:
-        """Take the next rows, with their classes where they have any.
+        """Add a batch of rows, and their classes if they are known.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows with the columns of the model.
-        labels : sequence of length n_rows, optional
-            Numbers, strings or anything else that can be hashed; None and NaN are one class, "missing".
+        labels : sequence of length n_samples, optional
+            Classes of the rows: numbers, strings or other hashable values. None and NaN form one class, "missing".
         numbers : ndarray of shape (n_samples,), optional
-            What the rows are called in the report; default: their places among all rows, from 0.
+            Numbers of the rows in the report. Default: their positions among all rows, from 0.
 
         Returns
         -------
         cluster : ndarray of shape (n_samples,)
-            Numbers of the clusters of the rows.
+            Cluster of each row.
         """
         X = self._groups.rows(X)
         leaf = self._groups.number(X)
@@ -152,11 +152,11 @@ class ReportAccumulator:
         return leaf
 
     def rows(self) -> ReportData:
-        """What has been gathered so far.
+        """Return the counts and the sample of the rows added so far.
 
         Returns
         -------
-        rows : Rows
+        rows : ReportData
             Counts of all rows, and the sample.
         """
         number, X, cluster, codes = self._sample.sample() or (
@@ -188,16 +188,17 @@ class ReportAccumulator:
 
 
 def gathered(model: Any, X: Any, labels: Any = None) -> ReportData:
-    """What is kept of rows: of an array at once, of those that a `ReportAccumulator` has gathered as it is."""
+    """Return the data of a report: of an array, or those that a `ReportAccumulator` has already collected."""
     if isinstance(X, ReportData):
         if labels is not None:
-            raise ValueError("the labels of gathered rows are given to the ReportAccumulator, batch by batch")
+            raise ValueError("X has been collected already: pass its labels to ReportAccumulator.add, batch by batch")
         groups = Groups.of(model)
         n_groups = len(groups.values) - (groups.may_be_left_out and len(X.leaf_count) < len(groups.values))
         if X.X.shape[1] != groups.n_features or len(X.leaf_count) != n_groups:
             raise ValueError(
-                f"the rows were gathered for a model of {X.X.shape[1]} columns and {len(X.leaf_count)} clusters, and "
-                f"this one has {groups.n_features} and {len(groups.values)}: gather them with ReportAccumulator(model)"
+                f"the rows were collected for a model with {X.X.shape[1]} columns and {len(X.leaf_count)} clusters, "
+                f"but this model has {groups.n_features} columns and {len(groups.values)} clusters: collect them with "
+                "ReportAccumulator(model)"
             )
         return X
     gatherer = ReportAccumulator(model)
@@ -206,14 +207,14 @@ def gathered(model: Any, X: Any, labels: Any = None) -> ReportData:
 
 
 class _Classes:
-    """The classes met so far, and how often each was met in each leaf."""
+    """The classes seen so far, and their counts in each leaf."""
 
     def __init__(self, n_leaves: int) -> None:
         self._code: dict[Hashable, int] = {}
         self._table = np.zeros((n_leaves, 16), dtype=np.int64)
 
     def count(self, labels: Any, leaf: Ints) -> Ints:
-        """Count some rows; codes of their classes, in the order in which classes were first met."""
+        """Count rows, and return the codes of their classes, in the order in which the classes were first seen."""
         values = labels.tolist() if hasattr(labels, "tolist") else labels
         if not isinstance(values, Iterable):
             raise TypeError(f"labels is of type {type(labels).__name__}: pass a sequence with one label for each row")
@@ -229,7 +230,7 @@ class _Classes:
             ) from None
         if len(known) > MAX_CLASSES:
             raise ValueError(
-                f"labels has more than {MAX_CLASSES:,} distinct values: it does not name classes, leave it out"
+                f"labels has more than {MAX_CLASSES:,} distinct values, so these are not classes: leave labels out"
             )
         missing = len(known) - self._table.shape[1]
         if missing > 0:
@@ -238,7 +239,7 @@ class _Classes:
         return codes
 
     def in_order(self, codes: Ints) -> tuple[Ints, list[str], Ints]:
-        """Codes, names and table with the classes in order: numbers first, then by name."""
+        """Codes, names and table with the classes sorted: numbers first, then by name."""
         values = list(self._code)
         order = sorted(range(len(values)), key=lambda i: _order(values[i]))
         place: NDArray[np.int64] = np.empty(len(order), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a model divides rows into: the leaves of its tree, or the clusters or classes of a model that has none."""
+"""The groups of a model: the leaves of its tree, or the clusters or classes of a model without a tree."""
 
 import warnings
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ class Groups:
     ----------
     model : fitted estimator or HyperplaneTree
     tree : HyperplaneTree or None
-        Its tree, where it has one; the groups are its leaves.
+        Tree of the model, if it has one. The groups are its leaves.
     n_features : int
-        Columns of the rows.
+        Number of columns.
     values : list
-        What `predict` says of a row of each group; -1, for rows in no cluster, comes last.
+        Value that `predict` returns for each group. The value -1, for rows in no cluster, comes last.
     names : list of str
-        What the groups are called.
+        Names of the groups.
     finding : str
-        How many there are, in words.
+        The number of groups, in words.
     """
 
     model: Any
@@ -44,7 +44,7 @@ class Groups:
 
     @classmethod
     def of(cls, model: Any) -> "Groups":
-        """The groups of a model; TypeError for what is none, NotFittedError for one that is not fitted."""
+        """The groups of a model. Raises TypeError if it is not a model, NotFittedError if it is not fitted."""
         tree = model if isinstance(model, HyperplaneTree) else None
         if tree is None:
             if isinstance(model, RowEstimator):
@@ -52,8 +52,8 @@ class Groups:
             found = getattr(model, "tree_", None)
             tree = found if isinstance(found, HyperplaneTree) else None
             if tree is None and not isinstance(model, RowEstimator):
-                what = "None" if model is None else f"of type {type(model).__name__}"
-                raise TypeError(f"a report is of a fitted model of ravine or of its tree, and this is {what}")
+                what = "None" if model is None else f"an object of type {type(model).__name__}"
+                raise TypeError(f"model is {what}: pass a fitted model of ravine, or its tree")
         if tree is not None:
             return cls(model, tree, tree.n_features, *_clusters(tree.n_clusters))
         if hasattr(model, "classes_"):
@@ -64,7 +64,7 @@ class Groups:
         return cls(model, None, model.n_features_in_, [*values, -1], [*names, OUTLIERS], finding)
 
     def rows(self, X: Any) -> Matrix:
-        """Rows as they are kept; ValueError says what is wrong with them."""
+        """Validate rows. Raises ValueError if they do not fit the model."""
         return rows_to_show(self.model, self.n_features, X)
 
     def number(self, rows: Matrix) -> Ints:
@@ -74,7 +74,7 @@ class Groups:
         if not rows.shape[0]:
             return np.empty(0, dtype=np.int64)
         with warnings.catch_warnings():
-            # The names of the columns were compared before the rows became an array.
+            # The names of the columns were checked before the rows became an array.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             predicted = self.model.predict(rows)
         if hasattr(self.model, "classes_"):
@@ -83,7 +83,7 @@ class Groups:
 
     @property
     def may_be_left_out(self) -> bool:
-        """Whether the last group is that of rows in no cluster, which is not shown where there are none."""
+        """Whether the last group holds rows in no cluster. It is not shown if it is empty."""
         return self.names[-1] == OUTLIERS
 
 

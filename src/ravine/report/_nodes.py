@@ -1,6 +1,6 @@
-"""Pictures of the rows of a node: along the cut, across it, feature by feature, and nearest to it.
+"""Charts of the rows of a node: along the cut, across it, by column, and closest to the cut.
 
-What is drawn of a node does not grow with its rows: a density, a histogram, some points.
+The size of these data does not grow with the number of rows: a density, a histogram, some points.
 """
 
 from typing import Any
@@ -16,33 +16,33 @@ from ravine.tree import HyperplaneTree
 from ravine.tree._text import largest, shares_of_cut, shares_of_spread
 
 DENSITY_POINTS, BANDWIDTH = 96, 1.06
-"""Of the density of a node, and the factor of its bandwidth."""
+"""Number of points of the density of a node, and the factor of its bandwidth."""
 
 MAX_BINS, FEWEST_BINS, ROWS_PER_BIN = 40, 8, 5
-"""Of a histogram along a direction."""
+"""Limits on the number of bins of a histogram along a direction, and the number of rows for each bin."""
 
 FEATURE_BINS, N_FEATURES = 20, 6
-"""Of the histograms of single features, and how many features are shown."""
+"""Number of bins of the histogram of a column, and number of columns shown."""
 
 MAX_POINTS, LEAST_POINTS, ALL_POINTS = 300, 40, 12_000
-"""Points of a scatter plot, and of all of them together where there are many."""
+"""Most and fewest points of a scatter plot, and most points of all scatter plots together."""
 
 DIRECTION_ROWS = 1000
-"""Rows of a node from which a direction to look along is found."""
+"""Number of rows from which the directions of the charts are computed."""
 
 N_NEAREST, N_VALUES = 8, 4
-"""Rows listed beside a cut, and features listed of each."""
+"""Number of rows listed for a cut, and number of columns listed for each row."""
 
 
 def points_each(n_rows: list[int]) -> list[int]:
-    """Points in the scatter plot of each node: more where there are more rows, but not in proportion."""
+    """Number of points in the scatter plot of each node. It grows with the square root of the number of rows."""
     weight = np.sqrt(n_rows)
     n_points = ALL_POINTS * weight / max(weight.sum(), 1.0)
     return [int(n) for n in np.clip(n_points, LEAST_POINTS, MAX_POINTS)]
 
 
 def cut_picture(tree: HyperplaneTree, node: int, sample: Sample, n_points: int) -> dict[str, Any]:
-    """A node that is cut: distances to the cut are negative on the left."""
+    """Charts of a node that is cut. Distances to the cut are negative on the left."""
     here = sample.of(node)
     X = sample.X[here]
     n_left = sample.of(int(tree.left[node])).stop - here.start
@@ -62,7 +62,7 @@ def cut_picture(tree: HyperplaneTree, node: int, sample: Sample, n_points: int) 
 
 
 def leaf_picture(sample: Sample, node: int, n_points: int) -> dict[str, Any]:
-    """A node that is not cut, along the directions in which its rows vary most."""
+    """Charts of a node that is not cut, along the directions in which its rows vary most."""
     few = _few(sample, node)
     if not len(few):
         return {"along": _along(np.empty(0)), "scatter": None}
@@ -87,7 +87,7 @@ def _few(sample: Sample, node: int) -> Floats:
 
 
 def _along(distance: Floats) -> dict[str, Any] | None:
-    """Histogram and density; no bin lies on both sides of 0."""
+    """Histogram and density. No bin lies on both sides of 0."""
     if not len(distance):
         return None
     bandwidth = normal_bandwidth(distance, np.ones(len(distance)), BANDWIDTH)
@@ -104,7 +104,7 @@ def _binned(distance: Floats, width: float) -> dict[str, Any]:
 
 
 def _density(distance: Floats, bandwidth: float) -> dict[str, Any]:
-    """Mean density in cells of equal width, so that what they hold adds up to 1 however thin a peak is."""
+    """Mean density in cells of equal width, so that the total is 1 however thin a peak is."""
     fine = projected_density(distance, np.ones(len(distance)), bandwidth)
     grid = fine.at(np.arange(len(fine.density)))
     edges = np.linspace(grid[0], grid[-1], DENSITY_POINTS + 1)
@@ -135,13 +135,13 @@ def _scatter(
 
 
 def feature_bins(values: Floats, n_left: int) -> dict[str, Any]:
-    """Histograms of a feature on the left, the first `n_left` values, and on the right, over the same bins."""
+    """Histograms of a column on the left (the first `n_left` values) and on the right, with the same bins."""
     if not len(values):
         return {"low": 0, "width": 1, "left": [], "right": []}
     low, high = float(values.min()), float(values.max())
     if high - low < 2.0**52 and (values == np.floor(values)).all():
         width = float(max(np.ceil((high - low + 1) / FEATURE_BINS), 1.0))
-        low -= 0.5  # a bin holds as many whole numbers as any other, lest some are empty by chance
+        low -= 0.5  # every bin holds the same number of integers, so that none is empty by construction
     else:
         width = (high - low) / FEATURE_BINS or max(abs(low), 1.0)
     n_bins = int(min(np.floor((high - low) / width) + 1, FEATURE_BINS))

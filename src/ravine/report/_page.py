@@ -1,7 +1,7 @@
-"""The page from the dictionary: one HTML file with its styles, scripts and data inside.
+"""Render the summary as a page: one HTML file that contains its styles, scripts and data.
 
-Data reaches the page as JSON in which no markup can stand, and the scripts write it as text only. A content security
-policy keeps the page from fetching anything.
+The data are JSON that cannot contain markup, and the scripts insert them as text only. A content security policy
+prevents the page from fetching anything.
 """
 
 import html
@@ -14,13 +14,13 @@ ASSETS = resources.files("ravine.report") / "assets"
 VENDOR = resources.files("ravine.report") / "vendor"
 
 SCRIPTS = ("base.js", "charts.js", "map.js", "panel.js", "clusters.js", "choice.js", "classes.js", "page.js")
-"""In the order in which they build on each other."""
+"""Scripts of the page, in the order in which they depend on each other."""
 
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 def render(summary: dict[str, Any]) -> str:
-    """The page that shows a summary."""
+    """Return the page that shows a summary."""
     parts = {
         "title": html.escape(summary["title"]),
         "style": read_text(ASSETS, "page.css"),
@@ -29,18 +29,18 @@ def render(summary: dict[str, Any]) -> str:
         "data": to_json(summary),
         "script": "\n".join(read_text(ASSETS, name) for name in SCRIPTS),
     }
-    # One pass over the template: what has been filled in is not looked at again.
+    # One pass over the template: inserted text is not searched for placeholders.
     return re.sub(r"\{\{ (\w+) \}\}", lambda place: parts[place[1]], read_text(ASSETS, "template.html"))
 
 
 def to_json(summary: dict[str, Any]) -> str:
-    """JSON that is safe inside a script element: ASCII, and no character that could end the element."""
+    """Return JSON that is safe inside a script element: ASCII, without characters that could end the element."""
     text = json.dumps(summary, allow_nan=False, separators=(",", ":"))
     return re.sub("[<>&]", lambda found: ESCAPES[found[0]], text)
 
 
 def read_text(folder: Any, name: str) -> str:
-    """The text of a file that comes with the package."""
+    """Read a text file of the package."""
     return str((folder / name).read_text(encoding="utf-8")).strip()
 
 

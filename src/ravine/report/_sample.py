@@ -1,4 +1,4 @@
-"""The rows of the sample in the order of the leaves, so that the rows of a node are a slice of them."""
+"""The rows of the sample in the order of the leaves, so that the rows of a node form a slice."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from ravine.tree import HyperplaneTree
 
 
 class LeafRanges:
-    """The leaves below each node, which are next to each other, and sums over them.
+    """The range of leaves below each node, and sums over these leaves.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class LeafRanges:
 
     @classmethod
     def of_groups(cls, n_groups: int) -> "LeafRanges":
-        """Node 0 with all rows, and below it the groups, which are not cut."""
+        """Ranges of a flat clustering: node 0 has all rows, and the groups are its children."""
         ranges = cls.__new__(cls)
         ranges.first = np.concatenate([[0], np.arange(n_groups)])
         ranges.end = np.concatenate([[n_groups], np.arange(1, n_groups + 1)])
@@ -37,11 +37,11 @@ class LeafRanges:
 
 
 class Sample:
-    """Rows by leaf, as they are (`X`) and in deviations from the mean of all of them (`Z`).
+    """Rows sorted by leaf, in original units (`X`) and standardized (`Z`).
 
     Parameters
     ----------
-    rows : Rows
+    rows : ReportData
     ranges : LeafRanges
     """
 
@@ -61,7 +61,7 @@ class Sample:
         return slice(int(self._starts[node]), int(self._ends[node]))
 
     def some_of(self, node: int, n_rows: int) -> Ints:
-        """At most so many rows of a node, drawn at random, in the order of the leaves."""
+        """At most `n_rows` rows of a node, drawn at random, in the order of the leaves."""
         here = self.of(node)
         if here.stop - here.start <= n_rows:
             return np.arange(here.start, here.stop)

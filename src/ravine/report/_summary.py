@@ -1,4 +1,4 @@
-"""All that the page shows, as one dictionary ready for JSON; no HTML."""
+"""Everything that the page shows, as one dictionary for JSON, without HTML."""
 
 import inspect
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ from ravine.report._text import MAX_NAME, parameter_text, rounded
 from ravine.tree import HyperplaneTree
 from ravine.tree._text import counted, named, shortened
 
-NO_SAY = ("n_jobs", "verbose")
+IRRELEVANT = ("n_jobs", "verbose")
 """Parameters that do not change a result."""
 
 OF_TREE = ("left", "right", "parent", "depth", "rank")
-"""What the page knows of a tree."""
+"""Arrays of the tree that the page uses."""
 
 
 def summarize(
@@ -34,13 +34,13 @@ def summarize(
     preparation: str | None = None,
     command: str | None = None,
 ) -> dict[str, Any]:
-    """Everything that the page shows of a fitted model and its rows."""
+    """Return everything that the page shows about a fitted model and its rows."""
     groups = Groups.of(model)
     tree = groups.tree
     names = _names(groups, feature_names)
     ranges = _ranges(groups, rows)
     choice = _count_reason.choice_of(model, tree)
-    with threadpool_limits(limits=1, user_api="blas"):  # many small products: threads would only wait for each other
+    with threadpool_limits(limits=1, user_api="blas"):  # many small products, which threads would slow down
         nodes = _describe_nodes(tree, rows, ranges, Sample(rows, ranges), choice, names)
     return {
         "title": shown(title or "Clustering report"),
@@ -64,29 +64,30 @@ def summarize(
         "nodes": nodes,
         "classes": _classes(tree, rows, ranges),
         "reproduce": {
-            "by": "in Python" if command is None else "by this command",
+            "by": "in Python" if command is None else "with this command",
             "lines": _reproduce(model, rows, feature_names is not None) if command is None else [shown(command)],
         },
     }
 
 
 def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Records ready for pandas: rows and share of each cluster, what sets it apart, typical rows and spread.
+    """Describe each cluster: its size, what sets it apart, its typical rows and its spread.
 
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
         Any fitted model of ravine, or a tree.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), or Rows
-        Rows to describe the clusters by, as for `write`.
+        Rows from which the clusters are described, as in `write`.
     feature_names : sequence of str, optional
-        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
+        Names of the columns. Default: the names that the estimator saw in `fit`, or x0, x1 and so on.
 
     Returns
     -------
     records : list of dict
-        One for each cluster: `cluster`, `rows`, `share`, `sets_apart`, `typical_rows` and `spread`. For a classifier
-        `cluster` is the class; -1 stands for rows in no cluster, where there are any.
+        One record for each cluster, with the keys `cluster`, `rows`, `share`, `sets_apart`, `typical_rows` and
+        `spread`. A pandas DataFrame can be made from the list. For a classifier, `cluster` is the class. If there are
+        rows in no cluster, their record has the value -1.
 
     Examples
     --------
@@ -120,7 +121,7 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
 
 
 def clusters_at(tree: HyperplaneTree, n_clusters: int) -> Ints:
-    """Nodes that are the leaves of ``cut_to(n_clusters)``, from left to right."""
+    """Return the nodes that are the leaves of ``cut_to(n_clusters)``, from left to right."""
     is_cut = (tree.rank > 0) & (tree.rank < n_clusters)
     reached = np.append(is_cut, True)[tree.parent]  # the root's parent is -1
     return np.flatnonzero(reached & ~is_cut)
@@ -136,7 +137,7 @@ def _ranges(groups: Groups, rows: ReportData) -> LeafRanges:
 
 
 def _n_fitted(model: Any, rows: ReportData) -> float:
-    """Rows of the fit of a model without a tree; those given where it does not know."""
+    """Number of rows in the fit of a model without a tree, or of the given rows if the model does not record it."""
     labels = getattr(model, "labels_", getattr(model, "transduction_", None))
     return float(rows.n_rows if labels is None else len(labels))
 
@@ -170,7 +171,7 @@ def _describe_nodes(
 
 
 def _classes(tree: HyperplaneTree | None, rows: ReportData, ranges: LeafRanges) -> dict[str, Any] | None:
-    """Classes beside clusters: the counts of each node, and the scores of every number of clusters."""
+    """Compare classes and clusters: the counts of each node, and the scores of every number of clusters."""
     if rows.contingency is None or rows.class_names is None or not rows.n_rows:
         return None
     table = ranges.total(rows.contingency)
@@ -198,14 +199,16 @@ def _method(model: Any) -> dict[str, Any] | None:
 
 
 def _changed_parameters(model: Any) -> list[list[str]]:
-    """Parameters that differ from their defaults, as text."""
+    """Return the parameters that differ from their defaults, as text."""
     defaults = inspect.signature(type(model).__init__).parameters
-    given = {name: parameter_text(value) for name, value in model.get_params(deep=False).items() if name not in NO_SAY}
+    given = {
+        name: parameter_text(value) for name, value in model.get_params(deep=False).items() if name not in IRRELEVANT
+    }
     return [[name, text] for name, text in given.items() if text != parameter_text(defaults[name].default)]
 
 
 def _reproduce(model: Any, rows: ReportData, named: bool) -> list[str]:
-    """Lines of Python that make this report again."""
+    """Return lines of Python that make this report again."""
     options = ", labels=labels" * (rows.contingency is not None) + ", feature_names=names" * named
     write = f'report.write(model, X, "report.html"{options})'
     if isinstance(model, HyperplaneTree):

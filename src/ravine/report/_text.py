@@ -1,4 +1,4 @@
-"""Numbers and names as the page shows them: few digits, no endless names."""
+"""Format numbers and names for the page: few digits, shortened names."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,27 +7,27 @@ from ravine._names import shown
 from ravine.tree._text import shortened
 
 MAX_NAME = 60
-"""Characters of a feature's or a class's name on the page."""
+"""Longest name of a column or a class on the page, in characters."""
 
 
 def rounded(value: float, digits: int = 4) -> float:
-    """The number with so many significant digits; an integer where nothing is lost by it, which is shorter to write."""
+    """Round to `digits` significant digits. A whole number becomes an integer, which is shorter in JSON."""
     short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 
 def all_rounded(values: Iterable[float], digits: int = 4) -> list[float]:
-    """Each of the numbers, rounded."""
+    """Round each of the numbers."""
     return [rounded(value, digits) for value in values]
 
 
 def as_given(value: float) -> float:
-    """A number of the user's: integers as they are, others with six digits."""
+    """Format a value of the data: integers unchanged, other numbers with six digits."""
     return int(value) if value.is_integer() and abs(value) < 1e15 else rounded(value, 6)
 
 
 def p_text(p: float) -> str:
-    """A p-value in words for a sentence: p = 0.03, p = 3e-9."""
+    """Format a p-value for a sentence: p = 0.03, p = 3e-9."""
     if p == 0:
         return "p < 1e-300"
     mantissa, _, exponent = f"{p:.2g}".partition("e")
@@ -35,7 +35,7 @@ def p_text(p: float) -> str:
 
 
 def parameter_text(value: Any) -> str:
-    """A parameter as one would write it; an object whose text would change from run to run by its kind."""
+    """Format a parameter as Python code. An object whose text would change between runs is shown by its type."""
     if _is_plain(value) or (isinstance(value, tuple | list) and all(map(_is_plain, value))):
         text = shown(repr(value))
     elif hasattr(value, "shape"):

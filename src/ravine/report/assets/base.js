@@ -1,7 +1,7 @@
-// What every part of the page builds on: the data, the state, the geometry of the tree, and elements made of text only.
+// Shared by all parts of the page: the data, the state, the shape of the tree, and elements that contain text only.
 const data = JSON.parse(document.getElementById("data").textContent);
 const { nodes, groups } = data;
-// A model without a tree has groups: node 0 is all rows, and the others are the groups, side by side.
+// A model without a tree has groups: node 0 holds all rows, and the other nodes are the groups.
 const isFlat = groups !== null;
 const tree = data.tree ?? { parent: nodes.map((_, node) => (node === 0 ? -1 : 0)) };
 const nClusters = isFlat ? groups.length : (nodes.length + 1) / 2;
@@ -12,7 +12,7 @@ const isCut = (node, k = state.k) => isFlat ? node === 0 : tree.rank[node] > 0 &
 const isShown = (node, k = state.k) => tree.parent[node] < 0 || isCut(tree.parent[node], k);
 const clustersAt = (k = state.k) => d3.range(nodes.length).filter((node) => isShown(node, k) && !isCut(node, k));
 
-// Numbers of the clusters below a node, at the present granularity.
+// Numbers of the clusters below a node, at the selected number of clusters.
 function clusterRange(node) {
   const clusters = clustersAt();
   let [first, last] = [node, node];
@@ -38,7 +38,7 @@ function percent(x, digits = x < 0.1 || (x >= 0.995 && x < 1) ? 1 : 0) {
   return x > 0.9995 && x < 1 ? ">99.9%" : d3.format(`.${digits}%`)(x);
 }
 
-// Numbers as a person writes them: 4 digits, and no exponent where there is room.
+// Numbers with 4 digits, without an exponent where possible.
 function figure(x) {
   if (x === 0 || Number.isInteger(x)) return Math.abs(x) < 1e7 ? whole(x).replace("-", "−") : d3.format(".3~e")(x);
   const size = Math.abs(x);
@@ -49,7 +49,7 @@ function figure(x) {
 const cropped = (text, length) => (text.length <= length ? text : `${text.slice(0, Math.max(length - 1, 1))}…`);
 const nameOf = (feature, length = 60) => cropped(data.names[feature], length);
 
-// An element of text and other elements; nothing given to it is ever read as markup.
+// An element with text and other elements. Text is never interpreted as markup.
 function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -62,7 +62,7 @@ function el(tag, attributes = {}, ...children) {
   return element;
 }
 
-// A name that may be too long: its beginning, and all of it on hovering.
+// A name that may be too long: it is cropped, and shown in full on hover.
 const named = (tag, text, attributes = {}, length = 60) =>
   el(tag, { ...attributes, title: text.length > length ? text : null }, cropped(text, length));
 const featureName = (tag, feature, attributes, length) => named(tag, data.names[feature], attributes, length);

@@ -1,4 +1,4 @@
-// Charts: each is drawn to the width of its place, and again when that changes.
+// Charts: each fills the width of its container and is redrawn when that changes.
 const redraw = new Map();
 const watcher = new ResizeObserver((entries) => {
   for (const { target, contentRect } of entries) {
@@ -34,7 +34,7 @@ const drawAgain = (figureElement) => {
   if (chart.width > 0) place.replaceChildren(chart.draw(chart.width));
 };
 
-// A chart is one picture with one name: Plot names its parts too, on elements that may have none.
+// A chart is one image with one label. Plot also labels its parts, on elements that may not have a label.
 function plot(width, label, options) {
   const svg = Plot.plot({ width, marginLeft: 12, marginRight: 12, marginTop: 14, ...options });
   for (const part of svg.querySelectorAll("[aria-label]")) part.removeAttribute("aria-label");

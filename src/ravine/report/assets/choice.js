@@ -1,4 +1,4 @@
-// How the number of clusters was chosen: the test at each node, and the sum of squares of each number.
+// How the number of clusters was chosen: the test at each node, and the sum of squares for each number.
 const FAINTEST = 20;
 const strength = (p) => Math.min(p > 0 ? -Math.log10(p) : FAINTEST, FAINTEST);
 const choiceFigures = [];
@@ -6,7 +6,7 @@ const choiceFigures = [];
 function drawChoice() {
   const { evidence, sum_sq: sumSq, sentence, kind } = data.choice;
   if (isFlat) {
-    byId("choice-section").remove();  // the sentence at the top is all there is
+    byId("choice-section").remove();  // the sentence at the top is enough
     return;
   }
   byId("choice-lead").textContent = sentence;
@@ -16,14 +16,14 @@ function drawChoice() {
     const cuts = tested.filter((test) => nodes[test.node].cut).sort((a, b) => tree.rank[a.node] - tree.rank[b.node]);
     const leaves = tested.filter((test) => !nodes[test.node].cut);
     const nSilent = nClusters - leaves.length;
-    if (cuts.length) choiceFigures.push(testFigure("The test at each cut", "In the order in which the cuts were made. The higher, the less the valley can be chance.", cuts, top, (test) => tree.rank[test.node], "cut"));
+    if (cuts.length) choiceFigures.push(testFigure("The test at each cut", "Cuts in the order in which they were made. A higher point is a smaller p-value: stronger evidence for a valley.", cuts, top, (test) => tree.rank[test.node], "cut"));
     if (leaves.length) {
-      const silent = nSilent === 0 ? "" : ` ${counted(nSilent, "cluster")} without a point: no valley was found, or there are too few rows.`;
-      choiceFigures.push(testFigure("The test in each cluster", `Is there one more valley in it?${silent}`, leaves, top, (test) => clustersAt(nClusters).indexOf(test.node), "cluster"));
+      const silent = nSilent === 0 ? "" : ` ${counted(nSilent, "cluster")} ${nSilent === 1 ? "has" : "have"} no point: no valley was found, or there are too few rows.`;
+      choiceFigures.push(testFigure("The test in each cluster", `Is there another valley inside the cluster?${silent}`, leaves, top, (test) => clustersAt(nClusters).indexOf(test.node), "cluster"));
     }
   }
   if (sumSq !== null && kind !== "evidence" && nClusters > 1) choiceFigures.push(sumSqFigure(sumSq, kind));
-  byId("choice").replaceChildren(...(choiceFigures.length ? choiceFigures : [el("p", { class: "note full" }, "No node has a p value below 1, so there is nothing to draw.")]));
+  byId("choice").replaceChildren(...(choiceFigures.length ? choiceFigures : [el("p", { class: "note full" }, "No test has a p-value below 1, so there is nothing to draw.")]));
   if (choiceFigures.length === 1) choiceFigures[0].classList.add("single");
 }
 
@@ -32,8 +32,8 @@ function testFigure(title, note, tests, top, place, noun) {
   const ticks = d3.ticks(0, top, 5).filter((tick) => Number.isInteger(tick) && tick <= FAINTEST);
   const isMixed = levels !== null && tests.some((test) => test.level !== level);
   return chartFigure({
-    title, note: isMixed ? `${note} Short lines: the level below a cut without evidence, which is smaller.` : note, level: "h3",
-    draw: (width) => plot(width, `${title}: p values`, {
+    title, note: `${note}${level === null ? "" : " Filled points are confirmed."}${isMixed ? " Short lines show the stricter level that applies below a cut that is not confirmed." : ""}`, level: "h3",
+    draw: (width) => plot(width, `${title}: p-values`, {
       height: 236, marginLeft: 52, marginRight: level === null ? 12 : 74, marginBottom: 38, marginTop: 20,
       x: { type: "point", domain: tests.map(place), label: noun, labelAnchor: "center", labelArrow: "none", tickSize: 0, ticks: thinned(tests.map(place), width), padding: 0.6 },
       y: { domain: [0, top], label: null, ticks, tickSize: 0, tickFormat: (tick) => (tick === 0 ? "p = 1" : `${tick === FAINTEST ? "≤" : ""}1e-${tick}`) },
@@ -62,9 +62,9 @@ function thinned(values, width) {
 function sumSqFigure(sumSq, kind) {
   const points = sumSq.left.map((left, i) => ({ k: i + 1, left }));
   const [chosen, last] = [points[nClusters - 1], points.at(-1)];
-  const notes = ["The part of the sum of squares of the rows of the fit that is left within so many clusters."];
-  if (sumSq.in_deviations) notes.push("Columns are in units of their deviations.");
-  if (kind === "elbow") notes.push("The elbow is the sharpest bend, found most often as the end of the line is moved.");
+  const notes = ["Share of the total sum of squares that remains within the clusters, for each number of clusters. Based on the rows of the fit."];
+  if (sumSq.in_deviations) notes.push("Columns are measured in standard deviations.");
+  if (kind === "elbow") notes.push("The elbow is the sharpest bend: the one found most often as the end of the curve is moved.");
   return chartFigure({
     title: "Sum of squares within clusters", note: notes.join(" "), level: "h3",
     draw: (width) => plot(width, "Sum of squares within 1, 2, … clusters", {
@@ -77,7 +77,7 @@ function sumSqFigure(sumSq, kind) {
         Plot.line(points, { x: "k", y: "left", stroke: "var(--accent)", strokeWidth: 2 }),
         points.length <= 60 ? Plot.dot(points, { x: "k", y: "left", r: 3.5, fill: "var(--accent)", title: (point) => `${counted(point.k, "cluster")}: ${percent(point.left)}` }) : null,
         Plot.dot([chosen], { x: "k", y: "left", r: 7.5, stroke: "var(--text)", strokeWidth: 1.75 }),
-        Plot.text([chosen], { x: "k", y: "left", text: () => `${kind === "elbow" ? "chosen" : kind === "asked" ? "asked for" : "fitted"}: ${chosen.k}`, dy: -18, ...(chosen === last ? { textAnchor: "end", dx: 8 } : { textAnchor: "start", dx: -8 }), fill: "var(--text)", fontWeight: 600 }),
+        Plot.text([chosen], { x: "k", y: "left", text: () => `${kind === "elbow" ? "chosen" : kind === "asked" ? "given" : "fitted"}: ${chosen.k}`, dy: -18, ...(chosen === last ? { textAnchor: "end", dx: 8 } : { textAnchor: "start", dx: -8 }), fill: "var(--text)", fontWeight: 600 }),
       ],
     }),
   });

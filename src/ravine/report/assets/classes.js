@@ -1,4 +1,4 @@
-// Clusters against classes that were known beforehand: scores of every number of clusters, and the table of counts.
+// Clusters compared with known classes: scores for every number of clusters, and the table of counts.
 const scoreNames = [
   { key: "nmi", name: "NMI", dash: null },
   { key: "ari", name: "ARI", dash: "1.5 3" },
@@ -13,11 +13,11 @@ function drawClasses() {
     byId("classes-section").remove();
     return;
   }
-  if (data.noun === "class") byId("classes-lead").textContent = "Labels that were given beside the rows.";
+  if (data.noun === "class") byId("classes-lead").textContent = "The known labels of the rows, compared with the predicted classes. Each score is 1 if they match exactly.";
   if (isFlat) return;
   scoreFigure = chartFigure({
-    title: "Scores of every number of clusters", level: "h3", attributes: { class: "full" },
-    note: "NMI averages arithmetically, which makes it the V-measure: the harmonic mean of homogeneity and completeness.",
+    title: "Scores for every number of clusters", level: "h3", attributes: { class: "full" },
+    note: "NMI uses the arithmetic mean, so it equals the V-measure: the harmonic mean of homogeneity and completeness.",
     draw: drawScores,
   });
   byId("score-chart").append(scoreFigure);
@@ -27,7 +27,7 @@ function drawScores(width) {
   const { scores } = data.classes;
   const lines = scoreNames.map((about, i) => ({ ...about, color: `var(--class-${i})`, points: scores[about.key].map((y, j) => ({ k: j + 1, y })) }));
   const lowest = Math.min(0, ...lines.flatMap((line) => line.points.map((point) => point.y)));
-  return plot(width, "Scores of every number of clusters", {
+  return plot(width, "Scores for every number of clusters", {
     height: 280, marginLeft: 40, marginRight: 16, marginBottom: 38,
     x: { domain: nClusters > 1 ? [1, nClusters] : [0.5, 1.5], label: "number of clusters", labelAnchor: "center", labelArrow: "none", tickSize: 4, ticks: d3.ticks(1, nClusters, Math.min(width / 60, nClusters)).filter(Number.isInteger), tickFormat: String },
     y: { domain: [lowest, 1], label: null, tickSize: 0, ticks: 5 },
@@ -42,7 +42,7 @@ function drawScores(width) {
   });
 }
 
-// The stroke of a score's line, beside its number.
+// The line style of a score, shown next to its value.
 function stroke(i) {
   const picture = d3.create("svg").attr("width", 26).attr("height", 8).attr("aria-hidden", "true");
   picture.append("line").attr("x2", 26).attr("y1", 4).attr("y2", 4).attr("stroke-dasharray", scoreNames[i].dash)
@@ -60,6 +60,6 @@ function drawClassesAt() {
   const row = (node, number) => el("tr", { class: node === state.node ? "selected" : null, "data-node": node },
     named("th", groupName(number), { scope: "row" }), counts[node].map((count) => cell(count, nodes[node].rows)), el("td", { class: "none" }, whole(nodes[node].rows)));
   byId("contingency").replaceChildren(el("table", { class: `contingency${shown.length > 14 ? " broad" : ""}` },
-    el("thead", {}, el("tr", {}, el("td"), shown.map((name) => named("th", name, { scope: "col" })), el("th", { scope: "col" }, "all"))),
+    el("thead", {}, el("tr", {}, el("td"), shown.map((name) => named("th", name, { scope: "col" })), el("th", { scope: "col" }, "total"))),
     el("tbody", {}, clustersAt().map(row))));
 }

@@ -1,4 +1,4 @@
-// The clusters as a table, at the present granularity.
+// The clusters as a table, at the selected number of clusters.
 function commonestClass(node) {
   return { code: data.classes.commonest[node], share: data.classes.commonest_rows[node] / Math.max(nodes[node].rows, 1) };
 }
@@ -10,7 +10,7 @@ const columns = [
   { key: "words", title: "what sets it apart" },
   { key: "typical", title: "typical rows" },
   { key: "spread", title: "spread", number: true, of: (row) => nodes[row.node].spread ?? -1 },
-  ...(data.classes === null ? [] : [{ key: "class", title: "commonest class", of: (row) => commonestClass(row.node).share }]),
+  ...(data.classes === null ? [] : [{ key: "class", title: "most common class", of: (row) => commonestClass(row.node).share }]),
 ];
 
 function drawClusters() {
@@ -38,7 +38,7 @@ function clusterRow({ node, number }, largest) {
     cell({ class: "which" }, el("button", { type: "button", "aria-label": `${groupName(number)}: show its ${isFlat ? "rows" : "node"}` }, isFlat ? cropped(groups[number], 60) : String(number))),
     cell({ class: "number rows" }, whole(about.rows)),
     cell({ class: "share" }, el("div", { class: "share-bar" }, el("div", {}, el("i", { style: { width: `${100 * part}%` } })), el("span", {}, share(about.rows, data.n_rows)))),
-    cell({ "data-label": "set apart by", title: about.in_full ?? null }, node === 0 ? "all rows" : about.words || emptyText(about)),
+    cell({ "data-label": "what sets it apart", title: about.in_full ?? null }, node === 0 ? "all rows" : about.words || emptyText(about)),
     cell({ class: "typical", "data-label": "typical rows" }, about.typical.join(", ") || "–"),
     cell({ class: "number", "data-label": "spread" }, about.spread === null ? "–" : figure(+about.spread.toPrecision(2))),
   ];

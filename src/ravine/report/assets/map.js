@@ -1,4 +1,4 @@
-// The tree as a map: leaves side by side, the root on top. It is laid out anew for every number of clusters.
+// The tree: leaves next to each other, the root on top. It is laid out again for every number of clusters.
 const LARGEST_DISC = 26;
 const WIDEST_LABEL = 168;
 const pen = document.createElement("canvas").getContext("2d");
@@ -10,7 +10,7 @@ const isConfirmed = new Map((data.choice.evidence?.nodes ?? []).map((node, i) =>
 const isUnsure = (node) => data.choice.kind === "evidence" && nodes[node].cut && isConfirmed.get(node) === false;
 
 const mapBox = byId("map");
-const mapSvg = d3.select(mapBox).append("svg").attr("role", "group").attr("aria-label", "Map of the tree");
+const mapSvg = d3.select(mapBox).append("svg").attr("role", "group").attr("aria-label", "Tree of clusters");
 const linkLayer = mapSvg.append("g");
 const nodeLayer = mapSvg.append("g");
 
@@ -35,7 +35,7 @@ function layOut(width) {
 function nodeLabel(node, clusters) {
   const rows = counted(nodes[node].rows, "row");
   if (!isCut(node)) return `cluster ${clusters.indexOf(node)}, node ${node}, ${rows}`;
-  return `node ${node}, ${rows}, cut on ${nameOf(nodes[node].features[0].feature)}`;
+  return `node ${node}, ${rows}, split mainly by ${nameOf(nodes[node].features[0].feature)}`;
 }
 
 function drawMap(animate) {
@@ -97,7 +97,7 @@ function drawMap(animate) {
   });
 }
 
-// Labels of the cuts, those of large nodes first: on the outer side, or where there is more room between what is there.
+// Labels of the cuts, large nodes first: on the outer side, or on the side with more room.
 function labelCuts(at) {
   const labels = new Map();
   for (const level of d3.group(at.shown, (node) => tree.depth[node]).values()) {
@@ -120,7 +120,7 @@ function labelCuts(at) {
   return labels;
 }
 
-// The text, or as much of it as fits; nothing where less than three letters would.
+// The text, or as much of it as fits; nothing if fewer than three letters fit.
 function fitted(text, room) {
   if (widthOf(text) <= room) return text;
   let length = Math.min(text.length, 40);
@@ -180,8 +180,8 @@ function drawMapKey() {
         .style("stroke", "var(--strong-line)").style("stroke-width", linkWidth(fall)).style("stroke-dasharray", fall ? "none" : "3 4"));
   byId("map-key").append(
     item(16, (picture) => ring(picture, true), "a cluster"),
-    ...(nClusters > 1 ? [item(16, (picture) => ring(picture, false), "a cut, with the feature that carries it most")] : []),
-    ...(d3.range(nodes.length).some(isUnsure) ? [item(16, (picture) => ring(picture, false, "3 3"), "a cut without evidence of its own")] : []),
-    ...(nClusters > 1 ? [item(90, lines, "at the cut no valley, half as dense as beside it, nearly empty")] : []),
+    ...(nClusters > 1 ? [item(16, (picture) => ring(picture, false), "a cut, with the column that drives the split most")] : []),
+    ...(d3.range(nodes.length).some(isUnsure) ? [item(16, (picture) => ring(picture, false, "3 3"), "a cut that is not confirmed by itself")] : []),
+    ...(nClusters > 1 ? [item(90, lines, "line width: no valley at the cut, half as dense as on the sides, nearly empty")] : []),
   );
 }

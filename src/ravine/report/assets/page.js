@@ -1,4 +1,4 @@
-// The page: what does not change is drawn once, the rest whenever the number of clusters or the chosen node does.
+// The page: fixed parts are drawn once, the others when the number of clusters or the selected node changes.
 function select(node, scroll = false) {
   state.node = node;
   markInMap(node);
@@ -12,8 +12,8 @@ function setClusters(k) {
   state.k = k;
   while (!isShown(state.node)) state.node = tree.parent[state.node];
   if (!isFlat) setSlider(k);
-  const compared = isFlat ? "Each is compared with all rows. Choose one to see inside it." : k === 1 ? "One cluster: all rows." : `${k} clusters, each compared with all rows.`;
-  byId("clusters-lead").textContent = `${compared} Spread: how far its rows lie from their mean, where all rows have 1. Rows are numbered from 0.`;
+  const compared = isFlat ? `Each ${data.noun} is compared with all rows. Select one to look inside.` : k === 1 ? "There is one cluster, which holds all rows." : `${k} clusters, each compared with all rows.`;
+  byId("clusters-lead").textContent = `${compared} Typical rows are the rows closest to the mean of the ${data.noun}. Spread is how far the rows lie from that mean; all rows together have spread 1. Rows are numbered from 0.`;
   if (!isFlat) drawMap(true);
   showInMap(state.node);
   drawPanel();
@@ -30,7 +30,7 @@ function setSlider(k) {
   byId("k-value").textContent = k === nClusters ? counted(k, "cluster") : `${k} of ${nClusters}`;
 }
 
-// Without a tree there is no map and no granularity to choose; what is inside a group stands below the groups.
+// Without a tree there is no map and no slider. The details of a group are shown below the table.
 function leaveOutTree() {
   byId("clusters-section").append(panel);
   for (const id of ["granularity", "tree-section"]) byId(id).remove();
@@ -51,8 +51,8 @@ function drawHeader() {
   byId("made-by").textContent = `ravine ${data.version}`;
   byId("finding").textContent = data.finding;
   const { method } = data;
-  if (method === null) byId("method").textContent = "A tree of hyperplanes.";
-  else byId("method").append(el("b", {}, method.name), method.parameters.length === 0 ? " with its default parameters" : " with ", ...parameterTexts(method.parameters), ".");
+  if (method === null) byId("method").textContent = "This report was made from a tree, without the model that grew it.";
+  else byId("method").append("Method: ", el("b", {}, method.name), method.parameters.length === 0 ? " with its default parameters" : " with ", ...parameterTexts(method.parameters), ".");
   if (data.preparation !== null) byId("method").append(` ${data.preparation}`);
   byId("chosen").textContent = data.choice.sentence;
   if (isFlat) return;
@@ -66,12 +66,12 @@ const parameterTexts = (parameters) => parameters.flatMap(([name, text], i) => [
 function drawFooter() {
   const texts = [
     data.n_sample < data.n_rows
-      ? `Counts and scores are of all ${whole(data.n_rows)} rows. Pictures, words, typical rows and the rows nearest to a cut come from a random sample of ${whole(data.n_sample)} of them.`
-      : `Everything here is of all ${counted(data.n_rows, "row")}.`,
+      ? `Counts and scores cover all ${whole(data.n_rows)} rows. Charts, descriptions, typical rows and the rows closest to a cut come from a random sample of ${whole(data.n_sample)} rows.`
+      : `This report covers all ${counted(data.n_rows, "row")}.`,
   ];
   if (data.n_fitted !== data.n_rows) {
     const fitted = `The ${isFlat ? "model" : "tree"} was fitted on ${figure(data.n_fitted)} rows`;
-    texts.push(isFlat ? `${fitted}.` : `${fitted}, or on rows of this weight; depths, p values and sums of squares are theirs.`);
+    texts.push(isFlat ? `${fitted}.` : `${fitted}, or on rows with this total weight. Valley depths, p-values and sums of squares refer to those rows.`);
   }
   byId("sampled").textContent = texts.join(" ");
   byId("reproduce-by").textContent = `Make this report again ${data.reproduce.by}:`;
@@ -88,7 +88,7 @@ nameTheme();
 setClusters(nClusters);
 let wanted = null;
 byId("k")?.addEventListener("input", (event) => {
-  if (wanted === null) requestAnimationFrame(() => { setClusters(wanted); wanted = null; });  // a drag asks more often than can be drawn
+  if (wanted === null) requestAnimationFrame(() => { setClusters(wanted); wanted = null; });  // a drag fires more often than the page can be drawn
   wanted = Number(event.target.value);
 });
 byId("theme").addEventListener("click", () => {

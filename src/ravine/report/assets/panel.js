@@ -1,48 +1,48 @@
-// What is inside the chosen node: along the cut, across it, its features, and the rows nearest to it.
+// The selected node: its rows along the cut, across it, by column, and closest to the cut.
 const panel = byId("panel");
 
 function drawPanel() {
   const node = state.node;
   const about = nodes[node];
-  const title = isCut(node) || !isShown(node) ? `Node ${node}` : capitalised(groupName(clusterRange(node)[0]));
+  const title = isCut(node) || !isShown(node) ? `Node ${node}` : capitalized(groupName(clusterRange(node)[0]));
   panel.replaceChildren(
     el("h3", { id: "panel-title", "aria-live": "polite" }, title),
     el("p", { class: "muted", title: about.in_full ?? null }, panelSentence(node)),
     panelFacts(node),
     about.evidence ? el("p", { class: "evidence" }, about.evidence) : "",
     about.cut && !isCut(node)
-      ? el("p", { class: "notice" }, `With ${counted(state.k, "cluster")} this node is one of them. From ${tree.rank[node] + 1} clusters on it is cut as shown here.`)
+      ? el("p", { class: "notice" }, `At ${counted(state.k, "cluster")}, this node is one cluster. From ${tree.rank[node] + 1} clusters on, it is split as shown here.`)
       : "",
     el("div", { class: "grid" }, about.along === null ? el("p", { class: "full note" }, emptyText(about)) : panelFigures(node)),
   );
 }
 
-const capitalised = (text) => cropped(`${text[0].toUpperCase()}${text.slice(1)}`, 60);
-const emptyText = (about) => (about.rows === 0 ? "None of the rows given lies here." : "None of its rows is in the sample that is drawn.");
+const capitalized = (text) => cropped(`${text[0].toUpperCase()}${text.slice(1)}`, 60);
+const emptyText = (about) => (about.rows === 0 ? "None of the given rows belongs to this group." : "None of its rows is in the random sample that the charts show.");
 
 function panelSentence(node) {
   const about = nodes[node];
   const apart = node === 0 ? "All rows." : about.words ? `Compared with all rows: ${about.words}.` : "";
-  return about.cut ? `${apart} The cut is carried by ${carriers(about.features)}.` : apart;
+  return about.cut ? `${apart} This split is driven by ${drivers(about.features)}.` : apart;
 }
 
 const listed = (words) => words.join(" and ");
-const carriers = (features) => listed(features.slice(0, 2).filter((about, i) => i === 0 || about.share >= 0.1).map((about) => nameOf(about.feature)));
+const drivers = (features) => listed(features.slice(0, 2).filter((about, i) => i === 0 || about.share >= 0.1).map((about) => nameOf(about.feature)));
 
 function panelFacts(node) {
   const about = nodes[node];
   const fact = (name, value, small) => el("div", {}, el("dt", {}, name), el("dd", {}, value, small ? el("small", {}, ` ${small}`) : ""));
-  const facts = [fact("Rows", whole(about.rows), node === 0 ? "" : `${share(about.rows, data.n_rows)} of all`)];
+  const facts = [fact("Rows", whole(about.rows), node === 0 ? "" : `${share(about.rows, data.n_rows)} of all rows`)];
   if (about.cut) {
     facts.push(
       valley(node) > 0
-        ? fact("Depth of the valley", percent(valley(node)), `below the lower hill (relative depth ${figure(about.relative_depth)})`)
-        : fact("Depth of the valley", "none", "measured at the cut"),
+        ? fact("Valley depth", percent(valley(node)), `below the lower of the two peaks (relative depth ${figure(about.relative_depth)})`)
+        : fact("Valley depth", "none", "at the cut"),
     );
   }
   const tested = (data.choice.evidence?.nodes ?? []).indexOf(node);
-  if (tested >= 0) facts.push(fact("p value", pText(data.choice.evidence.p[tested])));
-  if (about.spread !== null && node !== 0) facts.push(fact("Spread", figure(+about.spread.toPrecision(2)), "where all rows have 1"));
+  if (tested >= 0) facts.push(fact("p-value", pText(data.choice.evidence.p[tested])));
+  if (about.spread !== null && node !== 0) facts.push(fact("Spread", figure(+about.spread.toPrecision(2)), "all rows together: 1"));
   return el("dl", { class: "facts" }, facts);
 }
 
@@ -56,7 +56,7 @@ function panelFigures(node) {
   return figures;
 }
 
-// The names of the two sides of a cut; of a cut that is not made, only which side is which.
+// The names of the two sides of a cut; left and right for a cut that is not made at the selected number.
 function sideNames(node) {
   return [tree.left[node], tree.right[node]].map((child, i) => (isCut(node) ? clusterText(child) : ["left side", "right side"][i]));
 }
@@ -81,8 +81,8 @@ function alongFigure(node) {
   const curve = (along.density?.height ?? []).map((y, i) => ({ x: along.density.low + i * along.density.step, y }));
   const label = cut ? "distance to the cut" : "distance from the mean";
   return chartFigure({
-    title: cut ? "Density across the cut" : "Density along its widest direction",
-    note: cut ? "Rows of the node by their distance to the cut." : main ? `Carried by ${listed(main.map((j) => nameOf(j)))}.` : "The rows do not differ.",
+    title: cut ? "Density across the cut" : "Density along the direction in which the rows vary most",
+    note: cut ? "How far the rows of this node lie from the cut, which is at 0." : main ? `This direction is mainly ${listed(main.map((j) => nameOf(j)))}.` : "All rows are equal.",
     above: cut ? sides(node) : null,
     draw: (width) => plot(width, cut ? "Histogram and density of the distances to the cut" : "Histogram and density", {
       height: 232, marginBottom: 38, x: { label, labelAnchor: "center", labelArrow: "none", ticks: Math.max(width / 80, 3), tickFormat: figure, tickSize: 4 }, y: { axis: null },
@@ -103,18 +103,18 @@ function alongFigure(node) {
 function scatterFigure(node) {
   const { scatter, cut } = nodes[node];
   if (scatter === null) {
-    return el("figure", {}, el("h4", {}, "Two directions"), el("p", { class: "note" }, "The rows vary in one direction at most: there is no second one to draw."));
+    return el("figure", {}, el("h4", {}, "Scatter plot of the rows"), el("p", { class: "note" }, "The rows vary in at most one direction, so there is no second direction to draw."));
   }
   const points = scatter.x.map((x, i) => ({ x, y: scatter.y[i], row: scatter.row[i], class: scatter.class?.[i] ?? null }));
   const byClass = data.classes !== null && state.color === "class";
   const groups = byClass ? classGroups(points) : sideGroups(node, points);
   const switchButton = (value, text) => el("button", { type: "button", "aria-pressed": String(state.color === value), onclick: () => setColor(value) }, text);
   return chartFigure({
-    title: "Two directions",
-    note: `Upwards: the direction at right angles to ${cut ? "the cut's" : "the first"} in which the rows differ most, carried by ${listed(scatter.across.map((j) => nameOf(j)))}.`,
+    title: "Scatter plot of the rows",
+    note: `Vertical axis: the direction perpendicular to the horizontal one in which the rows vary most, mainly ${listed(scatter.across.map((j) => nameOf(j)))}.`,
     extra: data.classes === null ? null : el("div", { class: "switch", role: "group", "aria-label": "Color of the points" }, switchButton("side", cut ? "by side" : "plain"), switchButton("class", "by class")),
     above: groups.length > 1 || byClass ? el("ul", { class: "swatches" }, groups.map((group) => swatch(group.symbol, group.color, group.text))) : null,
-    draw: (width) => plot(width, "Rows of the node in two directions", {
+    draw: (width) => plot(width, "Scatter plot of the rows of the node", {
       height: 250, marginBottom: 38, inset: 6, x: { label: cut ? "distance to the cut" : "distance from the mean", labelAnchor: "center", labelArrow: "none", ticks: Math.max(width / 80, 3), tickFormat: figure, tickSize: 4 },
       y: { axis: null },
       marks: [
@@ -144,7 +144,7 @@ function sideGroups(node, points) {
   ];
 }
 
-// The classes that are common in all the data have a mark of their own, in every node the same.
+// The most common classes each have their own symbol, the same in every node.
 const classRank = data.classes === null ? [] : (() => {
   const { shown, counts } = data.classes;
   const commonest = d3.range(shown.length).sort((a, b) => counts[0][b] - counts[0][a]).slice(0, symbols.length);
@@ -169,9 +169,9 @@ function featureFigure(node) {
     const chart = chartFigure({
       attributes: { class: "feature" },
       above: el("div", {},
-        el("div", { class: "name" }, featureName("b", about.feature, {}, 36), el("span", {}, `${percent(about.share)} of the cut`)),
+        el("div", { class: "name" }, featureName("b", about.feature, {}, 36), el("span", {}, `${percent(about.share)} of the split`)),
         el("div", { class: "meter" }, el("i", { style: { width: `${100 * about.share}%` } }))),
-      draw: (width) => plot(width, `${nameOf(about.feature)}: ${left} upwards, ${right} downwards`, {
+      draw: (width) => plot(width, `${nameOf(about.feature)}: ${left} above the line, ${right} below`, {
         height: 116, marginTop: 6, marginBottom: 24, marginLeft: 8, marginRight: 8, x: { label: null, ticks: 4, tickFormat: figure, tickSize: 3 }, y: { axis: null },
         marks: [
           Plot.rectY(bars, { x1: (bar) => place(bar.i), x2: (bar) => place(bar.i + 1), y: "y", inset: 0.5, fill: (bar) => (bar.isLeft ? "var(--left)" : "var(--right)"), fillOpacity: 0.8, title: (bar) => counted(bar.count, "row") }),
@@ -183,9 +183,9 @@ function featureFigure(node) {
     return chart;
   });
   return el("div", { class: "full" },
-    el("h4", {}, "Features that carry the cut"),
-    el("p", { class: "note" }, "Share: how much of the distance between the means of the two sides the feature makes up, measured at right angles to the cut, so that units have no say. Bars: the share of the rows of each side."),
-    el("div", { class: "sides" }, el("span", { class: "to-left" }, `▲ upwards: ${left}`), el("span", { class: "to-right" }, `▼ downwards: ${right}`)),
+    el("h4", {}, "Columns that drive this split"),
+    el("p", { class: "note" }, "Percentage: the column's share of the distance between the means of the two sides, measured perpendicular to the cut. It does not depend on the units of the columns. Bars: the share of the rows of each side that have these values."),
+    el("div", { class: "sides" }, el("span", { class: "to-left" }, `▲ above the line: ${left}`), el("span", { class: "to-right" }, `▼ below the line: ${right}`)),
     el("div", { class: "features" }, cards));
 }
 
@@ -200,8 +200,8 @@ function nearestFigure(node) {
     about.values.map((value) => el("td", { class: "number" }, figure(value))),
     about.class === null ? null : className("td", about.class));
   return el("div", { class: "full nearest" },
-    el("h4", { id: "nearest-title" }, "Rows nearest to the cut"),
-    el("p", { class: "note" }, "The cases that could most easily have gone the other way. Rows are numbered from 0."),
+    el("h4", { id: "nearest-title" }, "Rows closest to the cut"),
+    el("p", { class: "note" }, "These rows could most easily have ended up on the other side. Rows are numbered from 0."),
     el("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": "nearest-title" },
       el("table", {},
         el("thead", {}, el("tr", {},
@@ -215,14 +215,14 @@ function differenceFigure(node) {
   const bars = nodes[node].differences.map(([feature, difference]) => ({ feature, difference }));
   return chartFigure({
     title: "What sets it apart",
-    note: "Mean of the cluster less the mean of all rows, in deviations of all rows.",
+    note: "Mean of the cluster minus the mean of all rows, in standard deviations of all rows.",
     attributes: { class: "single" },
     draw: (width) => {
       const names = bars.map((bar) => fitted(data.names[bar.feature], Math.min(width * 0.42, 240)));
       const [lowest, highest] = d3.extent([0, ...bars.map((bar) => bar.difference)]);
       return plot(width, "Largest differences from all rows", {
         height: 28 * bars.length + 50, marginLeft: Math.max(...names.map(widthOf)) + 18, marginRight: 56, marginBottom: 40,
-        x: { domain: [Math.min(lowest, -0.25) * 1.04, Math.max(highest, 0.25) * 1.04], label: "deviations", labelAnchor: "center", labelArrow: "none", tickFormat: figure, ticks: width < 420 ? 2 : 4, tickSize: 4 },
+        x: { domain: [Math.min(lowest, -0.25) * 1.04, Math.max(highest, 0.25) * 1.04], label: "standard deviations", labelAnchor: "center", labelArrow: "none", tickFormat: figure, ticks: width < 420 ? 2 : 4, tickSize: 4 },
         y: { type: "band", domain: d3.range(bars.length), label: null, tickSize: 0, tickFormat: (i) => names[i], padding: 0.32 },
         marks: [
           Plot.barX(bars, { x: "difference", y: (bar, i) => i, fill: "var(--accent)", fillOpacity: 0.75, title: (bar) => data.names[bar.feature] }),
