@@ -249,7 +249,7 @@ WRONG = {
         (NotFittedError, TypeError),
         "not fitted|of type SupportVector",
     ),
-    "an evaluation": (evaluated, TypeError, r"of type Evaluation: plot\.stream draws it"),
+    "an evaluation": (evaluated, TypeError, r"of type Evaluation: use plot\.stream"),
 }
 
 
@@ -276,7 +276,7 @@ def test_report_of_the_wrong_thing_is_refused_in_words(wrong):
 def test_path_of_a_model_that_has_one_lambda_is_refused_in_words():
     model = ravine.SumOfNorms(lam=1.0).fit(rows())
     for picture in (plot.clusterpath, plot.fusions):
-        with pytest.raises(ValueError, match="this model has one λ: fit with path=True"):
+        with pytest.raises(ValueError, match="this model has only one λ: fit it with path=True"):
             picture(model)
 
 
@@ -374,7 +374,7 @@ def test_gathered_rows_of_another_model_are_refused():
 def test_picture_without_room_for_all_clusters_says_so_and_draws_the_first(module, picture, monkeypatch):
     monkeypatch.setattr(module, "MOST_CLUSTERS", 3)
     tree = random_tree(3, 1, seed=0)
-    with pytest.raises(ValueError, match="4 clusters are too many for this picture: pass n_clusters=3 or fewer"):
+    with pytest.raises(ValueError, match="4 clusters are too many for this plot: pass n_clusters=3 or fewer"):
         picture(tree)
     assert not plt.get_fignums()
     assert picture(tree, n_clusters=3)
@@ -412,9 +412,9 @@ def tree_of_three():
 
 
 WRONG_OPTIONS = {
-    "a node by its share": (lambda: plot.density(tree_of_three(), rows(), 0.0), "node=0.0 is not the number of a node"),
+    "a node by its share": (lambda: plot.density(tree_of_three(), rows(), 0.0), "node=0.0 is not an integer"),
     "a node by its name": (lambda: plot.node(tree_of_three(), rows(), "a"), "pass one of tree_.cuts"),
-    "two nodes": (lambda: plot.node(tree_of_three(), rows(), [0]), r"node=\[0\] is not the number of a node"),
+    "two nodes": (lambda: plot.node(tree_of_three(), rows(), [0]), r"node=\[0\] is not an integer"),
     "a node that is none": (
         lambda: plot.node(tree_of_three(), rows(), -1),
         r"node -1 is not a cut; the cuts are \[0, ",

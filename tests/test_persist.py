@@ -363,7 +363,7 @@ def test_random_state_goes_on_where_it_was(blobs, path):
         ({"init": np.array([[None]])}, "'init' cannot be saved.*not of object"),
         ({"init": np.longdouble(1)}, "'init' cannot be saved.*float128|longdouble"),
         ({"max_depth": 10**30}, "The 'max_depth' parameter of NCutH must be at most"),
-        ({"init": [np.zeros(1)] * MAX_MEMBERS}, "more than a file keeps"),
+        ({"init": [np.zeros(1)] * MAX_MEMBERS}, "more than a file can hold"),
         ({"init": {1: 2}}, "strings as keys"),
     ],
 )
@@ -412,7 +412,9 @@ def test_estimators_of_others_are_not_saved(blobs, path):
         pass
 
     for model in (Mine().fit(blobs), make_pipeline(PDDP()).fit(blobs), "PDDP"):
-        with pytest.raises(ValueError, match="cannot be saved: ravine saves its own estimators, HSDC, IncrementalMDH"):
+        with pytest.raises(
+            ValueError, match="cannot be saved: ravine can save only its own estimators, HSDC, IncrementalMDH"
+        ):
             save(model, path)
 
 
@@ -507,43 +509,43 @@ def changed_header(content, **fields):
         (lambda c: b"", "not a model saved by ravine"),
         (lambda c: b"a,b\n1,2\n", "not a model saved by ravine"),
         (lambda c: pickle.dumps([1]), "looks like a pickle: ravine does not load pickles"),
-        (lambda c: c[: len(c) // 2], "not whole"),
-        (lambda c: c[:-1], "not whole"),
-        (lambda c: c + b"more", "not whole"),
-        (lambda c: packed({"a.npy": npy([1])}), "header.json is not in it"),
+        (lambda c: c[: len(c) // 2], "incomplete"),
+        (lambda c: c[:-1], "incomplete"),
+        (lambda c: c + b"more", "incomplete"),
+        (lambda c: packed({"a.npy": npy([1])}), "it has no header.json"),
         (lambda c: packed(unpacked(c), zipfile.ZIP_DEFLATED), "compressed"),
         (lambda c: packed({**unpacked(c), "header.json": b"{"}), "not JSON"),
         (lambda c: packed({**unpacked(c), "header.json": b"\xff"}), "not JSON"),
-        (lambda c: packed({**unpacked(c), "header.json": b"[]"}), "header does not say so"),
+        (lambda c: packed({**unpacked(c), "header.json": b"[]"}), "its header has another format"),
         (lambda c: packed({**unpacked(c), "header.json": b"[" * 10**5}), "nested too deeply"),
         (lambda c: packed({**unpacked(c), "header.json": b"9" * 10**5}), "not JSON"),
         (lambda c: packed({**unpacked(c), "header.json": b'{"format": NaN}'}), "not a finite number"),
         (lambda c: packed({**unpacked(c), "header.json": b'{"format": 1e999}'}), "not a finite number"),
-        (lambda c: packed({**unpacked(c), "header.json": b'{"a": 1, "a": 2}'}), "stands twice"),
-        (lambda c: changed_header(c, format="other"), "header does not say so"),
+        (lambda c: packed({**unpacked(c), "header.json": b'{"a": 1, "a": 2}'}), "occurs twice"),
+        (lambda c: changed_header(c, format="other"), "its header has another format"),
         (
             lambda c: changed_header(c, format_version=2, ravine_version="9.1", more=1),
             "was written by ravine 9.1 in format 2; this version reads format 1: update ravine",
         ),
-        (lambda c: changed_header(c, format_version=0), "there is no format 0"),
-        (lambda c: changed_header(c, format_version=True), "'format_version' of the header is bool"),
-        (lambda c: changed_header(c, more=1), "the header needs the fields"),
-        (lambda c: changed_header(c, estimator="KMeans"), "holds a KMeans, and this version of ravine knows"),
-        (lambda c: changed_header(c, estimator="os.system"), "holds a os.system"),
+        (lambda c: changed_header(c, format_version=0), "has the unknown format 0"),
+        (lambda c: changed_header(c, format_version=True), "'format_version' of the header has the wrong type bool"),
+        (lambda c: changed_header(c, more=1), "the header must have the fields"),
+        (lambda c: changed_header(c, estimator="KMeans"), "contains a KMeans, but this version"),
+        (lambda c: changed_header(c, estimator="os.system"), "contains a os.system"),
         (lambda c: changed_header(c, parameters={"n_clusters": -1}), "'n_clusters' parameter of PDDP must be"),
         (lambda c: changed_header(c, parameters={"n_clusters": 10**30}), "more than 64 bits"),
         (lambda c: changed_header(c, parameters={"bomb": 1}), "PDDP has no parameter 'bomb'"),
         (lambda c: changed_header(c, parameters={"n_jobs": 0}), "n_jobs=0 is not valid"),
         (lambda c: changed_header(c, parameters={"n_clusters": {"$eval": "1"}}), "cannot be read"),
-        (lambda c: changed_header(c, parameters={"n_clusters": {"$scalar": ["|i1", 300]}}), "300 for a number"),
+        (lambda c: changed_header(c, parameters={"n_clusters": {"$scalar": ["|i1", 300]}}), "300, which is outside the range"),
         (lambda c: changed_header(c, parameters={"n_clusters": {"$csr": {"$tuple": []}}}), "do not fit together"),
         (lambda c: changed_header(c, parameters={"random_state": {"$random_state": {}}}), "do not fit together"),
         (lambda c: changed_header(c, n_features_in=2, feature_names=None), "'normal' has 3 columns, the rows 2"),
-        (lambda c: changed_header(c, n_features_in=2), "'feature_names' has another length"),
+        (lambda c: changed_header(c, n_features_in=2), "does not match the length of 'feature_names'"),
         (lambda c: changed_header(c, feature_names=["a", "b", 3]), "'feature_names' has an entry"),
-        (lambda c: changed_header(c, feature_names=["a", "b", "a"]), "or stands twice"),
+        (lambda c: changed_header(c, feature_names=["a", "b", "a"]), "or occurs twice"),
         (lambda c: changed_header(c, state={}), "the state needs the fields"),
-        (lambda c: packed([*unpacked(c).items(), ("more.npy", npy([1]))]), "does not name: more"),
+        (lambda c: packed([*unpacked(c).items(), ("more.npy", npy([1]))]), "does not mention: more"),
         (lambda c: packed([*unpacked(c).items(), ("../up.npy", npy([1]))]), "not an array: '../up.npy'"),
         (lambda c: packed([*unpacked(c).items(), ("code.py", b"1")]), "not an array: 'code.py'"),
         (
@@ -590,9 +592,9 @@ def with_array(content, name, member):
 @pytest.mark.parametrize(
     ("name", "member", "message"),
     [
-        ("offset", b"", "not an array of NumPy"),
+        ("offset", b"", "not a NumPy array"),
         ("offset", npy(np.zeros(5))[:40], "header of array"),
-        ("offset", npy(np.zeros(5))[:-1], "has 39 bytes, which is not its shape (5,)"),
+        ("offset", npy(np.zeros(5))[:-1], "has 39 bytes, which does not match its shape (5,)"),
         ("offset", npy(np.zeros(5)).replace(b"(5,), }", b"(10**9,), }"), "header of array"),
         ("offset", npy(np.zeros(5)).replace(b"(5,), }" + 11 * b" ", b"(999999999999,), }"), "has 40 bytes"),
         ("offset", npy(np.zeros(5, dtype=">f8")), "holds the type '>f8'"),

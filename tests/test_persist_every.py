@@ -185,5 +185,5 @@ def test_what_load_would_refuse_is_not_saved(field, tmp_path):
 def test_columns_of_the_same_name_are_not_saved(tmp_path):
     model = PDDP().fit(ROWS["dense"])
     model.feature_names_in_ = np.array(["a", "b", "a"], dtype=object)
-    with pytest.raises(ValueError, match="field 'feature_names' has an entry that is not a string, or stands twice"):
+    with pytest.raises(ValueError, match="field 'feature_names' has an entry that is not a string or occurs twice"):
         save(model, tmp_path / "model")

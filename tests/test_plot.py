@@ -500,7 +500,7 @@ def test_columns_of_the_clusterpath_are_chosen_by_name_or_number(rng):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"features": (0, 1, 1)}, "features has 3 entries: one or two columns can be drawn"),
+        ({"features": (0, 1, 1)}, "features has 3 entries: pass one or two columns"),
         ({"features": (0, 2)}, "there is no feature 2: the rows have 2 features"),
         ({"features": "x9"}, "there is no feature 'x9': the features are x0, x1"),
         ({"feature_names": ["width"]}, "feature_names has 1 entries, but the rows have 2 features"),
@@ -592,7 +592,7 @@ def test_path_that_ends_early_is_said_to(convex):
     _, model = convex
     end = model.path_.lambdas[99]
     n_left = len(set(model.labels_at(end)))
-    words = f"the path ends at λ = {end:.3g}, before {n_left} groups have fused"
+    words = f"the path ends at λ = {end:.3g}, before {n_left} groups not yet fused"
     assert n_left > 1
     for picture in (plot.clusterpath, plot.fusions):
         assert words not in picture(model).get_title()
@@ -603,7 +603,7 @@ def test_path_that_ends_early_is_said_to(convex):
 
 @pytest.mark.parametrize("picture", [plot.clusterpath, plot.fusions])
 def test_model_without_a_path_says_how_to_get_one(convex, picture):
-    with pytest.raises(ValueError, match="draws the path over λ, and this model has one λ: fit with path=True"):
+    with pytest.raises(ValueError, match="draws the path over λ, but this model has only one λ: fit it with path=True"):
         picture(SumOfNorms(lam=1.0).fit(convex[0]))
     with pytest.raises(NotFittedError):
         picture(SumOfNorms())
@@ -870,7 +870,7 @@ def test_model_of_a_stream_is_drawn_with_the_rows_that_it_keeps(enclosed):
 def test_region_is_drawn_for_two_columns_only(rng, n_columns):
     X = rng.normal(size=(40, n_columns))
     columns = "1 column" if n_columns == 1 else "3 columns"
-    with pytest.raises(ValueError, match=f"the model has {columns}.*fit it on two columns, or on a projection"):
+    with pytest.raises(ValueError, match=f"the model has {columns}.*fit the model on two columns, or on a projection"):
         plot.support(SupportVectorClustering(1).fit(X), X)
 
 

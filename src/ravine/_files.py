@@ -1,8 +1,8 @@
-"""Files that are whole or not there, names that stand for one file, and files that one process has for itself.
+"""Write files completely or not at all, find out whether two names are the same file, and lock files.
 
-A file is written beside its place as a *part*, `.labels.csv.0f3a….part`, and then moved there. A part is locked while
-its process lives. The system releases a lock when a process ends, however it ends. So a part that can be locked is a
-leftover, and who writes the same file next removes it.
+A file is first written under another name in the same folder, as a *part*, for instance `.labels.csv.0f3a….part`, and
+then renamed. A part is locked while its process runs. The system releases the lock when the process ends, however it
+ends. A part that can be locked is therefore a leftover, and the next process that writes the same file removes it.
 """
 
 import errno
@@ -30,28 +30,28 @@ else:
 StrPath = str | os.PathLike[str]
 
 LETTERS = 50
-"""Letters of a file's name that the name of its part begins with, so that this is not too long for the system."""
+"""Number of characters of a file name at the start of the name of its part, which must not become too long."""
 
 MOST_LINKS = 40
 
 LOCKED_BYTE = 1 << 40
-"""The byte that is locked where a lock bars others from reading and writing (Windows): far behind the end."""
+"""Position of the locked byte on Windows, far behind the end, where a lock prevents reading and writing."""
 
 SETTLED = 60.0
-"""Seconds for which a part stays untouched on Windows, where it is not locked at the moment in which it is moved."""
+"""Age in seconds below which a part is not removed on Windows, where it is unlocked while it is renamed."""
 
 NOT_HERE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EXDEV, errno.EBUSY}
-"""Why a file cannot be made in a folder, or moved over another one, although that one can be written."""
+"""Errors for a file that can be written, but not created in its folder or replaced by renaming."""
 
 _parts: set[Path] = set()
 
 
 class LockedError(OSError):
-    """Another process has the file for itself."""
+    """Another process has locked the file."""
 
 
 class Place:
-    """What a name stands for, links followed; an open file of this process can be given by its number.
+    """The file that a name refers to, with links followed. An open file can be given by its file descriptor.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ class Place:
     Attributes
     ----------
     path : Path
-        The file itself where it is a plain one or not there yet; otherwise the name.
+        Path without links if it is a plain file or does not exist yet; otherwise the name.
     number : int or None
-        Of an open file of this process: a name such as /dev/stdout or /dev/fd/63 stands for one.
+        File descriptor, if the name refers to an open file of this process, such as /dev/stdout or /dev/fd/63.
     status : os.stat_result or None
-        None if there is no such file yet.
+        Status of the file; None if it does not exist yet.
 
     Examples
     --------
@@ -87,11 +87,11 @@ class Place:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a file that can be replaced, or none yet; not a device, a pipe or an open file."""
+        """Whether it is a regular file or does not exist yet; not a device, a pipe or an open file."""
         return self.number is None and (self.status is None or stat.S_ISREG(self.status.st_mode))
 
     def is_same(self, other: "Place") -> bool:
-        """Whether both are, or would become, one file, by whatever names."""
+        """Whether both are, or would become, the same file."""
         if self.status is not None and other.status is not None:
             return os.path.samestat(self.status, other.status)
         if self.status is not None or other.status is not None:
@@ -104,29 +104,29 @@ class Place:
         return is_one_folder and _is_one_name(folder, self.path.name, other.path.name)
 
     def check(self) -> None:
-        """OSError where nothing can be written."""
+        """Raise OSError if the file cannot be written."""
         mode = 0 if self.status is None else self.status.st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, "this is a folder: give the name of a file in it", str(self.path))
         if stat.S_ISSOCK(mode) and self.number is None:
             raise OSError(errno.ENXIO, "this is a socket: give the name of a file or of a pipe", str(self.path))
-        # A file that may not be written could be replaced all the same. But somebody has protected it.
+        # A write-protected file could still be replaced, but somebody has protected it on purpose.
         if self.number is None and self.status is not None and not _may_write(self.path):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self.path))
 
     def open(self, buffering: int = -1) -> Any:
-        """To write into what is there; a plain file is emptied first."""
+        """Open the file for writing in place. A plain file is emptied first."""
         if self.number is not None:
             for stream in (sys.stdout, sys.stderr):
                 if stream is not None:
-                    stream.flush()  # what was printed comes first
+                    stream.flush()  # printed text comes first
             return os.fdopen(os.dup(self.number), "wb", buffering)
-        # Without O_CREAT, which some systems refuse for the file of another user in a folder for all.
+        # Without O_CREAT, which some systems reject for the file of another user in a shared folder.
         return open(self.path, "wb", buffering, opener=lambda name, flags: os.open(name, flags & ~os.O_CREAT))
 
 
 def _number(name: StrPath) -> int | None:
-    """The open file of this process that a name stands for, if it does."""
+    """Return the file descriptor that a name refers to, or None."""
     folders = {os.path.realpath(folder) for folder in ("/dev/fd", "/proc/self/fd") if os.path.isdir(folder)}
     place = os.fspath(name)
     for _ in range(MOST_LINKS if folders else 0):
@@ -141,7 +141,7 @@ def _number(name: StrPath) -> int | None:
 
 
 def _is_one_name(folder: Path, one: str, other: str) -> bool:
-    """Whether two names are one in a folder, which may not tell upper from lower case."""
+    """Whether two names are the same in a folder, which may ignore upper and lower case."""
     if one == other:
         return True
     if len({unicodedata.normalize("NFKC", name).casefold() for name in (one, other)}) > 1:
@@ -159,7 +159,7 @@ def _may_write(path: Path) -> bool:
 
 
 def is_standard_output(name: StrPath) -> bool:
-    """Whether the name stands for standard output, as /dev/stdout does.
+    """Whether the name refers to standard output, as /dev/stdout does.
 
     Examples
     --------
@@ -171,13 +171,13 @@ def is_standard_output(name: StrPath) -> bool:
 
 @contextmanager
 def written_whole(path: StrPath) -> Iterator[Path]:
-    """A place to write to, which takes the name `path` at the end; after an error or an interruption nothing is left.
+    """Yield a path to write to, which is renamed to `path` at the end. After an error, no file is left.
 
-    A link stays, and the file that it leads to is written. Owner, group and permissions stay; of a file with several
-    names (hard links) only the one that is given gets the new content, so that copies made by links are safe.
+    A symbolic link is kept, and its target is written. Owner, group and permissions are kept. If a file has several
+    names (hard links), only the given name gets the new content, so that copies made by hard links are safe.
 
-    What is no plain file (a pipe, a device, /dev/stdout) is not replaced: it gets the whole content at the end. So does
-    a file that cannot be replaced, since its folder or its owner does not allow it: it is then written over in place.
+    A pipe, a device or /dev/stdout is not replaced: it gets the whole content at the end. A file that cannot be
+    replaced, because of the permissions of its folder or its owner, is overwritten in place at the end.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def written_whole(path: StrPath) -> Iterator[Path]:
 
 
 def check_writable(path: StrPath) -> None:
-    """OSError if `written_whole` could not write there; leftovers are removed.
+    """Raise OSError if `written_whole` could not write there. Leftover parts are removed.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def check_writable(path: StrPath) -> None:
 
 
 class _Part:
-    """A file that is being written; `_part_of` makes it and takes it away."""
+    """A file that is being written. `_part_of` creates and removes it."""
 
     def __init__(self, place: Path, status: os.stat_result | None) -> None:
         self.place = place
@@ -224,14 +224,14 @@ class _Part:
 
     @classmethod
     def elsewhere(cls, place: Path) -> "_Part":
-        """Of something that it cannot replace."""
+        """Create a part for a file that it cannot replace."""
         part = cls(place, None)
         part._replaces = False
         os.chmod(place, 0o600)
         return part
 
     def move_to(self, target: Place) -> None:
-        """Put the part, or what is in it, into its place."""
+        """Rename the part to the target, or copy its content there."""
         if self._replaces:
             if sys.platform == "win32":
                 self.close()  # an open file cannot be moved there
@@ -245,7 +245,7 @@ class _Part:
             shutil.copyfileobj(source, sink, 1 << 20)
 
     def close(self) -> None:
-        """Release the part."""
+        """Close the part and release its lock."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -253,13 +253,13 @@ class _Part:
 
 @contextmanager
 def _part_of(target: Place) -> Iterator[_Part]:
-    """A part for a file: beside it if it can be moved there, otherwise in the folder for temporary files."""
+    """Create a part for a file: in the same folder if possible, otherwise in the folder for temporary files."""
     folders = [target.path.parent] if target.is_plain else []
     if target.status is not None:
         folders.append(Path(tempfile.gettempdir()))
     name = f".{target.path.name[:LETTERS]}.{secrets.token_hex(8)}.part"
     part = None
-    # The names are known before there are files: an interruption at any moment finds what to remove.
+    # The names are recorded before the files exist, so that an interruption can always remove them.
     places = [folder / name for folder in folders]
     _parts.update(places)
     try:
@@ -284,24 +284,24 @@ def _part_of(target: Place) -> Iterator[_Part]:
 
 
 def remove_parts() -> None:
-    """Remove what this process is writing: it is about to end."""
+    """Remove the parts that this process is writing, before it ends."""
     for place in list(_parts):
         with suppress(OSError):
             place.unlink()
 
 
 def _create(place: Path, mode: int) -> int:
-    """Make a file that was not there and lock it."""
+    """Create a new file and lock it."""
     while True:
         file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         lock_file(file)
         if _is_at(file, place):
             return file
-        os.close(file)  # somebody took it for a leftover before it was locked
+        os.close(file)  # another process removed it as a leftover before it was locked
 
 
 def _give_rights(file: int, place: Path, status: os.stat_result) -> bool:
-    """Give a part the owner, the group and the permissions of the file that it replaces; whether that can be done."""
+    """Copy owner, group and permissions from the file that the part replaces; return whether this worked."""
     now = os.fstat(file)
     if sys.platform != "win32" and (now.st_uid, now.st_gid) != (status.st_uid, status.st_gid):
         try:
@@ -313,7 +313,7 @@ def _give_rights(file: int, place: Path, status: os.stat_result) -> bool:
 
 
 def _remove_leftovers(folder: Path, name: str) -> None:
-    """Remove the parts of a file whose processes have ended."""
+    """Remove the parts of a file that ended processes have left."""
     pattern = re.compile(rf"\.{re.escape(name[:LETTERS])}\.[0-9a-f]{{16}}\.part")
     try:
         with os.scandir(folder) as entries:
@@ -347,7 +347,7 @@ def _remove_if_left(place: Path) -> None:
 
 
 def _is_at(file: int, place: Path) -> bool:
-    """Whether an open file still has its name."""
+    """Whether an open file still has this name."""
     try:
         return os.path.samestat(os.fstat(file), os.stat(place, follow_symlinks=False))
     except FileNotFoundError:
@@ -360,7 +360,7 @@ def lock_file(file: int) -> Literal["taken", "held", "none"]:
     Returns
     -------
     outcome : {"taken", "held", "none"}
-        This process has the lock; another one has it; the file system has no locks.
+        This process has the lock; another process has it; the file system does not support locks.
 
     Examples
     --------
@@ -373,7 +373,9 @@ def lock_file(file: int) -> Literal["taken", "held", "none"]:
             os.lseek(file, LOCKED_BYTE, os.SEEK_SET)
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         else:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it stays when another handle on the file is closed
+            fcntl.flock(
+                file, fcntl.LOCK_EX | fcntl.LOCK_NB
+            )  # this lock stays when another handle on the file is closed
     except OSError as error:
         return "held" if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK) else "none"
     return "taken"
@@ -381,24 +383,24 @@ def lock_file(file: int) -> Literal["taken", "held", "none"]:
 
 @contextmanager
 def locked(path: StrPath, remedy: str) -> Iterator[bool]:
-    """Hold a lock while a block runs, by a file that is there for nothing else and is gone afterwards.
+    """Hold a lock while a block runs, with a lock file that is removed afterwards.
 
     Parameters
     ----------
     path : path-like
-        Of the file. It says who holds the lock.
+        Path of the lock file. Its content says who holds the lock.
     remedy : str
-        What to do where another process has it, for the message.
+        What to do if another process has the lock, for the error message.
 
     Yields
     ------
     is_held : bool
-        False where the file system has no locks: then nothing keeps others out.
+        False if the file system does not support locks, so that other processes are not kept out.
 
     Raises
     ------
     LockedError
-        Another process has the lock. The message says which.
+        If another process has the lock. The message names it.
 
     Examples
     --------
@@ -414,7 +416,7 @@ def locked(path: StrPath, remedy: str) -> Iterator[bool]:
     finally:
         if sys.platform == "win32":
             os.close(file)
-            with suppress(OSError):  # another process may have it by now
+            with suppress(OSError):  # another process may have locked it by now
                 path.unlink()
         else:
             path.unlink(missing_ok=True)  # while it is locked
@@ -422,7 +424,7 @@ def locked(path: StrPath, remedy: str) -> Iterator[bool]:
 
 
 def _take(path: Path, remedy: str) -> tuple[int, bool]:
-    """The file, open and signed, and whether it is locked."""
+    """Open and sign the lock file; return it and whether it is locked."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -435,11 +437,11 @@ def _take(path: Path, remedy: str) -> tuple[int, bool]:
         except BaseException:
             os.close(file)
             raise
-        os.close(file)  # who had it has ended, and removed the file, after it was opened here
+        os.close(file)  # its owner ended and removed the file after it was opened here
 
 
 def _sign(file: int) -> None:
-    """Write who holds the lock."""
+    """Write to the file who holds the lock."""
     now = datetime.now().astimezone().isoformat(" ", "seconds")
     os.ftruncate(file, 0)
     os.lseek(file, 0, os.SEEK_SET)
@@ -447,7 +449,7 @@ def _sign(file: int) -> None:
 
 
 def _holder(file: int) -> str:
-    """Who holds the lock, as far as that is known: it may have been taken just now."""
+    """Read who holds the lock. It may have been taken just now, before the file was signed."""
     for _ in range(10):
         os.lseek(file, 0, os.SEEK_SET)
         text = os.read(file, 500).decode(errors="replace")

@@ -12,9 +12,9 @@ ROWS = "".join(f"{i % 2 * 9 + i / 50},{i % 7}\n" for i in range(50))
 BAD = {
     "lines that end with CR": (
         ("t.csv", ("a,b\n" + ROWS).replace("\n", "\r")),
-        "end with CR alone, as on old Macs",
+        "end with CR only, as on old Macs",
     ),
-    "an open quote": (("t.csv", 'a,"b\n' + ROWS), "the first line has a quote that is not closed: close it"),
+    "an open quote": (("t.csv", 'a,"b\n' + ROWS), "the first line has a quote that is not closed: close or remove it"),
     "a header of 3 MB": (("t.csv", "a" * 3_000_000 + ",b\n" + ROWS), "the first line has more than 1,048,576 letters"),
     "large whole numbers": (("t.csv", f"a,b\n{2**60 + 1},2\n" + "5,1\n" * 50), "would be rounded"),
     "nested values": (("t.jsonl", '{"a":1,"b":' + "[" * 10**5 + "]" * 10**5 + "}\n"), "t.jsonl: "),
@@ -72,7 +72,7 @@ def test_codecs_that_store_no_text_are_bad_usage(command, model, tmp_path, capsy
     (tmp_path / "t.csv").write_text("a,b\n" + ROWS)
     code, said = told(command, tmp_path / "t.csv", tmp_path / "out.csv", model, capsys, "--encoding", "rot13")
     assert (code, said.count("\n")) == (2, 1)
-    assert "--encoding rot13 does not say how letters are stored; utf-8, utf-16, latin-1 and cp1252 are some" in said
+    assert "--encoding rot13 is not a text encoding; use for instance utf-8, utf-16, latin-1 or cp1252" in said
 
 
 @pytest.mark.parametrize("number", [2**53, 2**60, -(2**53)])

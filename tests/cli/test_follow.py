@@ -20,9 +20,9 @@ HEADER = "a,b\n"
 
 ROWS = [f"{i},{i % 7}.5\n" for i in range(60)]
 
-SAID_REPLACED = "was replaced by another file: going on at the beginning of the new one"
+SAID_REPLACED = "was replaced by another file: continuing at the beginning of the new file"
 
-SAID_ANEW = "was truncated or written anew: going on at its beginning"
+SAID_ANEW = "was truncated or rewritten: continuing at its beginning"
 
 SAID_MISSED = "no such file or directory, waiting for it"
 
@@ -158,7 +158,7 @@ def test_a_last_line_without_end_counts_in_a_replaced_file(file):
     put(file, HEADER, *ROWS[:5], "5,1.5")()
     found, said = followed(file, move_over(file, *ROWS[6:]), nothing, nothing)
     assert found == list(range(60))
-    assert_said(said, file, ["the last line of the old file has no end, it is taken as it is", SAID_REPLACED])
+    assert_said(said, file, ["the last line of the old file has no newline; it is read as it is", SAID_REPLACED])
 
 
 def test_a_last_line_without_end_is_lost_in_a_truncated_file(file):
@@ -169,11 +169,11 @@ def test_a_last_line_without_end_is_lost_in_a_truncated_file(file):
 
 
 STARTS = {
-    "other order": ("b,a\n", None, "the new file begins with the columns b, a, and the stream with a, b: give"),
-    "no names": ("1,2\n", True, "the new file begins with the columns 1, 2, and the stream with a, b: give"),
-    "never names": ("a,b\n", False, "row 5 (rows count from 0), column 'x0': 'a' is not a number"),
-    "a bad row": ("1,x\n", None, "row 5 (rows count from 0), column 'b': 'x' is not a number"),
-    "open quote": ('"a,b\n', None, "row 5 (rows count from 0), not a line of CSV"),
+    "other order": ("b,a\n", None, "the new file starts with the columns b, a, but the stream has a, b: all"),
+    "no names": ("1,2\n", True, "the new file starts with the columns 1, 2, but the stream has a, b: all"),
+    "never names": ("a,b\n", False, "row 5 (counted from 0): column 'x0': 'a' is not a number"),
+    "a bad row": ("1,x\n", None, "row 5 (counted from 0): column 'b': 'x' is not a number"),
+    "open quote": ('"a,b\n', None, "row 5 (counted from 0): this is not a line of CSV"),
 }
 
 
@@ -248,7 +248,7 @@ def test_every_place_is_found_again_whether_its_file_was_rotated_before_or_after
         if i not in (0, 21):  # the header alone is the beginning of both files
             found, said = rest(file, mark, nothing, nothing, nothing, nothing, nothing)
             assert found == whole[i + 1 :]
-            assert f"{file} was replaced since the checkpoint: going on in {old if i < 21 else new}" == said[0]
+            assert f"{file} was replaced since the checkpoint: continuing in {old if i < 21 else new}" == said[0]
     assert rest(file, START, nothing)[0] == ROWS[40:]
 
 
@@ -257,7 +257,7 @@ def test_a_place_is_not_looked_for_in_other_files(file):
     _, mark = marks(file)[-1]
     for name in ("t.csv.bak", "t.csv.old", "t.csv~", "t.csv.1.gz", "at.csv.1", "t.csv"):
         put(file.with_name(name), *([HEADER, *ROWS] if name != "t.csv" else ["a,b\n"]))()
-    with pytest.raises(DataError, match="ends before the place that the checkpoint has come to"):
+    with pytest.raises(DataError, match="ends before the position of the checkpoint"):
         rest(file, mark, nothing)
     put(file, HEADER, *reversed(ROWS))()
     with pytest.raises(DataError, match="is not the input that the checkpoint was made from"):
@@ -280,7 +280,7 @@ def test_a_checkpoint_waits_for_its_file_or_takes_the_one_that_was_renamed(file)
     assert_said(said, file, [SAID_MISSED])
     file.rename(file.with_name("t.csv.1"))
     put(file.with_name("t.csv.1"), HEADER)()
-    with pytest.raises(DataError, match="is not there, nor the file that the checkpoint was made from"):
+    with pytest.raises(DataError, match="does not exist, nor does the file that the checkpoint was made from"):
         rest(file, mark, nothing)
 
 

@@ -62,7 +62,7 @@ def test_rows_that_do_not_fit_in_memory_are_read_in_passes(scale, kind, rows, tm
 
 def test_comparison_says_plainly_that_memory_is_too_small(data, monkeypatch):
     monkeypatch.setattr(_data, "memory_of_the_machine", lambda: 20_000)
-    with pytest.raises(DataError, match=r"t\.parquet has more than 0\.0 GB.*reads the files in passes instead"):
+    with pytest.raises(DataError, match=r"t\.parquet has more than 0\.0 GB.*which can read the files in passes"):
         data.matrix("reading")
 
 

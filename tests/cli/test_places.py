@@ -49,31 +49,31 @@ def contents(folder):
 
 
 REFUSED = {
-    "cluster d.csv --out d.csv": "--out d.csv is the file that is read as DATA d.csv: give the name of another file",
-    "cluster d.csv --out ./here/d.csv": "is read as DATA d.csv",
-    "cluster d.csv --out d-link.csv": "is read as DATA d.csv",
-    "cluster d.csv --out d-hard.csv": "is read as DATA d.csv",
-    "cluster d-link.csv --out d.csv": "is read as DATA d-link.csv",
-    "cluster d.csv --model d.csv": "--model d.csv is the file that is read as DATA",
-    "cluster d.csv --report d.csv": "--report d.csv is the file that is read as DATA",
-    "cluster data/d.csv d.csv --model d.csv": "--model d.csv is the file that is read as DATA d.csv",
-    "cluster data --out data/d.csv": "--out data/d.csv is the file that is read as DATA data/d.csv",
-    "cluster data/*.csv --report here/data/d.csv": "is read as DATA data/d.csv",
-    "cluster data --out data/new.csv": "--out data/new.csv would be data the next time, in the folder data",
-    "cluster here/data --out data/new.parquet": "would be data the next time",
-    "cluster d.csv --model x --report x": "--model x and --report x are one file: give each its own",
-    "cluster d.csv --out x.csv --report here/x.csv": "--out x.csv and --report here/x.csv are one file",
-    "cluster d.csv --out to-nothing.csv --model nothing.csv": "are one file",
-    "predict m.ravine d.csv --out m-hard.csv": "--out m-hard.csv is the file that is read as MODEL m.ravine",
-    "predict m.ravine d.csv --out d.csv": "--out d.csv is the file that is read as DATA d.csv",
-    "report m.ravine d.csv --out m.ravine": "--out m.ravine is the file that is read as MODEL m.ravine",
-    "report m.ravine d.csv --out here/d.csv": "--out here/d.csv is the file that is read as DATA d.csv",
-    "cut m.ravine --clusters 1 --out m.ravine": "--out m.ravine is the file that is read as MODEL m.ravine",
-    "compare d.csv --report d.csv": "--report d.csv is the file that is read as DATA d.csv",
-    "stream d.csv --out d-hard.csv": "--out d-hard.csv is the file that is read as DATA d.csv",
-    "stream d.csv --out x --events d-link.csv": "--events d-link.csv is the file that is read as DATA d.csv",
-    "stream d.csv --out x --events here/x": "--out x and --events here/x are one file",
-    "stream d.csv --checkpoint kept --out kept/checkpoint.json": "is a file of --checkpoint kept",
+    "cluster d.csv --out d.csv": "--out d.csv is the same file as DATA d.csv: give the name of another file",
+    "cluster d.csv --out ./here/d.csv": "is the same file as DATA d.csv",
+    "cluster d.csv --out d-link.csv": "is the same file as DATA d.csv",
+    "cluster d.csv --out d-hard.csv": "is the same file as DATA d.csv",
+    "cluster d-link.csv --out d.csv": "is the same file as DATA d-link.csv",
+    "cluster d.csv --model d.csv": "--model d.csv is the same file as DATA",
+    "cluster d.csv --report d.csv": "--report d.csv is the same file as DATA",
+    "cluster data/d.csv d.csv --model d.csv": "--model d.csv is the same file as DATA d.csv",
+    "cluster data --out data/d.csv": "--out data/d.csv is the same file as DATA data/d.csv",
+    "cluster data/*.csv --report here/data/d.csv": "is the same file as DATA data/d.csv",
+    "cluster data --out data/new.csv": "--out data/new.csv is in the data folder data, so the next run",
+    "cluster here/data --out data/new.parquet": "the next run would read it as data",
+    "cluster d.csv --model x --report x": "--model x and --report x are the same file: give each its own",
+    "cluster d.csv --out x.csv --report here/x.csv": "--out x.csv and --report here/x.csv are the same file",
+    "cluster d.csv --out to-nothing.csv --model nothing.csv": "are the same file",
+    "predict m.ravine d.csv --out m-hard.csv": "--out m-hard.csv is the same file as MODEL m.ravine",
+    "predict m.ravine d.csv --out d.csv": "--out d.csv is the same file as DATA d.csv",
+    "report m.ravine d.csv --out m.ravine": "--out m.ravine is the same file as MODEL m.ravine",
+    "report m.ravine d.csv --out here/d.csv": "--out here/d.csv is the same file as DATA d.csv",
+    "cut m.ravine --clusters 1 --out m.ravine": "--out m.ravine is the same file as MODEL m.ravine",
+    "compare d.csv --report d.csv": "--report d.csv is the same file as DATA d.csv",
+    "stream d.csv --out d-hard.csv": "--out d-hard.csv is the same file as DATA d.csv",
+    "stream d.csv --out x --events d-link.csv": "--events d-link.csv is the same file as DATA d.csv",
+    "stream d.csv --out x --events here/x": "--out x and --events here/x are the same file",
+    "stream d.csv --checkpoint kept --out kept/checkpoint.json": "is a file of the checkpoint in kept",
 }
 
 
@@ -92,7 +92,7 @@ def test_a_file_is_refused_by_what_it_is_before_anything_is_done(folder, line, c
 def test_demo_refuses_files_that_are_one(folder, capfd):
     (folder / "labels.csv").symlink_to("digits.csv")
     assert ravine_in_this_process("demo", "--folder", folder) == 2
-    assert "are one file" in capfd.readouterr().err
+    assert "are the same file" in capfd.readouterr().err
     assert not (folder / "digits.csv").exists()
 
 
@@ -111,10 +111,10 @@ def redirected(number, file):
 def test_redirections_are_seen(folder, capfd):
     with open("d.csv", "rb") as data, redirected(0, data):
         assert ravine_in_this_process("cluster", "-", "--out", "d.csv") == 2
-    assert "--out d.csv is the file that is read from standard input: give the name" in capfd.readouterr().err
+    assert "--out d.csv is the same file as standard input: give the name" in capfd.readouterr().err
     with open("d.csv", "ab") as data, redirected(1, data):
         assert ravine_in_this_process("predict", "m.ravine", "d.csv") == 2
-    assert "--out - is the file that is read as DATA d.csv" in capfd.readouterr().err
+    assert "--out - is the same file as DATA d.csv" in capfd.readouterr().err
     assert Path("d.csv").read_text() == CSV
 
 
@@ -200,7 +200,7 @@ def test_standard_output_by_its_name_has_the_file_and_no_words(folder, option, c
 def test_one_pipe_cannot_take_two_files(folder, capfd):
     os.mkfifo("pipe")
     assert ravine_in_this_process("cluster", "d.csv", "--model", "pipe", "--report", "./pipe") == 2
-    assert "--model pipe and --report pipe are one file" in capfd.readouterr().err
+    assert "--model pipe and --report pipe are the same file" in capfd.readouterr().err
 
 
 def test_outputs_go_through_links(folder):

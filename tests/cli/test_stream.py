@@ -131,7 +131,7 @@ def test_lines_go_to_standard_output_and_events_to_standard_error(give_stdin, ca
     assert [json.loads(line)["cluster"] for line in out.splitlines()] == [None, None, 0]
     event, *_, said = err.decode().splitlines()
     assert json.loads(event) == {"kind": "bad row", "row": 1, "why": "column 'b': 'x' is not a number"}
-    assert said == "3 rows, of them 1 bad row left out"
+    assert said == "3 rows read, 1 bad row skipped"
 
 
 def test_quiet_prints_lines_only(give_stdin, capfdbinary):
@@ -153,30 +153,30 @@ def test_a_warning_that_differs_by_numbers_only_is_shown_once(tmp_path, rng, cap
 
 
 BAD_CSV = {
-    "1,2": "column 'c' is missing: 2 fields instead of 3",
-    "1,2,3,4": "4 fields instead of 3, the last column is 'c'",
+    "1,2": "column 'c' is missing: the line has 2 fields instead of 3",
+    "1,2,3,4": "the line has 4 fields instead of 3; the last column is 'c'",
     "1,x,3": "column 'b': 'x' is not a number",
     "1,1_0,3": "column 'b': '1_0' is not a number",
-    "1,,3": "column 'b': no value",
-    "1,nan,3": "column 'b': no value",
-    "1,2,-inf": "column 'c': -inf is not finite, or too large to be squared",
-    "1,2,1e200": "column 'c': 1e+200 is not finite, or too large to be squared",
-    '1,2,"3': "not a line of CSV, unexpected end of data",
+    "1,,3": "column 'b': the value is missing",
+    "1,nan,3": "column 'b': the value is missing",
+    "1,2,-inf": "column 'c': -inf is not finite, or its square would overflow",
+    "1,2,1e200": "column 'c': 1e+200 is not finite, or its square would overflow",
+    '1,2,"3': "this is not a line of CSV (unexpected end of data",
     "1,2,\udce4": "the text is not utf-8",
 }
 
 BAD_JSON = {
     '{"a": 1, "b": 2}': "column 'c' is missing",
-    '{"a": 1, "b": 2, "c": 3, "d": 4}': "'d' is no column",
+    '{"a": 1, "b": 2, "c": 3, "d": 4}': "there is no column 'd'",
     '{"a": 1, "b": "2", "c": 3}': "column 'b': \"2\" is not a number",
     '{"a": 1, "b": true, "c": 3}': "column 'b': true is not a number",
-    '{"a": 1, "b": null, "c": 3}': "column 'b': no value",
-    '{"a": 1, "b": NaN, "c": 3}': "column 'b': nan is not finite, or too large to be squared",
-    '{"a": 1, "b": 1' + 400 * "0" + ', "c": 3}': "column 'b': inf is not finite, or too large to be squared",
-    '{"a": 1, "a": 1, "b": 2, "c": 3}': "not a JSON object, a name stands twice",
-    "[1, 2, 3]": "not a JSON object",
-    '{"a": 1': "not a JSON object, Expecting ',' delimiter: line 2 column 1 (char 8)",
-    200_000 * "[": "not a JSON object, maximum recursion depth exceeded",
+    '{"a": 1, "b": null, "c": 3}': "column 'b': the value is missing",
+    '{"a": 1, "b": NaN, "c": 3}': "column 'b': nan is not finite, or its square would overflow",
+    '{"a": 1, "b": 1' + 400 * "0" + ', "c": 3}': "column 'b': inf is not finite, or its square would overflow",
+    '{"a": 1, "a": 1, "b": 2, "c": 3}': "this is not a JSON object (a name occurs twice",
+    "[1, 2, 3]": "this is not a JSON object",
+    '{"a": 1': "this is not a JSON object (Expecting ',' delimiter: line 2 column 1 (char 8)",
+    200_000 * "[": "this is not a JSON object (maximum recursion depth exceeded",
 }
 
 BAD = [
@@ -196,8 +196,8 @@ def test_a_bad_row_stops_the_stream_or_is_told_and_never_learned(X, tmp_path, wr
     path.write_bytes(with_bad.encode(errors="surrogateescape"))
     message, code = told(run, path, out=tmp_path / "stopped")
     assert code == 1
-    assert message.startswith(f"error: {path}: row {place} (rows count from 0), {why}")
-    assert message.endswith(": mend it, or leave such rows out with --bad-rows skip")
+    assert message.startswith(f"error: {path}: row {place} (counted from 0): {why}")
+    assert message.endswith("; correct it, or skip such rows with --bad-rows skip")
     assert len(records(tmp_path / "stopped")) == place // 100 * 100
     found = run(path, out=tmp_path / "out", events=events, skip=True, checkpoint=tmp_path / "kept")
     assert found[place] == {"row": place, "cluster": None}
@@ -213,7 +213,7 @@ def test_columns_are_those_that_mostly_are_numbers_in_the_first_batch(X, tmp_pat
     lines[7] = "oops,w,1,\n"
     (tmp_path / "t.csv").write_text("width,word,height,none\n" + "".join(lines))
     run(tmp_path / "t.csv", out=tmp_path / "out", skip=True, checkpoint=tmp_path / "kept", quiet=False)
-    assert "warning: left out, not numbers: word, none" in capsys.readouterr().err
+    assert "warning: columns left out because they are not numbers: word, none" in capsys.readouterr().err
     (saved,) = (tmp_path / "kept").glob("*.ravine")
     assert ravine.load(saved).feature_names_in_.tolist() == ["width", "height"]
 
@@ -228,18 +228,23 @@ def test_columns_can_be_chosen_and_dropped(file, tmp_path):
 def test_a_chosen_column_is_taken_for_numbers_whatever_it_is(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n")
     message, _ = told(run, tmp_path / "t.csv", out=tmp_path / "out", columns=("b",))
-    assert "row 0 (rows count from 0), column 'b': 'x' is not a number" in message
+    assert "row 0 (counted from 0): column 'b': 'x' is not a number" in message
 
 
 REFUSED = {
-    "no numbers": ("a,b\nx,y\n", {}, 1, "{file}: no column of numbers among a, b: are --delimiter"),
-    "names twice": ("a,a\n1,2\n", {}, 1, "{file}: the column name 'a' stands twice"),
+    "no numbers": ("a,b\nx,y\n", {}, 1, "{file}: none of the columns a, b contains numbers: check --delimiter"),
+    "names twice": ("a,a\n1,2\n", {}, 1, "{file}: the column name 'a' occurs twice"),
     "first object": ('{"a": \n', {}, 1, "{file}: the first line is not a JSON object"),
     "open quote": ('"a,b\n', {}, 1, "{file}: the first line has a quote that is not closed"),
-    "encoding": ("\udce4,b\n", {}, 1, "{file}: the text is not utf-8: say which --encoding"),
-    "wide encoding": ("a\n1\n", {"text": TextFormat(encoding="utf-16")}, 2, "which this encoding hides"),
-    "no such column": ("a,b\n1,2\n", {"columns": ("a", "z")}, 2, "{file}: there is no column 'z'; there are a, b"),
-    "nothing to drop": ("a,b\n1,2\n", {"drop": ("z",)}, 2, "{file}: there is no column 'z'; there are a, b"),
+    "encoding": ("\udce4,b\n", {}, 1, "{file}: the text is not utf-8: give its encoding with --encoding"),
+    "wide encoding": (
+        "a\n1\n",
+        {"text": TextFormat(encoding="utf-16")},
+        2,
+        "cannot be split into lines in this encoding",
+    ),
+    "no such column": ("a,b\n1,2\n", {"columns": ("a", "z")}, 2, "{file}: there is no column 'z'; choose from a, b"),
+    "nothing to drop": ("a,b\n1,2\n", {"drop": ("z",)}, 2, "{file}: there is no column 'z'; choose from a, b"),
 }
 
 
@@ -256,22 +261,22 @@ def test_what_cannot_be_streamed_is_told_in_a_line(tmp_path, what):
 def test_places_that_cannot_be_used_are_told_in_a_line(file, tmp_path):
     assert told(run, tmp_path / "none.csv") == (f"error: {tmp_path}/none.csv: there is no such file or folder", 2)
     assert told(run, tmp_path)[1] == 1
-    assert "unpack it" in told(run, tmp_path / "t.csv.gz")[0]
+    assert "decompress the file" in told(run, tmp_path / "t.csv.gz")[0]
     assert told(run, "-", poll=0.1)[1] == 2
     assert told(run, tmp_path, poll=0.1)[1] == 2
-    assert f"--out {file} is the file that is read as DATA" in told(run, file, out=file)[0]
+    assert f"--out {file} is the same file as DATA" in told(run, file, out=file)[0]
     (tmp_path / "link").symlink_to("out")
-    assert "are one file" in told(run, file, out=tmp_path / "out", events=tmp_path / "link")[0]
+    assert "are the same file" in told(run, file, out=tmp_path / "out", events=tmp_path / "link")[0]
     for name in ("checkpoint.json", "checkpoint.lock", "model-7.ravine"):
         for option in ("out", "events"):
             message, code = told(run, file, checkpoint=tmp_path, **{option: tmp_path / name})
             assert code == 2
             assert f"--{option} {tmp_path / name} is a file of --checkpoint {tmp_path}" in message
     assert "looks like a rotated" in told(run, file, poll=0.1, events=tmp_path / "t.csv.1")[0]
-    assert "this is a file, give a folder" in told(run, file, checkpoint=file)[0]
+    assert "is a file: give the name of a folder" in told(run, file, checkpoint=file)[0]
     assert told(run, file, out=tmp_path / "none" / "out")[1] == 2
     if Path("/dev/full").exists():
-        message = "error: /dev/full: the disk is full: make room or write elsewhere"
+        message = "error: /dev/full: the disk is full: free some space or write to another disk"
         assert told(run, file, out=Path("/dev/full")) == (message, 1)
 
 
@@ -286,10 +291,6 @@ class Watchful:
 
     def __init__(self):
         self.n_clusters_, self.events_, self._n_rows = 2, [], 0
-
-    @classmethod
-    def _get_param_names(cls):
-        return []
 
     def partial_fit(self, X):
         for value in X[:, 0]:
@@ -386,7 +387,7 @@ def test_a_last_line_without_newline_may_be_ended_later_but_not_lengthened(text,
     append(file, ["9"])()
     message, code = told(run, file, out=out, checkpoint=tmp_path / "kept")
     assert code == 1
-    assert "the line that was the last one at the checkpoint has become longer" in message
+    assert "the last line before the checkpoint has grown since" in message
     file.write_text(text)
     run(file, out=out, checkpoint=tmp_path / "kept")
     assert out.read_bytes() == _whole_output(text, tmp_path)
@@ -407,11 +408,11 @@ def test_standard_input_can_go_on_as_a_file(text, file, tmp_path, give_stdin):
 
 
 OTHER = {
-    "method": ({"method": "hsdc"}, "was made with --method imdh, now there is --method hsdc"),
-    "batch": ({"batch": 50}, "was made with --batch 100, now there is --batch 50"),
-    "per": ({"per_batch": True}, "was made with --per row, now there is --per batch"),
-    "columns": ({"columns": ("a", "b")}, "was made with no --columns, now there is --columns a,b"),
-    "header": ({"text": TextFormat(header=False)}, "was made with no --header, now there is --no-header"),
+    "method": ({"method": "hsdc"}, "was made with --method imdh, but this command has --method hsdc"),
+    "batch": ({"batch": 50}, "was made with --batch 100, but this command has --batch 50"),
+    "per": ({"per_batch": True}, "was made with --per row, but this command has --per batch"),
+    "columns": ({"columns": ("a", "b")}, "was made with no --columns, but this command has --columns a,b"),
+    "header": ({"text": TextFormat(header=False)}, "was made with no --header, but this command has --no-header"),
 }
 
 
@@ -435,17 +436,20 @@ def _damage(path, place=-40):
 DAMAGE = {
     "bit of the model": (lambda kept, out, file: _damage(kept / "model-450.ravine", 3000), "the checkpoint is damaged"),
     "end of the model": (lambda kept, out, file: os.truncate(kept / "model-450.ravine", 999), "checkpoint is damaged"),
-    "no model": (lambda kept, out, file: (kept / "model-450.ravine").unlink(), "model-450.ravine is not there"),
+    "no model": (lambda kept, out, file: (kept / "model-450.ravine").unlink(), "model-450.ravine is missing"),
     "a number": (lambda kept, out, file: _replace(kept, '"n_rows": 450', '"n_rows": 451'), "checkpoint is damaged"),
     "half a file": (lambda kept, out, file: os.truncate(kept / "checkpoint.json", 99), "the checkpoint is damaged"),
     "empty file": (lambda kept, out, file: os.truncate(kept / "checkpoint.json", 0), "the checkpoint is damaged"),
     "not ours": (lambda kept, out, file: (kept / "checkpoint.json").write_text("[1]"), "the checkpoint is damaged"),
-    "version": (lambda kept, out, file: _replace(kept, '"version": 1', '"version": 2'), "is of version 2, and this"),
-    "output": (lambda kept, out, file: _damage(out), "out is not as the checkpoint left it, with "),
-    "short output": (lambda kept, out, file: os.truncate(out, 100), "out is not as the checkpoint left it"),
-    "no output": (lambda kept, out, file: out.unlink(), "out is not as the checkpoint left it"),
+    "version": (
+        lambda kept, out, file: _replace(kept, '"version": 1', '"version": 2'),
+        "has format version 2, but this",
+    ),
+    "output": (lambda kept, out, file: _damage(out), "out has changed since the checkpoint, when it had "),
+    "short output": (lambda kept, out, file: os.truncate(out, 100), "out has changed since the checkpoint"),
+    "no output": (lambda kept, out, file: out.unlink(), "out has changed since the checkpoint"),
     "input": (lambda kept, out, file: _damage(file), "is not the input that the checkpoint was made from"),
-    "short input": (lambda kept, out, file: os.truncate(file, 100), "ends before the place that the checkpoint"),
+    "short input": (lambda kept, out, file: os.truncate(file, 100), "ends before the position of the checkpoint"),
 }
 
 
@@ -584,7 +588,7 @@ def test_files_that_another_process_uses_are_refused_and_left_alone(file, text, 
     used = Sink(out)
     for options in ({"out": out, "checkpoint": kept}, {"out": out}, {"out": tmp_path / "other", "events": out}):
         message, code = told(run, file, **options)
-        assert (message, code) == (f"error: {out}: in use by another process: wait until it ends", 1)
+        assert (message, code) == (f"error: {out}: in use by another process: wait until that process ends", 1)
     used.close()
     assert out.read_bytes() == before
     assert len(run(file, out=out, checkpoint=kept)) == 900
@@ -594,7 +598,10 @@ def test_files_that_another_process_uses_are_refused_and_left_alone(file, text, 
 def test_where_there_are_no_locks_the_user_is_warned_and_the_stream_runs(file, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("ravine._files.lock_file", lambda descriptor: "none")
     assert len(run(file, out=tmp_path / "out", checkpoint=tmp_path / "kept", quiet=False)) == 450
-    assert "kept: this file system has no locks: see that no other process uses the folder" in capsys.readouterr().err
+    assert (
+        "kept: this file system has no locks: make sure that no other process uses the folder"
+        in capsys.readouterr().err
+    )
 
 
 def test_lines_go_into_a_pipe_and_to_standard_output_by_its_name(file, tmp_path, capfd):
@@ -668,7 +675,7 @@ def test_the_command_follows_a_file_is_killed_and_goes_on(text, tmp_path):
             process.send_signal(number)
             _, err = process.communicate(timeout=60)
         assert process.returncode == (-signal.SIGKILL if number == signal.SIGKILL else 0)
-    assert err.decode() == "400 rows, of them 0 bad rows left out\n"
+    assert err.decode() == "400 rows read, 0 bad rows skipped\n"
     run(file, out=out, checkpoint=tmp_path / "kept")
     assert out.read_bytes() == _whole_output(text, tmp_path)
 
@@ -680,6 +687,6 @@ def test_the_command_reads_a_pipe_and_tells_of_a_bad_row_in_one_line():
     assert done.returncode == 1
     assert done.stdout == b'{"row": 0, "cluster": null}\n{"row": 1, "cluster": null}\n'
     assert done.stderr.decode() == (
-        "error: standard input: row 2 (rows count from 0), column 'b': 'oops' is not a number: mend it, or leave such "
+        "error: standard input: row 2 (counted from 0): column 'b': 'oops' is not a number: mend it, or leave such "
         "rows out with --bad-rows skip\n"
     )

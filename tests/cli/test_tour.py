@@ -81,7 +81,7 @@ def labels(folder, table):
     done = ravine("cluster", folder / "t.csv", "--label", "kind", "--out", path)
     assert done.returncode == 0
     assert done.out.startswith("3 clusters in 600 rows × 3 columns by imdh")
-    assert "against the labels: nmi 1.000, ari 1.000" in done.out
+    assert "agreement with the labels: nmi 1.000, ari 1.000" in done.out
     found = pd.read_csv(path)
     assert (pd.crosstab(table["kind"], found["cluster"]) > 0).sum().sum() == 3
     return found["cluster"].to_numpy()
@@ -136,7 +136,10 @@ def test_quiet_prints_nothing(folder, ravine_here):
 
 
 def test_words_left_out_are_named_and_can_be_encoded(folder, tmp_path, ravine_here):
-    assert "warning: left out, not numbers: kind; --encode" in ravine_here("cluster", folder / "t.csv").err
+    assert (
+        "warning: columns left out because they are not numbers: kind; --encode"
+        in ravine_here("cluster", folder / "t.csv").err
+    )
     model = tmp_path / "m.ravine"
     assert ravine_here("cluster", folder / "t.csv", "--encode", "--model", model, "-q").returncode == 0
     assert json.loads(ravine_here("inspect", model, "--json").out)["columns"][-3:] == ["kind=a", "kind=b", "kind=c"]
@@ -154,7 +157,7 @@ def test_the_page_says_what_was_done_to_the_table(folder, tmp_path, ravine_here)
     told = ["--method", "pddp", "--missing", "mean", "--report", page, "-q"]
     assert ravine_here("cluster", folder / "t.csv", *told).returncode == 0
     text = page.read_text(encoding="utf-8")
-    assert "scaled to unit variance. Missing values, if there were any, were filled in" in text
+    assert "scaled to unit variance. Missing values, if any, were replaced" in text
     assert "Columns left out: kind." in text
 
 
@@ -220,31 +223,31 @@ BAD_DATA = {
     "ragged": (
         GOOD + b"1\n",
         (),
-        "{file}: line 62: Expected 2 columns, got 1: 1: mend that line, or say the right --delimiter",
+        "{file}: line 62: Expected 2 columns, got 1: 1: correct that line, or give the right --delimiter",
     ),
     "delimiter": (
         GOOD,
         ("--delimiter", ";"),
-        "{file}: no column of numbers among a,b: are --delimiter and --decimal right?",
+        "{file}: none of the columns a,b contains numbers: check --delimiter and --decimal",
     ),
     "not UTF-8": (
         b"\xe4,b\n1,2\n",
         (),
-        "{file}: the text is not utf-8: say which --encoding it has, for instance latin-1",
+        "{file}: the text is not utf-8: give its encoding with --encoding, for instance latin-1",
     ),
     "NaN": (
         GOOD + b"1,NaN\n2,\n",
         (),
-        "2 rows have missing or infinite values, first row 60 (rows count from 0) of {file}, no known value in column "
-        "'b': --missing drop leaves such rows out, --missing mean puts the column's mean there",
+        "2 rows have missing or infinite values, first in row 60 (counted from 0) of {file}, a missing value in column "
+        "'b': use --missing drop to leave out such rows, or --missing mean to fill in column means",
     ),
     "infinity": (
         GOOD + b"inf,3\n",
         (),
-        "1 row has missing or infinite values, first row 60 (rows count from 0) of {file}, an infinite value in column "
-        "'a': --missing drop leaves such rows out, --missing mean puts the column's mean there",
+        "1 row has missing or infinite values, first in row 60 (counted from 0) of {file}, an infinite value in column "
+        "'a': use --missing drop to leave out such rows, or --missing mean to fill in column means",
     ),
-    "duplicate names": (b"a,a\n1,2\n", (), "{file}: the column name 'a' stands twice: give each its own name"),
+    "duplicate names": (b"a,a\n1,2\n", (), "{file}: the column name 'a' occurs twice: give each column its own name"),
     "too many clusters": (GOOD, ("--clusters", 100), "fewer than n_clusters=100: ask for at most 60 clusters"),
     "huge": (GOOD + b"1e300,1\n", ("--no-scale",), "the largest absolute value in X is 1e+300"),
 }
@@ -265,14 +268,14 @@ def test_bad_data_end_in_one_line_and_exit_code_1(tmp_path, what, ravine_here):
 
 BAD_USAGE = {
     "no such file": (("cluster", "nowhere.csv"), "nowhere.csv: there is no such file"),
-    "no such column": (("cluster", "t.csv", "--columns", "a,z"), "t.csv: there is no column 'z'; there are a, b"),
+    "no such column": (("cluster", "t.csv", "--columns", "a,z"), "t.csv: there is no column 'z'; choose from a, b"),
     "no such method": (("cluster", "t.csv", "--method", "magic"), "'magic' is not one of"),
     "no such option": (("cluster", "t.csv", "--fast"), "No such option: --fast"),
     "no command": (("clusters", "t.csv"), "No such command 'clusters'"),
     "no clusters": (("cluster", "t.csv", "--clusters", "0"), "greater than or equal to 1"),
-    "kind of labels": (("cluster", "t.csv", "--out", "labels.xlsx"), "labels are written as .csv or .parquet"),
+    "kind of labels": (("cluster", "t.csv", "--out", "labels.xlsx"), "give the name of a .csv or .parquet file"),
     "no such model": (("predict", "nowhere.ravine", "t.csv"), "nowhere.ravine: there is no such file"),
-    "k-means undecided": (("compare", "t.csv", "--methods", "kmeans"), "say --clusters"),
+    "k-means undecided": (("compare", "t.csv", "--methods", "kmeans"), "give it with --clusters"),
     "no such peer": (("compare", "t.csv", "--methods", "magic"), "there is no such method"),
     "folder missing": (("cluster", "t.csv", "--out", "nowhere/l.csv"), "nowhere: there is no such file or folder"),
 }
@@ -295,7 +298,7 @@ def test_too_many_clusters_of_a_model_are_bad_usage(model, ravine_here):
     done = ravine_here("cut", model, "--clusters", 9)
     assert (done.returncode, done.err) == (
         2,
-        "error: --clusters 9: the model has 3, fewer can be taken from it, not more\n",
+        "error: --clusters 9: the model has only 3; give a smaller number or fit a new model\n",
     )
 
 
@@ -316,7 +319,7 @@ def test_a_folder_without_permission_is_named_before_the_work_begins(folder, tmp
     tmp_path.chmod(0o500)
     done = ravine("cluster", folder / "t.csv", "--out", place / "labels.csv")
     assert done.returncode == 1
-    assert done.err == f"error: {place}: no permission: choose another place or change its permissions\n"
+    assert done.err == f"error: {place}: no permission: choose another path or change the permissions\n"
 
 
 def test_a_full_disk_leaves_no_file_behind(folder, tmp_path):
@@ -337,7 +340,7 @@ def test_a_full_device_on_standard_output_is_told(folder):
             [RAVINE, "cluster", folder / "t.csv", "--out", "-", "-q"], stdout=full, stderr=subprocess.PIPE, timeout=240
         )
     assert done.returncode == 1
-    assert done.stderr.decode() == "error: the disk is full: make room or write elsewhere\n"
+    assert done.stderr.decode() == "error: the disk is full: free some space or write to another disk\n"
 
 
 def test_an_interruption_leaves_no_half_file_behind(folder, tmp_path):

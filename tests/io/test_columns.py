@@ -40,7 +40,10 @@ def test_numbers_and_truth_values_are_used_and_the_rest_is_named(blocks):
     columns, (block,), warned = blocks(table)
     assert columns.names == ["n", "t"]
     assert_array_equal(block.X, [[1, 1], [2, 0]])
-    assert warned == ["left out, not numbers: day, w; --encode turns words into columns of zeros and ones"]
+    assert warned == [
+        "columns left out because they are not numbers: day, w; "
+        "use --encode to encode words as columns of zeros and ones"
+    ]
 
 
 def test_words_become_columns_of_zeros_and_ones(blocks):
@@ -53,7 +56,9 @@ def test_words_become_columns_of_zeros_and_ones(blocks):
 
 def test_a_column_of_too_many_words_is_refused(blocks):
     table = pa.table({"id": [str(i) for i in range(200)], "n": np.arange(200)})
-    with pytest.raises(DataError, match="column 'id' has more than 100 different words: leave it out with --drop id"):
+    with pytest.raises(
+        DataError, match="column 'id' has more than 100 different words: leave out the column with --drop id"
+    ):
         blocks(table, encode=True)
 
 
@@ -75,8 +80,8 @@ LACKING = pa.table({"a": [1.0, None, 3.0, 4.0], "b": [1.0, 2.0, float("inf"), 4.
 def test_lacking_values_are_counted_and_the_first_is_named(blocks):
     with pytest.raises(DataError) as caught:
         blocks(LACKING, drop=["y"])
-    assert str(caught.value).startswith("2 rows have missing or infinite values, first row 1 (rows count from 0) of ")
-    assert "no known value in column 'a': --missing drop" in str(caught.value)
+    assert str(caught.value).startswith("2 rows have missing or infinite values, first in row 1 (counted from 0) of ")
+    assert "a missing value in column 'a': use --missing drop" in str(caught.value)
 
 
 def test_rows_that_lack_a_value_are_dropped(blocks):
@@ -109,16 +114,16 @@ def test_whole_numbers_are_classes_without_a_fraction(blocks):
 def test_nothing_left_to_read_is_an_error(blocks):
     with pytest.raises(DataError, match="there are no rows"):
         blocks(pa.table({"a": pa.array([], pa.float64())}))
-    with pytest.raises(DataError, match="every row lacks a value"):
+    with pytest.raises(DataError, match="every row has a missing value"):
         blocks(pa.table({"a": [None, float("nan")]}), missing="drop")
-    with pytest.raises(DataError, match="no column of numbers among w"):
+    with pytest.raises(DataError, match="none of the columns w contains numbers"):
         blocks(pa.table({"w": ["x"]}))
 
 
 def test_columns_that_are_not_there_are_bad_usage(blocks):
     table = pa.table({"a": [1], "b": [2]})
     for choice in ({"only": ["c"]}, {"drop": ["c"]}, {"label": "c"}):
-        with pytest.raises(UsageError, match="there is no column 'c'; there are a, b"):
+        with pytest.raises(UsageError, match="there is no column 'c'; choose from a, b"):
             blocks(table, **choice)
 
 
@@ -133,16 +138,16 @@ def test_a_second_file_must_have_the_columns_of_the_first(tmp_path):
     (tmp_path / "2.csv").write_text("b,c\n1,2\n")
     with open_tables([str(tmp_path)]) as tables:
         columns = choose_columns(tables, warn=print)
-        with pytest.raises(DataError, match=r"2\.csv: there is no column 'a'; there are b, c"):
+        with pytest.raises(DataError, match=r"2\.csv: there is no column 'a'; the columns are b, c"):
             list(read_blocks(tables, columns))
 
 
 @pytest.mark.parametrize("damage", [{"missing": "guess"}, {"fill": [1.0]}, {"used": 3}, {"categories": []}])
 def test_damaged_notes_are_refused(damage):
     record = {**Columns(("a", "b"), {}).to_dict(), **damage}
-    with pytest.raises(ValueError, match="the notes on the columns are damaged"):
+    with pytest.raises(ValueError, match="the description of the columns is damaged"):
         Columns.from_dict(record)
-    with pytest.raises(ValueError, match="the notes on the columns are damaged"):
+    with pytest.raises(ValueError, match="the description of the columns is damaged"):
         Columns.from_dict(None)
 
 

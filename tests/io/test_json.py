@@ -47,7 +47,9 @@ pieces = st.sampled_from(["[" * 60, "]" * 60, "{", "}", '"', '\\"', "\\\\", "\n"
 def test_depth_is_that_of_a_reader_letter_by_letter(parts, sizes):
     text = "".join(parts)
     if max(map(depth, text.split("\n"))) > DEEPEST:
-        with pytest.raises(DataError, match="it: a line nests its values more than 100 deep: each must be one JSON"):
+        with pytest.raises(
+            DataError, match="it: a line nests its values more than 100 deep: each line must be one JSON"
+        ):
             read(text.encode(), sizes)
     else:
         assert read(text.encode(), sizes) == text.encode()

@@ -56,13 +56,13 @@ STARTS = {
     "xlsx": (lambda folder: zipped("[Content_Types].xml", "xl/workbook.xml"), "an Excel workbook", "save the sheet as"),
     "ods": (lambda folder: zipped("mimetype", "content.xml"), "an OpenDocument spreadsheet", "save the sheet as CSV"),
     "zip": (lambda folder: zipped("data.csv"), "an archive", "unpack it"),
-    "xls": (lambda folder: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(504), "an old file of Office", "save the sheet"),
+    "xls": (lambda folder: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(504), "an old Office file", "save the sheet"),
     "pdf": (lambda folder: b"%PDF-1.7\n%\xe2\xe3\n", "a PDF document", "export its table"),
-    "gzip": (lambda folder: gzip.compress(CSV, mtime=0), "compressed", "let its name end with .gz"),
-    "html": (lambda folder: b"\n<!DOCTYPE html><html>", "a page or a document", "convert it"),
+    "gzip": (lambda folder: gzip.compress(CSV, mtime=0), "compressed", "add the extension .gz to its name"),
+    "html": (lambda folder: b"\n<!DOCTYPE html><html>", "an HTML or XML document", "convert it"),
     "hdf5": (lambda folder: b"\x89HDF\r\n\x1a\n" + bytes(99), "an HDF5 file", "convert it"),
     "pickle": (lambda folder: pickle.dumps([1, 2]), "a pickle, which ravine does not load", "convert it"),
-    "png": (lambda folder: b"\x89PNG\r\n\x1a\n", "a picture", "give a table"),
+    "png": (lambda folder: b"\x89PNG\r\n\x1a\n", "an image", "give a table"),
     "sqlite": (database, "a database", "export its table"),
     "model": (model, "a saved model", "give a table"),
 }
@@ -83,7 +83,7 @@ def test_other_files_are_known_by_their_endings(suffix, tmp_path):
     path = tmp_path / f"data{suffix.upper()}"
     path.write_bytes(CSV)
     what, remedy = BY_SUFFIX[suffix]
-    assert refusal(path) == f"{path}: this is {what}, not a table that ravine reads: {remedy}"
+    assert refusal(path) == f"{path}: this is {what}, not a table that ravine can read: {remedy}"
 
 
 @pytest.mark.parametrize("content", [b"PK,b\n1,2\n", b"BZhang,Rar\n1,2\n", b"ORC,GIF8\n1,2\n", b"<5,b\n1,2\n"])
@@ -95,9 +95,7 @@ def test_words_that_begin_like_other_files_are_read(content, tmp_path):
 @pytest.mark.parametrize(("name", "content"), [("t.csv", CSV), ("t.jsonl", b'{"a":1}\n{"a":2}\n')])
 def test_lines_that_end_with_cr_alone_are_refused(name, content, tmp_path):
     (tmp_path / name).write_bytes(content.replace(b"\n", b"\r"))
-    assert "the lines end with CR alone, as on old Macs: write LF instead, for instance by tr" in refusal(
-        tmp_path / name
-    )
+    assert "the lines end with CR only, as on old Macs: convert them to LF, e.g. with tr" in refusal(tmp_path / name)
 
 
 def test_cr_in_quotes_and_in_wide_letters_is_read(tmp_path):
@@ -109,7 +107,7 @@ def test_cr_in_quotes_and_in_wide_letters_is_read(tmp_path):
 
 def test_an_open_quote_in_the_header_is_named(tmp_path):
     (tmp_path / "t.csv").write_bytes(b'a,"b\n1,2\n3,4\n')
-    assert "the first line has a quote that is not closed: close it" in refusal(tmp_path / "t.csv")
+    assert "the first line has a quote that is not closed: close or remove it" in refusal(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +115,9 @@ def test_an_open_quote_in_the_header_is_named(tmp_path):
 )
 def test_a_header_of_megabytes_is_refused(content, tmp_path):
     (tmp_path / "t.csv").write_bytes(content)
-    assert "the first line has more than 1,048,576 letters: are these lines of a table?" in refusal(tmp_path / "t.csv")
+    assert "the first line has more than 1,048,576 characters: check that the file is a table" in refusal(
+        tmp_path / "t.csv"
+    )
 
 
 @pytest.mark.parametrize("header", [True, None])
@@ -133,13 +133,15 @@ def test_a_long_first_line_is_read_whole(header, tmp_path):
 
 @pytest.mark.parametrize("encoding", ["rot13", "base64", "hex", "zip"])
 def test_codecs_that_store_no_text_are_bad_usage(encoding):
-    with pytest.raises(UsageError, match=f"--encoding {encoding} does not say how letters are stored; utf-8, utf-16"):
+    with pytest.raises(
+        UsageError, match=f"--encoding {encoding} is not a text encoding; use for instance utf-8, utf-16"
+    ):
         TextFormat(encoding=encoding)
 
 
 @pytest.mark.parametrize("encoding", ["", "klingon", "a\0b", "undefined"])
 def test_encodings_that_are_none_are_bad_usage(encoding):
-    with pytest.raises(UsageError, match="utf-8, utf-16, latin-1 and cp1252 are some"):
+    with pytest.raises(UsageError, match="use for instance utf-8, utf-16, latin-1 or cp1252"):
         TextFormat(encoding=encoding)
 
 

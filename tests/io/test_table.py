@@ -110,9 +110,9 @@ def test_bytes_read_are_told(tmp_path):
     [
         ("t.csv", b"", "the file is empty"),
         ("t.csv", b" \n\n", "the file is empty"),
-        ("t.csv", b"a,b\n1,2\n3\n", "line 3: Expected 2 columns, got 1: 3: mend that line"),
-        ("t.csv", b"a,a\n1,2\n", "the column name 'a' stands twice"),
-        ("t.csv", b"a,b\n1,\xfc\n", "not utf-8: say which --encoding"),
+        ("t.csv", b"a,b\n1,2\n3\n", "line 3: Expected 2 columns, got 1: 3: correct that line"),
+        ("t.csv", b"a,a\n1,2\n", "the column name 'a' occurs twice"),
+        ("t.csv", b"a,b\n1,\xfc\n", "not utf-8: give its encoding with --encoding"),
         ("t.csv", b"a\n" + b"1\n" * 600_000 + b"x\n", "column 'a', line 600002: CSV conversion error"),
         ("t.csv.gz", CSV, "t.csv.gz: "),
         ("t.jsonl", b"", "the file is empty"),
@@ -134,7 +134,7 @@ def test_damaged_files_are_named_with_what_to_do(tmp_path, name, content, compla
 
 def test_arrays_that_are_no_tables_are_refused(tmp_path):
     np.save(tmp_path / "t.npy", np.zeros((2, 2, 2)))
-    with pytest.raises(DataError, match="3 dimensions: rows and columns of numbers are needed"):
+    with pytest.raises(DataError, match="3 dimensions: save a two-dimensional array of numbers"):
         read(tmp_path / "t.npy", ["x0"])
     np.save(tmp_path / "o.npy", np.array([{}, {}]), allow_pickle=True)
     with pytest.raises(DataError, match=r"o\.npy"):
@@ -150,7 +150,7 @@ def test_folders_and_patterns_give_files_in_order(tmp_path):
     with pytest.raises(UsageError, match="there is no such file"):
         find_files(str(tmp_path / "*.tsv"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match="no file of a known kind"):
+    with pytest.raises(UsageError, match="no data files"):
         find_files(str(tmp_path / "empty"))
 
 

@@ -1,4 +1,4 @@
-"""Tables on disk: files of many formats, read in batches by pyarrow and turned into matrices of numbers."""
+"""Read tables from files of many formats, in batches with pyarrow, and convert them to matrices of numbers."""
 
 from ravine._io._columns import Block, Columns, MissingRule, choose_columns, measure_columns, read_blocks
 from ravine._io._errors import DataError, UsageError

@@ -1,4 +1,4 @@
-"""From the columns of a table to a matrix: which are used, how words become numbers, what is done where values lack."""
+"""Convert a table to a matrix: choose columns, encode words, and handle missing values."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,27 +15,27 @@ from ravine._matrix import Floats
 MissingRule = Literal["error", "drop", "mean"]
 
 MOST_CATEGORIES = 100
-"""Different words of a column that can be encoded; a column with more is text, or numbers the rows."""
+"""Largest number of distinct words in an encoded column. A column with more is free text or an identifier."""
 
 Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Columns:
-    """How a matrix is made from a table.
+    """How to convert a table to a matrix.
 
     Attributes
     ----------
     used : tuple of str
-        Columns of the table, in its order.
+        Columns of the table to use, in the order of the table.
     categories : mapping from str to tuple of str
-        The words of the columns that are not numbers. Each word becomes a column of zeros and ones.
+        Words of the columns that are not numbers. Each word becomes a column of zeros and ones.
     missing : {"error", "drop", "mean"}
-        What is done with rows that lack a value or have an infinite one.
+        What to do with rows that have missing or infinite values.
     fill : tuple of float, optional
-        What stands for a value that is lacking, for each column of the matrix.
+        Replacement for missing values, for each column of the matrix.
     single : bool
-        Whether float32 holds all the numbers.
+        Whether float32 can represent all the numbers.
     """
 
     used: tuple[str, ...]
@@ -58,7 +58,7 @@ class Columns:
         return [f"{column}={word}" for word in self.categories[column]] if column in self.categories else [column]
 
     def matrix(self, batch: pa.RecordBatch) -> Floats:
-        """The numbers of a batch that has the columns used; NaN where a value lacks."""
+        """Convert a batch to numbers. Missing values are NaN."""
         X = np.empty((batch.num_rows, len(self.names)), dtype=self.dtype)
         j = 0
         by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -74,7 +74,7 @@ class Columns:
         return X
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for the notes of a saved model."""
+        """Convert to plain values, for the notes of a saved model."""
         return {
             "used": list(self.used),
             "categories": {column: list(words) for column, words in self.categories.items()},
@@ -85,22 +85,22 @@ class Columns:
 
     @classmethod
     def from_dict(cls, record: Any) -> "Columns":
-        """From what `to_dict` gave; ValueError where it is something else."""
+        """Restore from the result of `to_dict`. Raises ValueError if it is damaged."""
         try:
             used = tuple(str(name) for name in record["used"])
             categories = {str(c): tuple(map(str, words)) for c, words in record["categories"].items()}
             fill = None if record["fill"] is None else tuple(map(float, record["fill"]))
             columns = cls(used, categories, record["missing"], fill, bool(record["single"]))
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"the notes on the columns are damaged: {error!r}") from None
+            raise ValueError(f"the description of the columns is damaged: {error!r}") from None
         if columns.missing not in get_args(MissingRule) or (fill is not None and len(fill) != len(columns.names)):
-            raise ValueError("the notes on the columns are damaged")
+            raise ValueError("the description of the columns is damaged")
         return columns
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows of a table.
+    """A block of rows of a table.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Block:
     kept : ndarray of bool of shape (n_samples,)
         Which rows of the table are in `X`.
     label : list, optional
-        Of the rows in `X`, where the table has a column of labels.
+        Labels of the rows in `X`, if the table has a label column.
     """
 
     X: Floats
@@ -126,27 +126,27 @@ def choose_columns(
     missing: MissingRule = "error",
     warn: Warn,
 ) -> Columns:
-    """The columns of the first table that are numbers or truth values, and with `encode` also words.
+    """Choose the columns of the first table that are numbers or Booleans and, with `encode`, also words.
 
-    What is left out is said through `warn`. Words are not known yet, `measure_columns` finds them.
+    `warn` is called with a message about the columns that are left out. `measure_columns` collects the words later.
     """
     table = tables[0]
     schema, names = table.schema, table.schema.names
     known = set(names)
     for name in (*only, *drop, *(() if label is None else (label,))):
         if name not in known:
-            raise UsageError(f"{table.name}: there is no column {name!r}; there are {listed(names)}")
+            raise UsageError(f"{table.name}: there is no column {name!r}; choose from {listed(names)}")
     left = (known if not only else set(only)).difference(drop, [] if label is None else [label])
     wanted = [f for f in schema if f.name in left]
     numbers = {f.name for f in wanted if _is_numeric(f.type)}
     words = dict.fromkeys(f.name for f in wanted if encode and _is_text(f.type))
     left_out = [f.name for f in wanted if f.name not in numbers and f.name not in words]
     if left_out:
-        remedy = "" if encode else "; --encode turns words into columns of zeros and ones"
-        warn(f"left out, not numbers: {listed(left_out)}{remedy}")
+        remedy = "" if encode else "; use --encode to encode words as columns of zeros and ones"
+        warn(f"columns left out because they are not numbers: {listed(left_out)}{remedy}")
     if not numbers and not words:
         raise DataError(
-            f"{table.name}: no column of numbers among {listed(names)}: are --delimiter and --decimal right?"
+            f"{table.name}: none of the columns {listed(names)} contains numbers: check --delimiter and --decimal"
         )
     single = not words and all(_fits_single(f.type) for f in wanted if f.name in numbers)
     used = tuple(f.name for f in wanted if f.name in numbers or f.name in words)
@@ -154,7 +154,7 @@ def choose_columns(
 
 
 def measure_columns(tables: Sequence[Table], columns: Columns, on_rows: Callable[[int], None]) -> Columns:
-    """The same with the words of each column and the means that stand for values which are lacking, in one pass."""
+    """Collect the words of each column, and the means that replace missing values, in one pass."""
     if not columns.categories and columns.missing != "mean":
         return columns
     words: dict[str, dict[str, int]] = {column: {} for column in columns.categories}
@@ -171,7 +171,7 @@ def measure_columns(tables: Sequence[Table], columns: Columns, on_rows: Callable
                 if len(seen) > MOST_CATEGORIES:
                     raise DataError(
                         f"{table.name}: column {column!r} has more than {MOST_CATEGORIES} different words: "
-                        f"leave it out with --drop {column}"
+                        f"leave out the column with --drop {column}"
                     )
             by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
             X = np.column_stack([np.empty((batch.num_rows, 0)), *(_numbers(by_name[c], c) for c in numbers)])
@@ -197,9 +197,9 @@ def read_blocks(
     on_rows: Callable[[int], None] | None = None,
     on_bytes: OnBytes | None = None,
 ) -> Iterator[Block]:
-    """The rows of all tables, some at a time.
+    """Iterate over the rows of all tables in blocks.
 
-    With ``missing="error"`` the first row that lacks a value ends the reading, once all such rows have been counted.
+    With ``missing="error"``, a missing value raises DataError, after all rows with missing values have been counted.
     """
     wanted = [*columns.used, *([label] if label is not None and label not in columns.used else [])]
     names = columns.names
@@ -227,26 +227,27 @@ def read_blocks(
     if columns.missing == "error" and n_bad:
         rows = f"{n_bad:,} rows have" if n_bad > 1 else "1 row has"
         raise DataError(
-            f"{rows} missing or infinite values, first {first}: --missing drop leaves such rows out, --missing mean "
-            "puts the column's mean there"
+            f"{rows} missing or infinite values, first {first}: use --missing drop to leave out such rows, or "
+            "--missing mean to fill in column means"
         )
     if n_seen == 0:
         raise DataError(f"{listed([table.name for table in tables], 3)}: there are no rows")
     if n_kept == 0:
         raise DataError(
-            "every row lacks a value: --missing mean puts the column's mean there, --drop leaves columns out"
+            "every row has a missing value: use --missing mean to fill in column means, or leave columns out with "
+            "--drop"
         )
 
 
 def _where(table: Table, n_before: int, whole: Any, known: Any, X: Floats, names: list[str]) -> str:
     row = int(np.argmin(whole))
     column = int(np.argmin(known[row]))
-    what = "no known value" if np.isnan(X[row, column]) else "an infinite value"
-    return f"row {n_before + row} (rows count from 0) of {table.name}, {what} in column {names[column]!r}"
+    what = "a missing value" if np.isnan(X[row, column]) else "an infinite value"
+    return f"in row {n_before + row} (counted from 0) of {table.name}, {what} in column {names[column]!r}"
 
 
 def _labels(values: Any, kept: Any) -> list[Any]:
-    """Classes of the rows kept; whole numbers are such also where the file was read as floating-point numbers."""
+    """Classes of the kept rows. Whole numbers that were read as floating-point numbers become integers."""
     classes = values.to_pylist()
     if pa.types.is_floating(values.type):
         classes = [int(value) if value is not None and value.is_integer() else value for value in classes]
@@ -254,15 +255,17 @@ def _labels(values: Any, kept: Any) -> list[Any]:
 
 
 def _numbers(values: Any, column: str) -> Floats:
-    is_whole = pa.types.is_integer(values.type)  # the table has refused those that would be rounded
+    is_whole = pa.types.is_integer(values.type)  # the table has rejected integers that would be rounded
     try:
         return np.asarray(values.cast(pa.float64(), safe=not is_whole).to_numpy(zero_copy_only=False), dtype=np.float64)
     except pa.ArrowException:
-        raise DataError(f"column {column!r} has values of type {values.type}, numbers are needed") from None
+        raise DataError(
+            f"column {column!r} has values of type {values.type}, not numbers: leave out the column"
+        ) from None
 
 
 def _indicators(values: Any, words: Sequence[str]) -> Floats:
-    """One column for each word, 1 where it stands; NaN where there is no word, or one that is not known."""
+    """One column of zeros and ones for each word; NaN if the word is missing or unknown."""
     place = pc.index_in(_as_text(values), value_set=pa.array(words, pa.string()), skip_nulls=True)
     index = np.asarray(pc.fill_null(place, -1).to_numpy(zero_copy_only=False))
     out = (index[:, np.newaxis] == np.arange(len(words))).astype(np.float64)

@@ -1,9 +1,9 @@
-"""What can be wrong with a table, told in one line that says what to do."""
+"""Errors about tables. Each message is one line that says what is wrong and what to do."""
 
 
 class DataError(ValueError):
-    """The data cannot be used as they are."""
+    """The data cannot be used."""
 
 
 class UsageError(ValueError):
-    """What was asked for does not exist: a file, a column, a method."""
+    """A file, a column, a method or an option that the user named cannot be used."""

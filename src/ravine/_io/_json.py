@@ -1,6 +1,6 @@
-"""JSON lines that no parser stumbles over: how deep their values are nested is counted before they are parsed.
+"""Check how deeply JSON lines are nested before they are parsed.
 
-A parser that descends into every bracket runs out of its stack at some tens of thousands, and ends the process.
+A recursive parser runs out of stack at some tens of thousands of brackets, and crashes the process.
 """
 
 import re
@@ -11,26 +11,26 @@ import numpy as np
 from ravine._io._errors import DataError
 
 DEEPEST = 100
-"""Brackets around a value, at most."""
+"""Largest number of brackets around a value."""
 
 LONGEST_LINE = 1 << 24
-"""Bytes of the longest line."""
+"""Longest line, in bytes."""
 
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
-"""A string, or the start of one where the text ends."""
+"""A string, or the start of a string at the end of the text."""
 
 
 class ShallowLines:
-    """The bytes of a stream, read through; DataError where a line nests its values more than `DEEPEST` deep.
+    """Pass on the bytes of a stream. Raises DataError if a line nests its values more than `DEEPEST` deep.
 
-    A line has at most as many levels as opening brackets: in ordinary files nothing is done but to count them. Only
-    lines with many are looked at closely.
+    A line has at most as many levels as opening brackets, so in ordinary files it is enough to count these. Only lines
+    with many brackets are examined.
 
     Parameters
     ----------
     stream : binary stream
     name : str
-        What it is called in messages.
+        Name of the stream in messages.
     """
 
     closed = False
@@ -42,14 +42,14 @@ class ShallowLines:
         self._n_open = 0  # brackets in it
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def close(self) -> None:
-        """Done by whoever opened the stream."""
+        """Do nothing: whoever opened the stream closes it."""
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, of which it is known that they can be parsed."""
+        """Read the next bytes and check that they can be parsed."""
         data = bytes(self._stream.read(size))
         self._look_at(data)
         return data
@@ -70,13 +70,15 @@ class ShallowLines:
         self._line.append(data[starts[-1] :])
         self._n_open = int(count[-1])
         if sum(map(len, self._line)) > LONGEST_LINE:
-            raise DataError(f"{self._name}: a line has more than {LONGEST_LINE:,} bytes: each must be one JSON object")
+            raise DataError(
+                f"{self._name}: a line has more than {LONGEST_LINE:,} bytes: each line must be one JSON object"
+            )
 
     def _check(self, line: bytes) -> None:
         brackets = np.frombuffer(STRING.sub(b"", line), dtype=np.uint8)
         step = ((brackets & 0xDF) == ord("[")).astype(np.int64) - ((brackets & 0xDF) == ord("]"))
         if step.cumsum().max(initial=0) > DEEPEST:
             raise DataError(
-                f"{self._name}: a line nests its values more than {DEEPEST} deep: each must be one JSON object, with a "
-                "number, a word or nothing in each field"
+                f"{self._name}: a line nests its values more than {DEEPEST} deep: each line must be one JSON object, "
+                "with a number, a word or null in each field"
             )

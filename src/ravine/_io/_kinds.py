@@ -1,6 +1,6 @@
-"""What a file is, by the ending of its name and by its first bytes; what is no table is refused in words.
+"""Detect the format of a file from its name and its first bytes, and reject files that are not tables.
 
-The first line of a text is looked at too, before a reader is let loose on it.
+The first line of a text is also checked before it is parsed.
 """
 
 import csv
@@ -36,10 +36,10 @@ MAGIC = {
 }
 
 LONGEST_HEADER = 1 << 20
-"""Letters of the longest first line of a text."""
+"""Longest first line of a text, in characters."""
 
 SHEET = "save the sheet as CSV in the program that wrote it"
-UNPACK = "unpack it, and give the files that are in it"
+UNPACK = "unpack it and give the files inside"
 CONVERT = "convert it to CSV or Parquet, for instance with pandas"
 NO_TABLE = "give a table, as CSV, JSON lines, Parquet, Arrow or .npy"
 
@@ -50,19 +50,19 @@ OTHERS: Mapping[tuple[str, ...], tuple[str, str]] = {
     (".zip", ".7z", ".rar", ".tar", ".tgz", ".xz"): ("an archive", UNPACK),
     (".pdf",): ("a PDF document", "export its table as CSV"),
     (".doc", ".docx", ".odt", ".rtf"): ("a text document", "export its table as CSV"),
-    (".html", ".htm", ".xml"): ("a page or a document of tags", CONVERT),
+    (".html", ".htm", ".xml"): ("an HTML or XML document", CONVERT),
     (".h5", ".hdf5", ".hdf", ".nc"): ("an HDF5 file", CONVERT),
     (".sqlite", ".sqlite3", ".db"): ("a database", "export its table as CSV"),
-    (".sav", ".dta", ".sas7bdat", ".xpt"): ("a file of a statistics program", CONVERT),
-    (".rds", ".rdata", ".rda"): ("a file of R", "write the table in R, with write.csv or arrow::write_parquet"),
-    (".mat",): ("a file of MATLAB", CONVERT),
+    (".sav", ".dta", ".sas7bdat", ".xpt"): ("a data file of a statistics program", CONVERT),
+    (".rds", ".rdata", ".rda"): ("an R data file", "write the table in R, with write.csv or arrow::write_parquet"),
+    (".mat",): ("a MATLAB file", CONVERT),
     (".orc", ".avro"): ("an ORC or Avro file", CONVERT),
-    (".npz",): ("an archive of NumPy", "save one array with numpy.save, as .npy"),
+    (".npz",): ("a NumPy archive", "save one array with numpy.save, as .npy"),
     (".pkl", ".pickle", ".joblib"): ("a pickle, which ravine does not load", CONVERT),
-    (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".bmp", ".webp"): ("a picture", NO_TABLE),
+    (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".bmp", ".webp"): ("an image", NO_TABLE),
     (".ravine",): ("a saved model", NO_TABLE),
 }
-"""Endings of files that are no tables, what they are, and what to do."""
+"""Extensions of files that are not tables, what they are, and what to do."""
 
 BY_SUFFIX = {suffix: moments for suffixes, moments in OTHERS.items() for suffix in suffixes}
 
@@ -71,11 +71,11 @@ BY_START = [
     (rb"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis", BY_SUFFIX[".ods"]),
     (rb"PK\x03\x04.{26}header\.json", BY_SUFFIX[".ravine"]),
     (rb"PK\x03\x04|PK\x05\x06|7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|\xfd7zXZ\x00", BY_SUFFIX[".zip"]),
-    (rb"\x1f\x8b", ("compressed", "let its name end with .gz, for instance data.csv.gz")),
-    (rb"BZh[1-9]1AY&SY", ("compressed", "let its name end with .bz2, for instance data.csv.bz2")),
-    (rb"\x28\xb5\x2f\xfd", ("compressed", "let its name end with .zst, for instance data.csv.zst")),
-    (rb"\x04\x22\x4d\x18", ("compressed", "let its name end with .lz4, for instance data.csv.lz4")),
-    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ("an old file of Office", SHEET)),
+    (rb"\x1f\x8b", ("compressed", "add the extension .gz to its name, for instance data.csv.gz")),
+    (rb"BZh[1-9]1AY&SY", ("compressed", "add the extension .bz2 to its name, for instance data.csv.bz2")),
+    (rb"\x28\xb5\x2f\xfd", ("compressed", "add the extension .zst to its name, for instance data.csv.zst")),
+    (rb"\x04\x22\x4d\x18", ("compressed", "add the extension .lz4 to its name, for instance data.csv.lz4")),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ("an old Office file", SHEET)),
     (rb"%PDF-", BY_SUFFIX[".pdf"]),
     (rb"\s*<(!doctype|html|\?xml)", BY_SUFFIX[".html"]),
     (rb"\x89HDF\r\n\x1a\n", BY_SUFFIX[".h5"]),
@@ -85,20 +85,20 @@ BY_START = [
     (rb"\x80[\x02-\x05]", BY_SUFFIX[".pkl"]),
     (rb"\x89PNG\r\n|\xff\xd8\xff|GIF8[79]a|II\*\x00|MM\x00\*", BY_SUFFIX[".png"]),
 ]
-"""First bytes of files that are no tables, the same."""
+"""First bytes of files that are not tables, what they are, and what to do."""
 
 HEAD = 512
-"""Bytes at the start of a file by which it is known."""
+"""Number of bytes at the start of a file that identify its format."""
 
 
 def suffix_of(path: Path) -> str:
-    """The ending of a name, that of a compression left out."""
+    """Return the extension of a name, without that of a compression."""
     name = path.with_suffix("") if path.suffix in COMPRESSIONS else path
     return name.suffix.lower()
 
 
 def kind_of(path: Path, name: str) -> str:
-    """How a file is read: "csv", "json", "parquet", "arrow" or "npy"; DataError if it is no table."""
+    """Return the format: "csv", "json", "parquet", "arrow" or "npy". Raises DataError if it is not a table."""
     with open(path, "rb") as file:
         head = file.read(HEAD)
     check_is_table(path, name, head)
@@ -107,12 +107,12 @@ def kind_of(path: Path, name: str) -> str:
 
 
 def check_is_table(path: Path | None, name: str, head: bytes) -> None:
-    """DataError, which says what to do, if the name or the first bytes are those of something else."""
+    """Raise DataError if the name or the first bytes show that the file is not a table."""
     by_start = None if path is not None and path.suffix in COMPRESSIONS else _by_start(head)
     by_suffix = None if path is None else BY_SUFFIX.get(suffix_of(path))
     what, remedy = by_start or by_suffix or ("", "")
     if what:
-        raise DataError(f"{name}: this is {what}, not a table that ravine reads: {remedy}")
+        raise DataError(f"{name}: this is {what}, not a table that ravine can read: {remedy}")
 
 
 def _by_start(head: bytes) -> tuple[str, str] | None:
@@ -120,32 +120,32 @@ def _by_start(head: bytes) -> tuple[str, str] | None:
 
 
 def check_first_line(line: str) -> None:
-    """DataError if the first line of a text shows that it is not made of lines, or if it is far too long.
+    """Raise DataError if the first line shows that the text has no lines, or if it is far too long.
 
-    The name of the file is for the caller to add.
+    The caller adds the name of the file to the message.
     """
     text = line.rstrip("\r\n")
     before, found, _ = text.partition("\r")
-    if found and before.count('"') % 2 == 0:  # in quotes it is part of a value
+    if found and before.count('"') % 2 == 0:  # inside quotes it is part of a value
         raise DataError(
-            "the lines end with CR alone, as on old Macs: write LF instead, for instance by tr '\\r' '\\n' < old > new"
+            "the lines end with CR only, as on old Macs: convert them to LF, e.g. with tr '\\r' '\\n' < old > new"
         )
     if len(text) > LONGEST_HEADER:
         raise DataError(
-            f"the first line has more than {LONGEST_HEADER:,} letters: are these lines of a table? One with so "
-            "many columns is read from Parquet, Arrow or .npy"
+            f"the first line has more than {LONGEST_HEADER:,} characters: check that the file is a table; use Parquet, "
+            "Arrow or .npy for a table with so many columns"
         )
 
 
 def split_first_line(line: str, delimiter: str) -> list[str]:
-    """The fields of the first line of a text; DataError where a quote in it is not closed."""
+    """Split the first line into fields. Raises DataError if a quote is not closed."""
     text = line.rstrip("\r\n")
     try:
         list(csv.reader([text], delimiter=delimiter, strict=True))
     except csv.Error as error:
         if "end of data" in str(error):
             raise DataError(
-                "the first line has a quote that is not closed: close it, or take it out; a name may not go on in the "
-                "next line"
+                "the first line has a quote that is not closed: close or remove it; a column name cannot continue on "
+                "the next line"
             ) from None
     return next(csv.reader([text], delimiter=delimiter))

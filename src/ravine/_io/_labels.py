@@ -1,4 +1,4 @@
-"""The labels of a table as a file: a line for each row of the data, with its number and its cluster."""
+"""Write the labels of a table to a file: one line for each row, with its number and its cluster."""
 
 import sys
 from pathlib import Path
@@ -17,12 +17,12 @@ KINDS = (".csv", ".parquet")
 
 
 class LabelWriter:
-    """Writes labels batch by batch; a row that was left out has no cluster.
+    """Write labels batch by batch. A row that was left out has no cluster.
 
     Parameters
     ----------
     path : Path or None
-        None is standard output.
+        File; None is standard output.
     kind : {".csv", ".parquet"}
     """
 
@@ -33,13 +33,13 @@ class LabelWriter:
         self._writer: Any = None
 
     def add(self, labels: Ints, kept: Any) -> None:
-        """Clusters of the rows that were kept among the next rows."""
+        """Write the next rows. `labels` are the clusters of the kept rows."""
         cluster = np.zeros(len(kept), dtype=np.int32)
         cluster[kept] = labels
         number = np.arange(self._n_rows, self._n_rows + len(kept))
         self._n_rows += len(kept)
         columns = [pa.array(number), pa.array(cluster, mask=~kept)]
-        if self._writer is None:  # nothing is written before there is something to write
+        if self._writer is None:  # create the file only when there is something to write
             self._writer = self._open()
         self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
 
@@ -58,8 +58,8 @@ class LabelWriter:
 
 
 def label_kind(path: str) -> str:
-    """How labels are written to a file of this name."""
+    """Return the format of the labels from the name of the file."""
     suffix = Path(path).suffix.lower()
     if path != "-" and suffix not in KINDS:
-        raise UsageError(f"--out {path}: labels are written as {' or '.join(KINDS)}, or to standard output by -")
+        raise UsageError(f"--out {path}: give the name of a {' or '.join(KINDS)} file, or - for standard output")
     return suffix if path != "-" else ".csv"

@@ -1,7 +1,7 @@
-"""Files of a table, each read in batches by pyarrow: CSV, TSV, JSON lines, Parquet, Arrow and NumPy arrays.
+"""Read the files of a table in batches with pyarrow: CSV, TSV, JSON lines, Parquet, Arrow and NumPy arrays.
 
-The types of the columns are those of a file's first block; whole numbers are read as floating-point ones, so that a
-fraction further down is no surprise.
+The first block of a file determines the types of its columns. Whole numbers are read as floating-point numbers, so that
+a fraction further down does not fail.
 """
 
 import codecs
@@ -41,46 +41,46 @@ from ravine._io._kinds import (
 )
 
 BATCH_ROWS, BATCH_CELLS = 1 << 16, 1 << 21
-"""Rows of a batch, and numbers in it where the columns are many."""
+"""Number of rows in a batch, and largest number of cells if there are many columns."""
 
 HEAD_BYTES = 1 << 16
-"""Bytes that are read at a time in search of the end of the first line."""
+"""Number of bytes read at a time to find the end of the first line."""
 
 BLOCK_LINES, LARGEST_BLOCK = 64, 1 << 26
-"""Lines that pyarrow is to read at a time, at least, and most bytes of them."""
+"""Smallest number of lines that pyarrow reads at a time, and largest number of bytes."""
 
 DELIMITERS = (",", "\t", ";", "|")
 
 MISSING = ["", "?", "NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None"]
-"""What stands for no value in a text file."""
+"""Texts that mean a missing value in a text file."""
 
 REMEDIES = {
-    "UTF8": "say which --encoding the text has, for instance latin-1",
-    "Expected": "mend that line, or say the right --delimiter",
-    "conversion error": "mend that value, or leave the column out with --drop",
-    "changed from": "each line must be one JSON object, with values of one kind in each field",
+    "UTF8": "give the encoding of the text with --encoding, for instance latin-1",
+    "Expected": "correct that line, or give the right --delimiter",
+    "conversion error": "correct that value, or leave out the column with --drop",
+    "changed from": "each line must be one JSON object, and each field must have values of one type",
     "Invalid value": "each line must be one JSON object",
-    "straddling": "a line is longer than what is read at a time: is this a table with one row in each line?",
+    "straddling": "a line is too long: check that each line is one row of a table",
 }
-"""What to do about complaints of pyarrow."""
+"""What to do about error messages of pyarrow."""
 
 LARGEST_WHOLE = 1 << 53
-"""Whole numbers up to this are floating-point numbers too; of those beyond, only some."""
+"""Largest integer below which every integer has an exact floating-point value."""
 
 OnBytes = Callable[[int], None]
 
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How a text file is written.
+    """Format of a text file.
 
     Attributes
     ----------
     delimiter : str, optional
-        Default: that of the characters , ; | and tab which the first line has most of.
+        Character between two fields. Default: whichever of , ; | and tab is most frequent in the first line.
     decimal : str
     header : bool, optional
-        Whether the first line has the names of the columns. Default: unless all of it are numbers.
+        Whether the first line contains column names. Default: yes, unless it contains only numbers.
     encoding : str
     """
 
@@ -90,13 +90,13 @@ class TextFormat:
     encoding: str = "utf-8"
 
     def __post_init__(self) -> None:
-        known = "utf-8, utf-16, latin-1 and cp1252 are some"
+        known = "use for instance utf-8, utf-16, latin-1 or cp1252"
         try:
             "a".encode(self.encoding)
         except LookupError as error:
             is_known = "not a text encoding" in str(error)
             what = (
-                f"--encoding {self.encoding} does not say how letters are stored"
+                f"--encoding {self.encoding} is not a text encoding"
                 if is_known
                 else (f"there is no encoding {self.encoding!r}")
             )
@@ -106,13 +106,13 @@ class TextFormat:
 
 
 class Table(ABC):
-    """One file with rows and named columns.
+    """A file with rows and named columns.
 
     Parameters
     ----------
     path : Path
     name : str, optional
-        What the file is called in messages; default: its path.
+        Name of the file in messages. Default: its path.
     """
 
     def __init__(self, path: Path, name: str | None = None) -> None:
@@ -126,21 +126,21 @@ class Table(ABC):
             schema = self._read_schema()
         twice = sorted(name for name, count in Counter(schema.names).items() if count > 1)
         if twice:
-            raise DataError(f"{self.name}: the column name {twice[0]!r} stands twice: give each its own name")
+            raise DataError(f"{self.name}: the column name {twice[0]!r} occurs twice: give each column its own name")
         return schema
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, where the file says so."""
+        """Number of rows, if the file records it."""
         return None
 
     def batches(self, columns: Sequence[str], on_bytes: OnBytes | None = None) -> Iterator[pa.RecordBatch]:
-        """These columns, some rows at a time; `on_bytes` is told how far in the file one has come."""
+        """Iterate over batches of these columns. `on_bytes` is called with the number of bytes read."""
         names = self.schema.names
         known = set(names)
         lacking = [name for name in columns if name not in known]
         if lacking:
-            raise DataError(f"{self.name}: there is no column {lacking[0]!r}; there are {listed(names)}")
+            raise DataError(f"{self.name}: there is no column {lacking[0]!r}; the columns are {listed(names)}")
         rows = max(min(BATCH_ROWS, BATCH_CELLS // max(len(columns), 1)), 1)
         with self._complaining():
             for batch in self._read(list(columns), on_bytes):
@@ -150,11 +150,11 @@ class Table(ABC):
 
     @cached_property
     def _whole(self) -> set[str]:
-        """Columns of whole numbers that may be too large for a floating-point number to keep."""
+        """Columns of integers that may be too large for exact floating-point values."""
         return {f.name for f in self.schema if pa.types.is_int64(f.type) or pa.types.is_uint64(f.type)}
 
     def _check_whole_numbers(self, batch: pa.RecordBatch) -> None:
-        """DataError if a whole number would be rounded: it may well be an identifier."""
+        """Raise DataError if an integer would be rounded, because it may be an identifier."""
         for column, values in zip(batch.schema.names, batch.columns, strict=True):
             if column not in self._whole or not len(values):
                 continue
@@ -170,8 +170,8 @@ class Table(ABC):
                 largest = rounded[0].as_py()
             raise DataError(
                 f"{self.name}: column {column!r} has whole numbers beyond 2^53, like {largest}, which would be "
-                f"rounded: if they are identifiers, leave them out with --drop {column}; if they are measured, store "
-                "them as floating-point numbers or in a larger unit"
+                f"rounded: if they are identifiers, leave them out with --drop {column}; if they are measurements, "
+                "store them as floating-point numbers or in a larger unit"
             )
 
     @abstractmethod
@@ -182,7 +182,7 @@ class Table(ABC):
 
     @contextmanager
     def _complaining(self) -> Iterator[None]:
-        """What pyarrow complains of, in one line that names the file."""
+        """Turn errors of pyarrow into one line that names the file."""
         try:
             yield
         except (DataError, UsageError):
@@ -192,12 +192,12 @@ class Table(ABC):
         except (pa.ArrowException, ValueError, EOFError) as error:
             raise DataError(f"{self.name}: {self._plain(str(error))}") from None
         except OSError as error:
-            if error.errno is not None:  # of the system, not of what the file contains
+            if error.errno is not None:  # an error of the operating system, not of the content
                 raise
             raise DataError(f"{self.name}: {self._plain(str(error))}") from None
 
     def _plain(self, message: str) -> str:
-        """A message of pyarrow in one line, and what to do where that is known."""
+        """A message of pyarrow in one line, with advice if there is any."""
         line = message.strip().split("\n")[0].removesuffix(".")[:200]
         if "Empty" in line:
             return "the file is empty"
@@ -205,7 +205,7 @@ class Table(ABC):
 
 
 class _Text(Table):
-    """A file of lines."""
+    """A text file."""
 
     def __init__(self, path: Path, text: TextFormat, name: str | None = None) -> None:
         super().__init__(path, name)
@@ -228,7 +228,7 @@ class _Text(Table):
 
     @cached_property
     def _first_line(self) -> str:
-        """The first line that is not empty."""
+        """The first non-empty line."""
         decoder = codecs.getincrementaldecoder(self._encoding)(self._on_bad_letters)
         text = ""
         with self._opened() as stream:
@@ -244,7 +244,7 @@ class _Text(Table):
         return line
 
     def _named(self, call: Callable[..., Any], *args: Any) -> Any:
-        """What the call gives; where it complains, the file is named."""
+        """Call a function, and add the name of the file to its errors."""
         try:
             return call(*args)
         except DataError as error:
@@ -252,12 +252,12 @@ class _Text(Table):
 
     @cached_property
     def _block_size(self) -> int:
-        """Bytes that are read at a time: of many columns some lines must fit, or pyarrow takes long."""
+        """Number of bytes read at a time. Several lines must fit, otherwise pyarrow is slow with many columns."""
         return min(max(1 << 20, BLOCK_LINES * len(self._first_line)), LARGEST_BLOCK)
 
     @cached_property
     def _types(self) -> dict[str, pa.DataType]:
-        """Numbers are read as float64; a column without any value in the first block is taken to be of numbers."""
+        """Types of the columns. Numbers are float64, and so is a column that is empty in the first block."""
         numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_null)
         return {f.name: pa.float64() if any(is_kind(f.type) for is_kind in numbers) else f.type for f in self.schema}
 
@@ -314,7 +314,7 @@ class _Csv(_Text):
 
 
 class _JsonLines(_Text):
-    _encoding = "utf-8-sig"  # whatever the user says: JSON knows no other
+    _encoding = "utf-8-sig"  # JSON has no other encoding, whatever the user gives
     _on_bad_letters = "replace"
 
     @contextmanager
@@ -340,7 +340,7 @@ class _JsonLines(_Text):
 
 class _Parquet(Table):
     def _open(self) -> Any:
-        # Buffered ahead, all columns that were read would stay in memory until the file is closed.
+        # With pre-buffering, all columns that were read would stay in memory until the file is closed.
         return pa.parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20)
 
     def _read_schema(self) -> pa.Schema:
@@ -389,8 +389,8 @@ class _Npy(Table):
             array = array[:, np.newaxis]
         if array.ndim != 2 or array.dtype.kind not in "biuf":
             raise DataError(
-                f"{self.name}: the array is of type {array.dtype} and has {array.ndim} dimensions: rows and columns of "
-                "numbers are needed"
+                f"{self.name}: the array has type {array.dtype} and {array.ndim} dimensions: save a two-dimensional "
+                "array of numbers"
             )
         return array
 
@@ -413,7 +413,7 @@ class _Npy(Table):
 
 
 class _Counted(io.RawIOBase):
-    """A file that tells how many bytes were read of it."""
+    """A file that reports how many bytes were read."""
 
     def __init__(self, raw: Any, on_bytes: OnBytes) -> None:
         self._raw = raw
@@ -430,9 +430,9 @@ class _Counted(io.RawIOBase):
 
 @contextmanager
 def open_tables(where: Sequence[str], text: TextFormat | None = None) -> Iterator[list[Table]]:
-    """The tables of files, folders and patterns; ``-`` is standard input.
+    """Open the tables of files, folders and patterns; ``-`` is standard input.
 
-    What comes by standard input is kept in a temporary file, for it is read more than once.
+    Standard input is copied to a temporary file, because it is read more than once.
     """
     text = text or TextFormat()
     with tempfile.TemporaryDirectory(prefix="ravine-") as folder:
@@ -449,12 +449,12 @@ def open_tables(where: Sequence[str], text: TextFormat | None = None) -> Iterato
 
 
 def find_files(place: str) -> list[Path]:
-    """The file, the files of a folder, or those that a pattern stands for, in the order of their names."""
+    """Return the file, the files of a folder, or the files that match a pattern, sorted by name."""
     path = Path(place)
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if suffix_of(file) in SUFFIXES and not is_hidden(file, path))
         if not files:
-            raise UsageError(f"{place}: the folder has no file of a known kind ({', '.join(SUFFIXES)})")
+            raise UsageError(f"{place}: the folder contains no data files ({', '.join(SUFFIXES)})")
         return files
     if path.exists():
         return [path]
@@ -482,10 +482,10 @@ def is_hidden(file: Path, folder: Path) -> bool:
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """The first names, and how many more there are."""
+    """List the first names, and the number of further names."""
     shown = ", ".join(map(str, names[:most]))
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def _not_text(error: UnicodeDecodeError) -> str:
-    return f"the text is not {error.encoding}: say which --encoding it has, for instance latin-1"
+    return f"the text is not {error.encoding}: give its encoding with --encoding, for instance latin-1"

@@ -1,4 +1,4 @@
-"""The command `ravine`: from a file on disk to labels, a model and a page that explains what was found."""
+"""The command line `ravine`: from a file to labels, a model and a report that explains the result."""
 
 import os
 import signal
@@ -11,14 +11,15 @@ from ravine.cli._system import heeded_signals
 __all__ = ["main"]
 
 ENDINGS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up"}
-"""Signals that end the command, as far as the system has them, and what is said then."""
+"""Signals that end the command, if the system has them, and the message for each."""
 
 
 def main() -> None:
-    """Run the command line; errors end in one line and an exit code, 1 for bad data and 2 for bad usage.
+    """Run the command line.
 
-    A signal ends it with 128 and the number of the signal, and no half file is left. SIGHUP is not heeded where it was
-    ignored before, as under nohup.
+    An error prints one line and sets the exit code: 1 for bad data, 2 for bad usage. A signal sets the exit code to 128
+    plus the number of the signal, and leaves no incomplete file. SIGHUP is ignored if it was ignored at the start, as
+    under nohup.
     """
     from ravine._files import remove_parts
 
@@ -26,7 +27,7 @@ def main() -> None:
 
     def end(number: int, frame: FrameType | None) -> None:
         nonlocal ended_by
-        if ended_by is not None:  # the first one was not enough, or came while files were being removed
+        if ended_by is not None:  # a second signal, perhaps while files are being removed
             remove_parts()
             os._exit(128 + number)
         ended_by = signal.Signals(number)
@@ -42,7 +43,7 @@ def main() -> None:
         code = app(standalone_mode=False)
         sys.stdout.flush()
     except BaseException as error:
-        # A library that is interrupted may raise something else; the user sees a line, and no traceback.
+        # An interrupted library may raise another exception. The user sees one line and no traceback.
         if ended_by is None:
             from ravine.cli._errors import explain
 
@@ -51,7 +52,7 @@ def main() -> None:
         remove_parts()
         message, code = ENDINGS[ended_by.name], 128 + ended_by
     for one in heeded:
-        signal.signal(one, signal.SIG_DFL)  # nothing is left to be done
+        signal.signal(one, signal.SIG_DFL)  # no clean-up is needed any more
     if message:
         print(shown(message), file=sys.stderr)
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""The commands and their options. What they do is imported when one is run, so that help comes at once."""
+"""The commands and their options. Their code is imported when a command runs, so that `--help` is fast."""
 
 import shlex
 import sys
@@ -10,7 +10,7 @@ import typer
 
 app = typer.Typer(
     name="ravine",
-    help="Find clusters by cutting where the data is thin.",
+    help="Find clusters by cutting where the data are sparse.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -19,7 +19,7 @@ app = typer.Typer(
 
 
 class Method(StrEnum):
-    """Methods by their short names."""
+    """Short names of the methods."""
 
     imdh = "imdh"
     ncuth = "ncuth"
@@ -28,7 +28,7 @@ class Method(StrEnum):
 
 
 class Missing(StrEnum):
-    """What is done with rows that lack a value."""
+    """What to do with rows that have missing values."""
 
     error = "error"
     drop = "drop"
@@ -36,7 +36,7 @@ class Missing(StrEnum):
 
 
 class StreamMethod(StrEnum):
-    """Methods that learn as the rows come."""
+    """Methods that learn from a stream of rows."""
 
     hsdc = "hsdc"
     hsdci = "hsdci"
@@ -44,67 +44,79 @@ class StreamMethod(StrEnum):
 
 
 class Per(StrEnum):
-    """What gets a line of the output."""
+    """What each line of the output describes."""
 
     row = "row"
     batch = "batch"
 
 
 class BadRows(StrEnum):
-    """What is done at a row that cannot be used."""
+    """What to do with a row that cannot be used."""
 
     stop = "stop"
     skip = "skip"
 
 
-TEXT, CHOICE, OUTPUT = "Text files", "Which columns and rows", "What is written"
+TEXT, CHOICE, OUTPUT = "Text files", "Columns and rows", "Output"
 
 Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
-        help="CSV, TSV, JSON-lines, Parquet, Arrow or .npy files, folders or patterns of them; - is standard input.",
+        help="CSV, TSV, JSON lines, Parquet, Arrow or .npy files, or folders or patterns of such files; - is standard "
+        "input.",
     ),
 ]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by --model or ravine.save.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved with --model or ravine.save.")]
 Clusters = Annotated[
-    int | None, typer.Option(min=1, metavar="K", help="Number of clusters; by default the method decides.")
+    int | None, typer.Option(min=1, metavar="K", help="Number of clusters. Default: chosen automatically.")
 ]
 Only = Annotated[
-    list[str] | None, typer.Option("--columns", help="Use these columns only: a,b,c.", rich_help_panel=CHOICE)
+    list[str] | None, typer.Option("--columns", help="Use only these columns: a,b,c.", rich_help_panel=CHOICE)
 ]
-Drop = Annotated[list[str] | None, typer.Option(help="Leave these columns out: a,b,c.", rich_help_panel=CHOICE)]
+Drop = Annotated[list[str] | None, typer.Option(help="Leave out these columns: a,b,c.", rich_help_panel=CHOICE)]
 Label = Annotated[
     str | None,
-    typer.Option(help="Column of known classes, kept aside for scores and colors.", rich_help_panel=CHOICE),
+    typer.Option(
+        help="Column with known classes. It is not used for clustering, only for scores and colors.",
+        rich_help_panel=CHOICE,
+    ),
 ]
 Encode = Annotated[
-    bool, typer.Option("--encode", help="Turn words into columns of zeros and ones.", rich_help_panel=CHOICE)
+    bool, typer.Option("--encode", help="Encode columns of words as columns of zeros and ones.", rich_help_panel=CHOICE)
 ]
 MissingRows = Annotated[
     Missing,
     typer.Option(
-        help="Rows with missing or infinite values: stop, drop them, or fill in means.", rich_help_panel=CHOICE
+        help="What to do with missing or infinite values: stop with an error, drop the rows, or fill in column means.",
+        rich_help_panel=CHOICE,
     ),
 ]
 Scale = Annotated[bool, typer.Option(help="Scale the columns to unit variance.", rich_help_panel=CHOICE)]
 Delimiter = Annotated[
-    str | None, typer.Option(help="Between two columns; found by itself by default.", rich_help_panel=TEXT)
+    str | None,
+    typer.Option(help="Character between two columns. Default: detected automatically.", rich_help_panel=TEXT),
 ]
-Decimal = Annotated[str, typer.Option(help="Decimal point.", rich_help_panel=TEXT)]
+Decimal = Annotated[str, typer.Option(help="Decimal point of the numbers.", rich_help_panel=TEXT)]
 Header = Annotated[
     bool | None,
-    typer.Option(help="Whether the first line has names; by default unless it has only numbers.", rich_help_panel=TEXT),
+    typer.Option(
+        help="Whether the first line contains column names. Default: yes, unless it contains only numbers.",
+        rich_help_panel=TEXT,
+    ),
 ]
 Encoding = Annotated[str, typer.Option(help="Encoding of text files.", rich_help_panel=TEXT)]
 Out = Annotated[
-    str | None, typer.Option(help="Labels, as .csv or .parquet; - is standard output.", rich_help_panel=OUTPUT)
+    str | None,
+    typer.Option(help="File for the labels, .csv or .parquet; - is standard output.", rich_help_panel=OUTPUT),
 ]
-Report = Annotated[Path | None, typer.Option(help="A page that explains the result, .html.", rich_help_panel=OUTPUT)]
-Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, metavar="INTEGER", help="Decides everything random.")]
-Jobs = Annotated[int, typer.Option(help="Threads; -1 uses all cores. The result does not depend on it.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of words.")]
+Report = Annotated[
+    Path | None, typer.Option(help="File for an HTML report that explains the result.", rich_help_panel=OUTPUT)
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, metavar="INTEGER", help="Seed of the random numbers.")]
+Jobs = Annotated[int, typer.Option(help="Number of threads; -1 uses all cores. The result does not depend on it.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 
 def _show_version(asked: bool) -> None:
@@ -118,17 +130,18 @@ def _show_version(asked: bool) -> None:
 @app.callback()
 def ravine(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print it.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Find clusters by cutting where the data is thin."""
+    """Find clusters by cutting where the data are sparse."""
 
 
 @app.command()
 def cluster(
     data: Data,
     method: Annotated[
-        Method, typer.Option(help="imdh reads many rows once; the others hold them in memory, or read them often.")
+        Method,
+        typer.Option(help="imdh reads large files once; the others load the rows, or read the files several times."),
     ] = Method.imdh,
     clusters: Clusters = None,
     columns: Only = None,
@@ -141,14 +154,18 @@ def cluster(
         bool,
         typer.Option(
             "--in-passes",
-            help="Read the files anew for every step, in little memory; by itself only where the rows do not fit.",
+            help="Read the files again for every step, to use little memory. Chosen automatically if the rows do not "
+            "fit in memory.",
         ),
     ] = False,
     seed: Seed = 0,
     out: Out = None,
     model: Annotated[
         Path | None,
-        typer.Option(help="The fitted model, for predict, cut, inspect and report.", rich_help_panel=OUTPUT),
+        typer.Option(
+            help="File for the fitted model. The commands predict, cut, inspect and report use it.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     report: Report = None,
     delimiter: Delimiter = None,
@@ -159,7 +176,7 @@ def cluster(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Find the clusters of a table."""
+    """Find the clusters in a table."""
     from ravine.cli._cluster import cluster
     from ravine.cli._data import TableOptions
 
@@ -187,8 +204,15 @@ def predict(
     model: Model,
     data: Data,
     out: Out = "-",
-    clusters: Annotated[int | None, typer.Option(min=1, help="Of a coarser granularity of the same fit.")] = None,
-    missing: Annotated[Missing | None, typer.Option(help="As in the fit by default.", rich_help_panel=CHOICE)] = None,
+    clusters: Annotated[
+        int | None, typer.Option(min=1, help="Number of clusters, if fewer than the model has.")
+    ] = None,
+    missing: Annotated[
+        Missing | None,
+        typer.Option(
+            help="What to do with missing or infinite values. Default: as in the fit.", rich_help_panel=CHOICE
+        ),
+    ] = None,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     header: Header = None,
@@ -196,7 +220,7 @@ def predict(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Give new rows the labels of a model."""
+    """Assign new rows to the clusters of a model."""
     from ravine.cli._models import predict
 
     text = _text(delimiter, decimal, header, encoding)
@@ -206,7 +230,7 @@ def predict(
 
 @app.command()
 def inspect(model: Model, json: Json = False) -> None:
-    """Show the tree of a model: sizes, the columns that carry each cut, how sure it is."""
+    """Show the tree of a model: sizes, the columns that drive each split, and p-values."""
     from ravine.cli._models import inspect
 
     inspect(model, _screen(False, json))
@@ -216,10 +240,12 @@ def inspect(model: Model, json: Json = False) -> None:
 def cut(
     model: Model,
     clusters: Annotated[int, typer.Option(min=1, help="Number of clusters.")],
-    out: Annotated[Path | None, typer.Option(help="The coarser model; without it the tree is shown.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File for the model with fewer clusters. Without it, the tree is printed.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Take another granularity from the same fit."""
+    """Reduce a model to fewer clusters without fitting it again."""
     from ravine.cli._models import cut
 
     cut(model, clusters, out, _screen(False, json, out))
@@ -229,7 +255,7 @@ def cut(
 def report(
     model: Model,
     data: Data,
-    out: Annotated[Path, typer.Option(help="The page, .html.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(help="File for the HTML report.")] = Path("report.html"),
     label: Label = None,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
@@ -238,7 +264,7 @@ def report(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Write a page that explains a model, with the rows of a table."""
+    """Write an HTML report that explains a model with the rows of a table."""
     from ravine.cli._models import report
 
     report(model, data, _text(delimiter, decimal, header, encoding), out, label, _command(), _screen(quiet, json, out))
@@ -248,7 +274,7 @@ def report(
 def compare(
     data: Data,
     methods: Annotated[
-        str, typer.Option(help="Some of imdh, ncuth, mdh, pddp, kmeans, hdbscan.")
+        str, typer.Option(help="Methods to compare, out of imdh, ncuth, mdh, pddp, kmeans, hdbscan.")
     ] = "imdh,ncuth,mdh,pddp",
     clusters: Clusters = None,
     columns: Only = None,
@@ -267,7 +293,7 @@ def compare(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Run several methods side by side on a table that fits in memory."""
+    """Compare several methods on a table that fits in memory."""
     from ravine.cli._compare import compare
     from ravine.cli._data import TableOptions
 
@@ -289,18 +315,21 @@ def compare(
 @app.command()
 def stream(
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="A file of CSV or JSON lines; - is standard input.")
+        str, typer.Argument(metavar="DATA", help="File with CSV or JSON lines; - is standard input.")
     ] = "-",
     method: Annotated[
-        StreamMethod, typer.Option(help="hsdci lets new nodes inherit from old ones; imdh does not forget.")
+        StreamMethod, typer.Option(help="With hsdci, new nodes inherit from old ones. imdh never forgets old rows.")
     ] = StreamMethod.hsdc,
     batch: Annotated[
-        int, typer.Option(min=1, help="Rows that are labeled by what was learned before, then learned, at a time.")
+        int,
+        typer.Option(
+            min=1, help="Rows in a batch. Each batch is labeled by the model before the model learns from it."
+        ),
     ] = 100,
     columns: Annotated[
         list[str] | None,
         typer.Option(
-            help="Use these columns only: a,b,c; by default those that are numbers in the first batch.",
+            help="Use only these columns: a,b,c. Default: the columns that are numbers in the first batch.",
             rich_help_panel=CHOICE,
         ),
     ] = None,
@@ -308,47 +337,49 @@ def stream(
     bad_rows: Annotated[
         BadRows,
         typer.Option(
-            help="A row that lacks a field or has one too many, or a value that is no finite number: stop, or skip it.",
+            help="What to do with rows that have missing or extra fields, or values that are not finite numbers: stop, "
+            "or skip them.",
             rich_help_panel=CHOICE,
         ),
     ] = BadRows.stop,
-    per: Annotated[Per, typer.Option(help="A line for each row, or one for each batch.", rich_help_panel=OUTPUT)] = (
-        Per.row
-    ),
+    per: Annotated[
+        Per, typer.Option(help="Write one line for each row, or one for each batch.", rich_help_panel=OUTPUT)
+    ] = (Per.row),
     out: Annotated[
         str,
         typer.Option(
-            help="JSON lines, appended to a file; - is standard output, where lines may come twice after a restart.",
+            help="File to which JSON lines are appended; - is standard output. After a restart, standard output may "
+            "repeat lines.",
             rich_help_panel=OUTPUT,
         ),
     ] = "-",
     events: Annotated[
         Path | None,
         typer.Option(
-            help="Drifts, splits and bad rows, as JSON lines appended to a file; by default on standard error.",
+            help="File to which drifts, splits and bad rows are appended as JSON lines. Default: standard error.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="Folder from which the command, given the same input, goes on after it was stopped or killed. What "
-            "it writes to files is then as if it had never been: each row once. One process at a time uses it.",
+            help="Folder for checkpoints. After a stop or a crash, the same command with the same input continues from "
+            "the last checkpoint, and its output files contain each row once. Only one process can use the folder.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
     every: Annotated[
-        int, typer.Option(min=1, help="Rows from one checkpoint to the next.", rich_help_panel=OUTPUT)
+        int, typer.Option(min=1, help="Number of rows between two checkpoints.", rich_help_panel=OUTPUT)
     ] = 10_000,
     follow: Annotated[
         bool,
         typer.Option(
             "--follow",
-            help="Wait for more at the end of the file, until SIGINT or SIGTERM; by its name, as tail -F does, if it "
-            "is rotated, truncated or removed.",
+            help="At the end of the file, wait for more rows until SIGINT or SIGTERM. The file is followed by its "
+            "name, as by tail -F, if it is rotated, truncated or removed.",
         ),
     ] = False,
-    poll: Annotated[float, typer.Option(min=0.001, help="Seconds between two looks at a file that is followed.")] = 0.5,
+    poll: Annotated[float, typer.Option(min=0.001, help="Seconds between two checks of a followed file.")] = 0.5,
     seed: Seed = 0,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
@@ -357,7 +388,7 @@ def stream(
     jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:
-    """Label the rows of a stream as they come, and learn from them."""
+    """Label the rows of a stream as they arrive, and learn from them."""
     from ravine.cli._rows import StreamOptions
     from ravine.cli._stream import Plan, stream
 
@@ -384,17 +415,17 @@ def stream(
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where it is written.")] = Path("demo"),
+    folder: Annotated[Path, typer.Option(help="Folder for the files of the demo.")] = Path("demo"),
     quiet: Quiet = False,
 ) -> None:
-    """Cluster 1,797 handwritten digits and write the page that explains what was found."""
+    """Cluster 1,797 handwritten digits and write a report that explains the result."""
     from ravine.cli._demo import demo
 
     demo(folder, _screen(quiet, False))
 
 
 def _command() -> str:
-    """The command as it was typed."""
+    """Return the command as it was typed."""
     return shlex.join(["ravine", *sys.argv[1:]])
 
 
@@ -408,12 +439,12 @@ def _text(delimiter: str | None, decimal: str, header: bool | None, encoding: st
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     for name, value in (("delimiter", delimiter), ("decimal", decimal)):
         if value is not None and len(value) != 1:
-            raise UsageError(f"--{name} {value!r} is not one character")
+            raise UsageError(f"--{name} {value!r} is not a single character")
     return TextFormat(delimiter, decimal, header, encoding)
 
 
 def _screen(quiet: bool, as_json: bool, *outputs: str | Path | None) -> Any:
-    """Words go to standard error where an output goes to standard output."""
+    """Return the screen. Text goes to standard error if an output goes to standard output."""
     from ravine._files import is_standard_output
     from ravine.cli._screen import Screen
 

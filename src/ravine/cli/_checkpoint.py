@@ -1,7 +1,7 @@
-"""Where a stream has come to, kept in a folder: the model and the places in all files, which move together.
+"""Checkpoints of a stream: the model and the positions in all files, saved together in a folder.
 
-A generation is a model in a file of its own and `checkpoint.json`, which names it. That file is written beside its
-place and renamed, so that at every moment one generation is whole.
+A generation is a file with the model, and `checkpoint.json`, which names that file. `checkpoint.json` is written under
+another name and then renamed, so that the folder contains a complete generation at every moment.
 """
 
 import json
@@ -16,7 +16,7 @@ from zlib import crc32
 from ravine._files import Place, locked, written_whole
 from ravine._io import Columns, DataError, UsageError
 from ravine.cli._layout import Layout
-from ravine.cli._lines import START, Mark, naming
+from ravine.cli._lines import RESTART, START, Mark, naming
 from ravine.cli._system import sync
 from ravine.persist import load, save
 
@@ -27,9 +27,7 @@ FILE = "checkpoint.json"
 LOCK = "checkpoint.lock"
 
 OWN = re.compile(rf"{re.escape(FILE)}|{re.escape(LOCK)}|model-\d+\.ravine|\..*\.part")
-"""Names of files that a checkpoint writes and removes in its folder."""
-
-REMEDY = "begin anew in another folder"
+"""Names of the files that a checkpoint writes and removes in its folder."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +37,17 @@ class Generation:
     Attributes
     ----------
     options : dict
-        What must be the same when the stream goes on.
+        Options that must be the same when the stream continues.
     n_rows : int
-        Rows consumed, bad ones too.
+        Number of rows read, including bad rows.
     n_bad : int
-        Bad rows among them.
+        Number of bad rows among them.
     layout : Layout or None
-        None before the first row.
+        Layout of the lines; None before the first row.
     place, out, events : Mark
-        Ends of what was read and written; None where it is no file to which one can come back.
+        Positions in the input and the output files; None for an output that cannot be rewound.
     model : str or None
-        File of the model, None before the first row is learned.
+        File of the model; None before the first row is learned.
     """
 
     options: dict[str, Any]
@@ -62,12 +60,12 @@ class Generation:
     model: str | None = None
 
     def check_options(self, options: Mapping[str, Any], folder: Path) -> None:
-        """UsageError names an option that was another one."""
+        """Raise UsageError if an option differs from that of the checkpoint."""
         for name, before in self.options.items():
             if options[name] != before:
                 raise UsageError(
-                    f"--checkpoint {folder} was made with {_said(name, before)}, now there is "
-                    f"{_said(name, options[name])}: give the same options, or begin anew in another folder"
+                    f"--checkpoint {folder} was made with {_said(name, before)}, but this command has "
+                    f"{_said(name, options[name])}: give the same options, or {RESTART}"
                 )
 
 
@@ -84,23 +82,23 @@ def _said(name: str, value: Any) -> str:
 
 @contextmanager
 def alone_with(folder: Path) -> Iterator[bool]:
-    """Use a checkpoint as the only process; False where the file system cannot keep others out.
+    """Lock a checkpoint folder for this process. Yields False if the file system does not support locks.
 
-    LockedError says who uses it.
+    Raises LockedError, which names the other process, if the folder is in use.
     """
     with locked(folder / LOCK, "wait until it ends, or give another --checkpoint") as is_held:
         yield is_held
 
 
 def is_own(folder: Path, place: Place) -> bool:
-    """Whether a file is one that the checkpoint writes or removes."""
+    """Whether the checkpoint writes or removes this file."""
     has_own_name = OWN.fullmatch(place.path.name) is not None and place.path.parent == folder.resolve()
     own = [file for file in folder.iterdir() if OWN.fullmatch(file.name)] if folder.is_dir() else []
     return has_own_name or any(place.is_same(Place(file)) for file in own)
 
 
 def write_generation(folder: Path, generation: Generation, model: Any) -> None:
-    """Put a generation in the place of the one before; `model` is None or has learned some rows."""
+    """Replace the previous generation. `model` is None or has learned some rows."""
     content = asdict(generation)
     record = {"format": FORMAT, "version": VERSION, "checksum": _checksum(content), "content": content}
     with naming(folder):
@@ -115,7 +113,7 @@ def write_generation(folder: Path, generation: Generation, model: Any) -> None:
 
 
 def _save(model: Any, path: Path, used: tuple[str, ...]) -> None:
-    """Save with the names of the columns, which the model does not have while it learns from plain arrays."""
+    """Save the model with the names of its columns. It has none while it learns from plain arrays."""
     model._set_feature_names(used)
     try:
         save(model, path, resume=True, notes={"columns": Columns(used, {}).to_dict()})
@@ -126,7 +124,7 @@ def _save(model: Any, path: Path, used: tuple[str, ...]) -> None:
 
 
 def read_generation(folder: Path) -> tuple[Generation, Any] | None:
-    """The generation that is in the folder, with its model; None if there is none."""
+    """Return the generation in the folder and its model, or None if the folder has no checkpoint."""
     path = folder / FILE
     try:
         text = path.read_bytes()
@@ -138,9 +136,9 @@ def read_generation(folder: Path) -> tuple[Generation, Any] | None:
     try:
         model = load(folder / generation.model)
     except FileNotFoundError:
-        raise DataError(f"{path}: the checkpoint is damaged, {generation.model} is not there: {REMEDY}") from None
+        raise DataError(f"{path}: the checkpoint is damaged, {generation.model} is missing: {RESTART}") from None
     except ValueError as error:
-        raise DataError(f"the checkpoint is damaged, {error}: {REMEDY}") from None
+        raise DataError(f"the checkpoint is damaged, {error}: {RESTART}") from None
     model._set_feature_names(None)
     return generation, model
 
@@ -153,9 +151,9 @@ def _parsed(text: bytes, path: Path) -> Generation:
     except (ValueError, KeyError, TypeError, RecursionError):
         is_ours, version = False, VERSION
     if is_ours and version != VERSION:
-        raise DataError(f"{path} is of version {version}, and this ravine reads version {VERSION}: {REMEDY}")
+        raise DataError(f"{path} has format version {version}, but this ravine reads version {VERSION}: {RESTART}")
     if not is_ours or record.get("checksum") != _checksum(record.get("content")):
-        raise DataError(f"{path}: the checkpoint is damaged: {REMEDY}")
+        raise DataError(f"{path}: the checkpoint is damaged: {RESTART}")
     content = record["content"]
     for name in ("place", "out", "events"):
         content[name] = content[name] and Mark(**content[name])
@@ -171,7 +169,7 @@ def _checksum(content: Any) -> int:
 
 
 def clear(folder: Path, generation: Generation) -> None:
-    """Remove what earlier generations, and runs that were killed, have left in the folder."""
+    """Remove files that earlier generations and killed runs have left in the folder."""
     for pattern in ("model-*.ravine", ".model-*.part", f".{FILE}.*.part"):
         for path in folder.glob(pattern):
             if path.name != generation.model:

@@ -1,4 +1,4 @@
-"""`ravine cluster`: learn from the rows, in memory, in batches or in passes over the files, and label them."""
+"""`ravine cluster`: fit a model in memory, in batches or in passes over the files, and label the rows."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -23,12 +23,12 @@ METHODS = {"imdh": IncrementalMDH, "ncuth": NCutH, "mdh": MDH, "pddp": PDDP}
 
 SCALED = "The columns were scaled to unit variance."
 GAPS = {
-    "mean": "Missing values, if there were any, were filled in with the means of their columns.",
-    "drop": "Rows with missing values, if there were any, were left out.",
+    "mean": "Missing values, if any, were replaced by the means of their columns.",
+    "drop": "Rows with missing values, if any, were left out.",
 }
 
 AT_ONCE = 1 << 23
-"""Numbers up to which the rows are held in memory although the method could do without."""
+"""Up to this many numbers, the rows are loaded into memory even if the method could read them in batches."""
 
 
 def cluster(
@@ -47,7 +47,7 @@ def cluster(
     command: str,
     screen: Screen,
 ) -> None:
-    """Learn, label, and write what was asked for."""
+    """Fit a model, label the rows, and write the requested files."""
     start = time.perf_counter()
     kind_of_labels(out)
     check_files("cluster", data=where, out=out, model=model_path, report=report_path)
@@ -66,7 +66,7 @@ def cluster(
 
 
 def prepared(data: Data, scaled: bool) -> str | None:
-    """What was done to the table before the fit, for the page that explains it."""
+    """Describe for the report how the table was prepared before the fit."""
     kept = {*data.columns.used, data.label}
     left_out = [name for name in data.tables[0].schema.names if name not in kept]
     said = [SCALED] if scaled else []
@@ -76,7 +76,7 @@ def prepared(data: Data, scaled: bool) -> str | None:
 
 
 def make_model(method: str, n_clusters: int | None, scale: bool, seed: int, n_jobs: int) -> Any:
-    """An estimator by its short name."""
+    """Create an estimator from its short name."""
     options: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs}
     if method == "imdh":
         options["standardize"] = scale
@@ -84,7 +84,7 @@ def make_model(method: str, n_clusters: int | None, scale: bool, seed: int, n_jo
 
 
 def learn(model: Any, data: Data, scale: bool, in_passes: bool = False) -> None:
-    """Fit the model, in batches if it can and the rows are many, or in passes if they are too many for the memory."""
+    """Fit the model: in memory, in batches if the method supports them, or in passes if memory is too small."""
     if isinstance(model, IncrementalMDH):
         _learn_in_batches(model, data)
     else:
@@ -100,7 +100,7 @@ def learn(model: Any, data: Data, scale: bool, in_passes: bool = False) -> None:
 
 
 def _fit_in_passes(model: Any, data: Data, scale: bool) -> None:
-    """Fit on rows that are read from the files anew whenever something is asked of them."""
+    """Fit out of core: the files are read again in every pass."""
     n_columns, center, deviation = len(data.columns.names), None, None
     if scale:
         with data.screen.progress("measuring the columns", None):
@@ -133,11 +133,11 @@ def _learn_in_batches(model: IncrementalMDH, data: Data) -> None:
             model.partial_fit(X)
     held.clear()
     with data.screen.progress("growing the tree", None, "cuts"):
-        model.tree_  # noqa: B018 — it is grown when it is asked for
+        model.tree_  # noqa: B018 — the tree is grown on access
 
 
 def fit_scaled(model: Any, X: Floats, scale: bool, screen: Screen) -> None:
-    """Fit on the rows, which may be scaled in place; the tree is in their own coordinates."""
+    """Fit on the rows, which may be scaled in place. The tree is in the original units."""
     center, deviation = scale_in_place(X, model.n_jobs) if scale else (None, None)
     fit(model, X, screen)
     if center is not None and deviation is not None:
@@ -145,7 +145,7 @@ def fit_scaled(model: Any, X: Floats, scale: bool, screen: Screen) -> None:
 
 
 def scale_in_place(X: Floats, n_jobs: int) -> tuple[Floats, Floats]:
-    """Give every column mean 0 and variance 1; returns what was subtracted and what was divided by."""
+    """Scale every column to mean 0 and variance 1; return the means and the standard deviations."""
     count, center, square = column_moments(X, np.ones(len(X)), n_jobs)
     deviation = _or_one(np.sqrt(square / count))
     _scale(X, center, deviation)
@@ -170,19 +170,19 @@ def fit(model: Any, X: Any, screen: Screen) -> None:
 
 
 class _CutCounter:
-    """A callback of scikit-learn that tells a meter of every cut."""
+    """A scikit-learn callback that reports every cut to a meter."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
 
     def setup(self, estimator: Any, context: Any) -> None:
-        """Nothing is to be prepared."""
+        """No preparation is needed."""
 
     def teardown(self, estimator: Any, context: Any) -> None:
-        """Nothing is to be put away."""
+        """No clean-up is needed."""
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """A cut is looked for."""
+        """The search for a cut begins."""
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> None:
         """A cut was made, or the fit has ended."""

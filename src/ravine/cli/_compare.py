@@ -1,4 +1,4 @@
-"""`ravine compare`: several methods on the same rows, side by side."""
+"""`ravine compare`: compare several methods on the same rows."""
 
 import time
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ from ravine.metrics import contingency_scores
 from ravine.report import Compared, write_comparison
 
 PEERS = ("kmeans", "hdbscan")
-"""Methods of scikit-learn to compare with."""
+"""Methods of scikit-learn that can be compared."""
 
 SILHOUETTE_ROWS = 5000
-"""The silhouette needs all distances, so it is that of a sample."""
+"""Size of the sample for the silhouette, which needs all pairwise distances."""
 
 
 def compare(
@@ -38,7 +38,7 @@ def compare(
     n_jobs: int,
     screen: Screen,
 ) -> None:
-    """Fit each method, score it, and show one table and one page."""
+    """Fit and score each method, print a table, and write a report."""
     _check_methods(methods, n_clusters)
     check_files("compare", data=where, report=report_path)
     with open_data(where, options, screen) as data:
@@ -49,7 +49,7 @@ def compare(
     sample = np.random.default_rng(seed).permutation(len(X))[:SILHOUETTE_ROWS]
     found = []
     for method in methods:
-        rows = X if method == "imdh" else scaled  # it scales them for itself
+        rows = X if method == "imdh" else scaled  # imdh scales the columns itself
         with screen.warnings_in_a_line():
             start = time.perf_counter()
             labels, tree = _labels(method, rows, n_clusters, scale, seed, n_jobs, screen)
@@ -66,7 +66,7 @@ def compare(
 def _labels(
     method: str, X: Floats, n_clusters: int | None, scale: bool, seed: int, n_jobs: int, screen: Screen
 ) -> tuple[Ints, Any | None]:
-    """Labels of the rows, and the tree where the method has one."""
+    """Labels of the rows, and the tree if the method has one."""
     if method == "kmeans":
         return KMeans(n_clusters, n_init=10, random_state=seed).fit_predict(X).astype(np.int64), None
     if method == "hdbscan":
@@ -80,15 +80,15 @@ def _check_methods(methods: Sequence[str], n_clusters: int | None) -> None:
     known = (*METHODS, *PEERS)
     for method in methods:
         if method not in known:
-            raise UsageError(f"--methods {method}: there is no such method; there are {', '.join(known)}")
+            raise UsageError(f"--methods {method}: there is no such method; choose from {', '.join(known)}")
     if not methods:
-        raise UsageError(f"--methods is empty; there are {', '.join(known)}")
+        raise UsageError(f"--methods is empty; choose from {', '.join(known)}")
     if "kmeans" in methods and n_clusters is None:
-        raise UsageError("kmeans cannot decide how many clusters there are: say --clusters")
+        raise UsageError("kmeans cannot choose the number of clusters: give it with --clusters")
 
 
 def _silhouette(X: Floats, labels: Ints) -> float | None:
-    """Of the rows in clusters; None where it is not defined."""
+    """Silhouette of the rows that are in clusters; None if it is not defined."""
     kept = labels >= 0
     n_labels = len(np.unique(labels[kept]))
     return float(silhouette_score(X[kept], labels[kept])) if 1 < n_labels < kept.sum() else None

@@ -1,4 +1,4 @@
-"""The rows of the files that a user named, as often as they are needed."""
+"""The rows of the input files, which can be read several times."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -25,12 +25,12 @@ from ravine._matrix import Floats
 from ravine.cli._screen import Screen
 from ravine.cli._system import memory_of_the_machine
 
-pa.enable_signal_handlers(False)  # an interruption is the command's to handle
+pa.enable_signal_handlers(False)  # the command handles interruptions itself
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """What the user wants of a table."""
+    """Options for reading a table."""
 
     columns: tuple[str, ...]
     drop: tuple[str, ...]
@@ -42,7 +42,7 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class Data:
-    """Some tables, and how their rows become numbers.
+    """The tables of a command, and how their rows become numbers.
 
     Attributes
     ----------
@@ -60,18 +60,18 @@ class Data:
 
     @property
     def name(self) -> str:
-        """What the data are called in a title."""
+        """Name of the data for a title."""
         first = self.tables[0].name
         return os.path.basename(first) if len(self.tables) == 1 else f"{os.path.basename(first)} and more"
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, where the files say so."""
+        """Number of rows, if the files record it."""
         counts = [table.n_rows for table in self.tables]
         return None if any(count is None for count in counts) else sum(count or 0 for count in counts)
 
     def blocks(self, what: str, with_label: bool = False) -> Iterator[Block]:
-        """All rows, some at a time, with a progress bar: of rows, or of bytes where the number of rows is not known."""
+        """Iterate over all rows in blocks, with a progress bar of rows, or of bytes if the number is not known."""
         by_rows = self.n_rows is not None
         with self.screen.progress(what, self.n_rows if by_rows else self._n_bytes) as meter:
 
@@ -84,7 +84,7 @@ class Data:
             yield from read_blocks(self.tables, self.columns, label, on_rows, None if by_rows else meter.step)
 
     def arrays(self) -> Iterator[Floats]:
-        """All rows, some at a time."""
+        """Iterate over all rows in blocks."""
         return (block.X for block in read_blocks(self.tables, self.columns))
 
     @property
@@ -92,7 +92,7 @@ class Data:
         return sum(table.path.stat().st_size for table in self.tables)
 
     def matrix(self, what: str) -> tuple[Floats, list[Any]]:
-        """All rows at once, and their classes where there is a column of them; TooLargeError if memory is too small."""
+        """All rows, and their classes if there is a label column. Raises TooLargeError if memory is too small."""
         self._check_memory(self.n_rows or 0)
         parts: list[Floats] = []
         classes: list[Any] = []
@@ -109,8 +109,8 @@ class Data:
         memory = memory_of_the_machine()
         if 2 * n_bytes > memory:
             raise TooLargeError(
-                f"{self.name} has more than {n_bytes / 1e9:.1f} GB of numbers, this machine {memory / 1e9:.1f} GB of "
-                "memory, and twice the numbers are needed: ravine cluster reads the files in passes instead"
+                f"{self.name} has more than {n_bytes / 1e9:.1f} GB of numbers, and twice that much memory is needed, "
+                f"but this machine has {memory / 1e9:.1f} GB: use ravine cluster, which can read the files in passes"
             )
 
 
@@ -119,7 +119,7 @@ class TooLargeError(DataError):
 
 
 def stacked(parts: list[Floats]) -> Floats:
-    """The parts as one array; the list is emptied, so that each part's memory is free as soon as it is copied."""
+    """Stack the parts into one array. The list is emptied, to free the memory of each part once it is copied."""
     X = np.empty((sum(map(len, parts)), parts[0].shape[1]), dtype=parts[0].dtype)
     start = 0
     while parts:
@@ -131,7 +131,7 @@ def stacked(parts: list[Floats]) -> Floats:
 
 @contextmanager
 def open_data(where: Sequence[str], options: TableOptions, screen: Screen) -> Iterator[Data]:
-    """The data that a user named, with the columns that can be used."""
+    """Open the input files and choose their usable columns."""
     with open_tables(where, options.text) as tables:
         columns = choose_columns(
             tables,
@@ -142,6 +142,6 @@ def open_data(where: Sequence[str], options: TableOptions, screen: Screen) -> It
             missing=options.missing,
             warn=screen.warn,
         )
-        with screen.progress("looking at the columns", None) as meter:
+        with screen.progress("reading the columns", None) as meter:
             columns = measure_columns(tables, columns, meter.count)
         yield Data(tables, columns, options.label, screen)

@@ -1,4 +1,4 @@
-"""`ravine demo`: a real data set that comes with scikit-learn, as a file, and the command that one would run on it."""
+"""`ravine demo`: run `ravine cluster` on a data set that comes with scikit-learn."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from ravine.cli._screen import Screen
 
 
 def demo(folder: Path, screen: Screen) -> None:
-    """Write the digits as CSV, cluster them, write labels, model and page."""
+    """Write the digits as CSV, cluster them, and write labels, model and report."""
     folder.mkdir(parents=True, exist_ok=True)
     digits = load_digits()
     names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
@@ -43,4 +43,4 @@ def demo(folder: Path, screen: Screen) -> None:
         command=command,
         screen=screen,
     )
-    screen.say(f"open {report} in a browser")
+    screen.say(f"Open {report} in a browser.")

@@ -1,4 +1,4 @@
-"""What went wrong, in a line and an exit code."""
+"""Turn errors into a message of one line and an exit code."""
 
 import errno
 
@@ -8,18 +8,18 @@ NEEDED = ("typer", "rich", "pyarrow")
 
 
 def explain(error: BaseException) -> tuple[str, int]:
-    """The line that a user sees and the exit code; what is no user's fault is raised again."""
+    """Return the message and the exit code. Errors that the user did not cause are raised again."""
     if isinstance(error, ModuleNotFoundError) and error.name in NEEDED:
         return f"error: the command line needs {', '.join(NEEDED)}: pip install 'ravine[cli]'", BAD_USAGE
     if type(error).__module__.startswith("typer."):
         message = " ".join(getattr(error, "format_message", error.__str__)().split()).rstrip(".")
-        return f"error: {message}; ravine --help says more" if message else "", BAD_USAGE
+        return f"error: {message}; run ravine --help for help" if message else "", BAD_USAGE
     if isinstance(error, BrokenPipeError):
         return "", BAD_DATA
     if isinstance(error, OSError):
         return f"error: {_of_system(error)}", BAD_USAGE if isinstance(error, FileNotFoundError) else BAD_DATA
     if isinstance(error, MemoryError):
-        return "error: out of memory: --method imdh reads the rows in batches", BAD_DATA
+        return "error: out of memory: use --method imdh, which reads the rows in batches", BAD_DATA
     if isinstance(error, ValueError):
         from ravine._io import UsageError
 
@@ -30,9 +30,9 @@ def explain(error: BaseException) -> tuple[str, int]:
 def _of_system(error: OSError) -> str:
     where = error.filename if error.filename2 is None else error.filename2
     remedy = {
-        errno.ENOSPC: "the disk is full: make room or write elsewhere",
-        errno.EACCES: "no permission: choose another place or change its permissions",
-        errno.EROFS: "the place is read-only: choose another one",
+        errno.ENOSPC: "the disk is full: free some space or write to another disk",
+        errno.EACCES: "no permission: choose another path or change the permissions",
+        errno.EROFS: "the file system is read-only: choose another path",
         errno.ENOENT: "there is no such file or folder",
         errno.EISDIR: "this is a folder: give the name of a file",
     }.get(error.errno or 0, error.strerror or str(error))

@@ -1,4 +1,4 @@
-"""How a line of CSV or of JSON becomes numbers, and why it does not."""
+"""Convert lines of CSV or JSON to numbers, and explain why a line cannot be converted."""
 
 import csv
 import json
@@ -16,11 +16,11 @@ from ravine._matrix import LARGEST
 from ravine.tree._text import counted, shortened
 
 LETTERS = 40
-"""Letters of a value that are shown."""
+"""Longest part of a value that a message shows, in characters."""
 
 
-class BadRow(ValueError):  # noqa: N818 — it may be left out
-    """Why a row cannot be used."""
+class BadRow(ValueError):  # noqa: N818 — bad rows may be skipped
+    """A row that cannot be used. The message says why."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Layout:
     ----------
     is_json : bool
     fields : tuple of str
-        Of every line.
+        Names of the fields of every line.
     delimiter : str
     decimal : str
     encoding : str
     used : tuple of str, optional
-        The fields that are numbers, once that is known.
+        The fields used as numbers, once they are known.
     """
 
     is_json: bool
@@ -47,7 +47,7 @@ class Layout:
     used: tuple[str, ...] | None = None
 
     def values(self, line: bytes) -> list[Any]:
-        """The fields of a line as they stand there; BadRow where they are not those of the first line."""
+        """Return the fields of a line. Raises BadRow if they do not match the first line."""
         try:
             text = line.decode(self.encoding)
         except UnicodeDecodeError:
@@ -55,19 +55,19 @@ class Layout:
         return self._json_values(text) if self.is_json else self._csv_values(text)
 
     def numbers(self, values: Sequence[Any]) -> list[float]:
-        """The numbers among the fields; BadRow names a column that has none."""
+        """Return the numbers of the used fields. Raises BadRow, which names the column, if one is not a number."""
         out = []
         for place, column in self._places:
             try:
                 number = self.number(values[place])
                 if number is None:
-                    raise BadRow("no value")
+                    raise BadRow("the value is missing")
                 if not abs(number) <= LARGEST:
-                    raise BadRow(f"{number:g} is not finite, or too large to be squared")
+                    raise BadRow(f"{number:g} is not finite, or its square would overflow")
                 if abs(number) > LARGEST_WHOLE and _is_rounded(values[place], number):
                     raise BadRow(
                         f"{shortened(str(values[place]).strip(), LETTERS)} is a whole number that would be rounded (if "
-                        f"it is an identifier, leave the column out with --drop {column})"
+                        f"it is an identifier, leave out the column with --drop {column})"
                     )
             except BadRow as error:
                 raise BadRow(f"column {column!r}: {error}") from None
@@ -80,7 +80,7 @@ class Layout:
         return [(place, field) for place, field in enumerate(self.fields) if field in used]
 
     def number(self, value: Any) -> float | None:
-        """One value as a number, which may be infinite; None where there is no value, BadRow where it is no number."""
+        """Convert a value to a number, which may be infinite. Missing: None; not a number: raises BadRow."""
         if self.is_json:
             if value is None:
                 return None
@@ -102,15 +102,17 @@ class Layout:
         try:
             values = next(csv.reader([text.rstrip("\r\n")], delimiter=self.delimiter, strict=True))
         except csv.Error as error:
-            raise BadRow(f"not a line of CSV, {error}") from None
+            raise BadRow(f"this is not a line of CSV ({error})") from None
         if len(values) < len(self.fields):
             missing = self.fields[len(values)]
             raise BadRow(
-                f"column {missing!r} is missing: {counted(len(values), 'field')} instead of {len(self.fields)}"
+                f"column {missing!r} is missing: the line has {counted(len(values), 'field')} instead of "
+                f"{len(self.fields)}"
             )
         if len(values) > len(self.fields):
             raise BadRow(
-                f"{counted(len(values), 'field')} instead of {len(self.fields)}, the last column is {self.fields[-1]!r}"
+                f"the line has {counted(len(values), 'field')} instead of {len(self.fields)}; the last column is "
+                f"{self.fields[-1]!r}"
             )
         return values
 
@@ -118,20 +120,20 @@ class Layout:
         try:
             record = json.loads(text, object_pairs_hook=_without_repeats)
         except (ValueError, RecursionError) as error:
-            raise BadRow(f"not a JSON object, {error}") from None
+            raise BadRow(f"this is not a JSON object ({error})") from None
         if not isinstance(record, dict):
-            raise BadRow("not a JSON object")
+            raise BadRow("this is not a JSON object")
         missing = [field for field in self.fields if field not in record]
         if missing:
             raise BadRow(f"column {missing[0]!r} is missing")
         if len(record) > len(self.fields):
             extra = next(field for field in record if field not in self.fields)
-            raise BadRow(f"{shortened(extra, LETTERS)!r} is no column")
+            raise BadRow(f"there is no column {shortened(extra, LETTERS)!r}")
         return [record[field] for field in self.fields]
 
 
 def _is_rounded(value: Any, number: float) -> bool:
-    """Whether a value is a whole number, written as one, that is not the floating-point number made of it."""
+    """Whether a value is an integer that changes when it is converted to a floating-point number."""
     try:
         return not isinstance(value, float) and int(value) != number
     except ValueError:
@@ -141,54 +143,56 @@ def _is_rounded(value: Any, number: float) -> bool:
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("a name occurs twice")
     return record
 
 
 def find_layout(line: bytes, text: TextFormat) -> tuple[Layout, bool]:
-    """How the lines are written, from the first one; and whether that is a row itself."""
+    """Detect the layout from the first line; also return whether that line is a row."""
     layout = Layout(True, (), "", text.decimal, text.encoding)
     try:
         first = line.decode(text.encoding)
     except UnicodeDecodeError:
-        raise DataError(f"the text is not {text.encoding}: say which --encoding it has, for instance latin-1") from None
+        raise DataError(
+            f"the text is not {text.encoding}: give its encoding with --encoding, for instance latin-1"
+        ) from None
     check_first_line(first)
     if first.lstrip().startswith("{"):
         try:
             record = json.loads(first, object_pairs_hook=_without_repeats)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"the first line is not a JSON object, {error}") from None
+            raise DataError(f"the first line is not a JSON object ({error})") from None
         return replace(layout, fields=tuple(record)), True
     delimiter = text.delimiter or max(DELIMITERS, key=first.count)
-    split_first_line(first, delimiter)  # says what is wrong with a quote
+    split_first_line(first, delimiter)  # explains an unclosed quote
     try:
         fields = next(csv.reader([first.rstrip("\r\n")], delimiter=delimiter, strict=True))
     except csv.Error as error:
-        raise DataError(f"the first line is not CSV, {error}") from None
+        raise DataError(f"the first line is not CSV ({error})") from None
     layout = replace(layout, is_json=False, delimiter=delimiter)
     has_header = not all(_is_number(layout, field) for field in fields) if text.header is None else text.header
     names = fields if has_header else [f"x{j}" for j in range(len(fields))]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise DataError(f"the column name {twice[0]!r} stands twice: give each its own name")
+        raise DataError(f"the column name {twice[0]!r} occurs twice: give each column its own name")
     return replace(layout, fields=tuple(names)), not has_header
 
 
 def is_header(line: bytes, layout: Layout, has_header: bool | None) -> bool:
-    """Whether the first line of a later file of a stream has the names of the columns, not a row.
+    """Whether the first line of a later file contains column names instead of a row.
 
     Parameters
     ----------
     line : bytes
     layout : Layout
-        Of the first file.
+        Layout of the first file.
     has_header : bool or None
-        What the user says; None: names are those of the first file, or anything without a number.
+        What the user says. None: a line with the names of the first file, or without any number, is a header.
 
     Raises
     ------
     DataError
-        They are not the names of the first file.
+        If the names differ from those of the first file.
     """
     if layout.is_json or has_header is False:
         return False
@@ -202,8 +206,8 @@ def is_header(line: bytes, layout: Layout, has_header: bool | None) -> bool:
         return True
     if has_header or not any(_is_number(layout, field) for field in fields):
         raise DataError(
-            f"the new file begins with the columns {listed(fields)}, and the stream with {listed(layout.fields)}: "
-            "give a stream one kind of file, or begin anew"
+            f"the new file starts with the columns {listed(fields)}, but the stream has {listed(layout.fields)}: all "
+            "files of a stream must have the same columns; start a new stream for other columns"
         )
     return False
 
@@ -217,7 +221,7 @@ def _is_number(layout: Layout, value: Any) -> bool:
 
 
 def mostly_numbers(layout: Layout, values: Sequence[Any]) -> bool:
-    """More than half of the values that are there, so that one bad value does not hide a column."""
+    """Whether more than half of the present values are numbers. One bad value does not exclude a column."""
     n_numbers = n_others = 0
     for value in values:
         try:

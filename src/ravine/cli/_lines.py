@@ -1,6 +1,6 @@
-"""Lines that come and lines that go: a text that is read as it grows, files that are appended to.
+"""Read lines from a growing text, and append lines to files.
 
-Both know the place up to which they have come, and find it again in a later run.
+Both keep their position, and can return to it in a later run.
 """
 
 import errno
@@ -20,26 +20,28 @@ from ravine._io import DataError
 from ravine.cli._system import heeded_signals
 
 TAIL = 1024
-"""Bytes before a place by which it is recognized."""
+"""Number of bytes before a position by which it is recognized."""
 
 LONGEST = 1 << 24
-"""Bytes of the longest line."""
+"""Longest line, in bytes."""
 
 CHUNK = 1 << 20
+
+RESTART = "start again with another --checkpoint folder"
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A place in a file.
+    """A position in a file.
 
     Attributes
     ----------
     length : int
-        Bytes before it.
+        Number of bytes before the position.
     checksum : int
-        Of the last of them.
+        Checksum of the last of these bytes.
     """
 
     length: int
@@ -51,7 +53,7 @@ START = Mark(0, 0)
 
 @contextmanager
 def naming(path: Path | None) -> Iterator[None]:
-    """Where the system complains of what is written, say to which place it was to go."""
+    """Add the path to errors of the operating system."""
     try:
         yield
     except OSError as error:
@@ -59,11 +61,11 @@ def naming(path: Path | None) -> Iterator[None]:
 
 
 class Stopped(Exception):  # noqa: N818 — not an error
-    """The user asked to stop while a line was waited for."""
+    """The user asked to stop while the program was waiting for a line."""
 
 
 class Stop:
-    """The wish of the user to stop: heeded at once while a line is waited for, otherwise when the batch is done."""
+    """A request to stop: acts at once while the program waits for a line, otherwise after the current batch."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -71,7 +73,7 @@ class Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Take SIGINT, SIGTERM and SIGHUP for the wish to stop; the last not where it is ignored, as under nohup."""
+        """Treat SIGINT, SIGTERM and SIGHUP as requests to stop. An ignored SIGHUP, as under nohup, stays ignored."""
         heeded = heeded_signals(("SIGINT", "SIGTERM", "SIGHUP"))
         before = {number: signal.signal(number, self._ask) for number in heeded}
         try:
@@ -87,7 +89,7 @@ class Stop:
             raise Stopped
 
     def wait_for(self, call: Callable[..., Result], *args: Any) -> Result:
-        """What the call returns; Stopped if the wish to stop comes before it does."""
+        """Return the result of the call. Raises Stopped if the request to stop comes first."""
         self._waiting = True
         try:
             if self.asked:
@@ -98,19 +100,19 @@ class Stop:
 
 
 class Lines:
-    """The lines of a text, one by one.
+    """Iterate over the lines of a text.
 
     Parameters
     ----------
     file : binary file
     name : str
-        What it is called in messages.
+        Name of the text in messages.
     stop : Stop
 
     Attributes
     ----------
     at_start : bool
-        Whether the line that was given out last is the first one of its file that is not empty.
+        Whether the last line returned is the first non-empty line of its file.
     """
 
     def __init__(self, file: BinaryIO, name: str, stop: Stop) -> None:
@@ -121,30 +123,30 @@ class Lines:
         self._begin()
 
     def _begin(self) -> None:
-        """Be at the start of a file."""
+        """Reset the position to the start of a file."""
         self._length = 0
         self._tail = b""
         self._is_untouched = True
 
     @property
     def mark(self) -> Mark:
-        """The place after the last line that was given out."""
+        """Position after the last line returned."""
         return Mark(self._length, crc32(self._tail))
 
     def next(self) -> bytes | None:
-        """The next line, None at the end of the text."""
+        """Return the next line, or None at the end of the text."""
         line = self._read_line()
         return self._give(line) if line else None
 
     def _read_line(self) -> bytes:
-        """What there is of the next line."""
+        """Read the next line, which may be incomplete."""
         line = self._stop.wait_for(self._file.readline, LONGEST)
         if len(line) == LONGEST:
-            raise DataError(f"{self._name}: a line has more than {LONGEST:,} bytes: is this text?")
+            raise DataError(f"{self._name}: a line has more than {LONGEST:,} bytes: check that the input is text")
         return line
 
     def _give(self, line: bytes) -> bytes:
-        """Give a line out."""
+        """Update the position and return the line."""
         self._length += len(line)
         self._tail = (self._tail + line)[-TAIL:]
         self.at_start = self._is_untouched and not line.isspace()
@@ -152,7 +154,7 @@ class Lines:
         return line
 
     def skip_to(self, mark: Mark, seek: bool) -> None:
-        """Go on from a place that an earlier run has come to; without `seek` the text before it is read again."""
+        """Continue from the position of an earlier run. Without `seek`, the text before it is read again."""
         start = max(mark.length - TAIL, 0)
         if seek:
             self._file.seek(start)
@@ -164,8 +166,8 @@ class Lines:
         self._is_untouched = mark.length == 0
         if len(self._tail) < mark.length - start:
             raise DataError(
-                f"{self._name} ends before the place that the checkpoint has come to, byte {mark.length:,}: give the "
-                "same input again, from its start"
+                f"{self._name} ends before the position of the checkpoint, byte {mark.length:,}: give the same input "
+                "again, from its start"
             )
         if self.mark != mark:
             raise DataError(
@@ -176,25 +178,25 @@ class Lines:
             self._end_line()
 
     def _end_line(self) -> None:
-        """The text ended without a newline; DataError if what has come since belongs to its last line."""
+        """Handle a text that ended without a newline. Raises DataError if its last line has grown since."""
         rest = self._stop.wait_for(self._file.readline, LONGEST)
         if rest.strip():
-            raise DataError(f"{self._name}: the line that was the last one at the checkpoint has become longer")
+            raise DataError(f"{self._name}: the last line before the checkpoint has grown since: {RESTART}")
         self._length += len(rest)
         self._tail = (self._tail + rest)[-TAIL:]
 
 
 class Sink:
-    """JSON lines that are appended to a file, or go to a stream.
+    """Append JSON lines to a file or a stream.
 
-    A file is this process's alone until it is closed: LockedError if another one is appending to it.
+    The file is locked until it is closed. Raises LockedError if another process is appending to it.
 
     Parameters
     ----------
     path : Path or None
-        None where there is a stream.
+        File; None if there is a stream.
     stream : binary stream, optional
-        Without a stream and a path nothing is written.
+        Without a stream and a path, nothing is written.
     """
 
     def __init__(self, path: Path | None, stream: BinaryIO | None = None) -> None:
@@ -208,7 +210,7 @@ class Sink:
             self._file = open(path, "a+b", buffering=0) if place.is_plain else place.open(buffering=0)  # noqa: SIM115
             if place.is_plain and lock_file(self._file.fileno()) == "held":
                 self.close()
-                raise LockedError(errno.EAGAIN, "in use by another process: wait until it ends", str(path))
+                raise LockedError(errno.EAGAIN, "in use by another process: wait until that process ends", str(path))
 
     def write(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Append a line for each record."""
@@ -223,22 +225,22 @@ class Sink:
                     left = left[self._file.write(left) :]
 
     def mark(self) -> Mark | None:
-        """The end of the file, which is safe on disk then; None where there is no file to come back to."""
+        """Write the file to disk and return its end; None if the output is not a regular file."""
         if not self._is_regular:
             return None
         os.fsync(self._file.fileno())
         return self._mark_at(os.fstat(self._file.fileno()).st_size)
 
     def check(self, mark: Mark | None) -> None:
-        """DataError if the file has no such place."""
+        """Raise DataError if the file does not contain this position."""
         if mark is not None and self._is_regular and self._mark_at(mark.length) != mark:
             raise DataError(
-                f"{self.path} is not as the checkpoint left it, with {mark.length:,} bytes or more: put the file back, "
-                "or begin anew with another --checkpoint"
+                f"{self.path} has changed since the checkpoint, when it had {mark.length:,} bytes: restore the file, "
+                f"or {RESTART}"
             )
 
     def cut_back(self, mark: Mark | None) -> None:
-        """Take away what comes after the place."""
+        """Remove everything after the position."""
         if mark is not None and self._is_regular:
             self._file.truncate(mark.length)
 

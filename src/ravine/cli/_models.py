@@ -1,4 +1,4 @@
-"""The commands that begin with a saved model: predict, inspect, cut, report."""
+"""The commands that use a saved model: predict, inspect, cut, report."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ravine._io import Columns, DataError, MissingRule, TextFormat, UsageError, choose_columns, open_tables
+from ravine._io._table import listed
 from ravine.cli._data import Data
 from ravine.cli._places import check_files
 from ravine.cli._results import kind_of_labels, label_rows
@@ -26,7 +27,7 @@ def predict(
     missing: MissingRule | None,
     screen: Screen,
 ) -> None:
-    """Label the rows of some files."""
+    """Label the rows of the input files."""
     kind_of_labels(out)
     check_files("predict", model=model_path, data=where, out=out)
     saved = read(model_path)
@@ -34,7 +35,7 @@ def predict(
     with _open_data(saved, where, text, None, missing, screen) as data:
         rows = label_rows(tree, data, out)
     screen.result({"n_rows": rows.n_rows, "sizes": rows.leaf_count.tolist(), "files": {"labels": out}})
-    screen.say(f"{rows.n_rows:,} rows labeled" + ("" if out == "-" else f", written: {out}"))
+    screen.say(f"{rows.n_rows:,} rows labeled" + ("" if out == "-" else f", written to {out}"))
 
 
 def report(
@@ -46,7 +47,7 @@ def report(
     command: str,
     screen: Screen,
 ) -> None:
-    """Write the page of a model with the rows of some files."""
+    """Write the report of a model with the rows of the input files."""
     check_files("report", model=model_path, data=where, out=out)
     saved = read(model_path)
     with _open_data(saved, where, text, label, None, screen) as data:
@@ -59,7 +60,7 @@ def report(
 
 
 def cut(model_path: Path, n_clusters: int, out: Path | None, screen: Screen) -> None:
-    """Write or show a coarser model."""
+    """Write or show a model with fewer clusters."""
     check_files("cut", model=model_path, out=out)
     saved = read(model_path)
     tree = _coarser(tree_of(saved.model), n_clusters)
@@ -68,13 +69,13 @@ def cut(model_path: Path, n_clusters: int, out: Path | None, screen: Screen) -> 
         return
     save(saved.model.cut_to(n_clusters), out, resume=False, notes=saved.notes)
     screen.result({"n_clusters": n_clusters, "files": {"model": str(out)}})
-    screen.say(f"written: {out}, {n_clusters} of {saved.model.n_clusters_} clusters")
+    screen.say(f"written: {out} with {n_clusters} of {saved.model.n_clusters_} clusters")
 
 
 def inspect(model_path: Path, screen: Screen) -> None:
     """Show a model."""
     saved = read(model_path)
-    screen.say(f"{saved.model!r}, written by ravine {saved.ravine_version}")
+    screen.say(f"{saved.model!r}, saved by ravine {saved.ravine_version}")
     _show(tree_of(saved.model), saved.model, screen)
 
 
@@ -109,10 +110,12 @@ def _open_data(
     missing: MissingRule | None,
     screen: Screen,
 ) -> Iterator[Data]:
-    """The rows of some files, made into numbers as those of the fit were."""
+    """Open the input files and convert their rows to numbers as in the fit."""
     with open_tables(where, text) as tables:
         if label is not None and label not in tables[0].schema.names:
-            raise UsageError(f"{tables[0].name}: there is no column {label!r}")
+            raise UsageError(
+                f"{tables[0].name}: there is no column {label!r}; choose from {listed(tables[0].schema.names)}"
+            )
         columns = _columns_of(saved, tables, screen)
         if missing is not None:
             fill = tuple(tree_of(saved.model).mean[0].tolist()) if missing == "mean" else None
@@ -121,7 +124,7 @@ def _open_data(
 
 
 def _columns_of(saved: Saved, tables: Sequence[Any], screen: Screen) -> Columns:
-    """The columns that the model was fitted on; if it has neither notes nor names, the columns of numbers."""
+    """The columns of the fit, or all columns of numbers if the model records no names."""
     if saved.notes is not None and "columns" in saved.notes:
         return Columns.from_dict(saved.notes["columns"])
     names = getattr(saved.model, "feature_names_in_", None)
@@ -131,7 +134,7 @@ def _columns_of(saved: Saved, tables: Sequence[Any], screen: Screen) -> Columns:
     n_features = saved.model.n_features_in_
     if len(columns.used) != n_features:
         raise DataError(
-            f"{tables[0].name} has {len(columns.used)} columns of numbers, and the model was fitted on {n_features}"
+            f"{tables[0].name} has {len(columns.used)} columns of numbers, but the model was fitted on {n_features}"
         )
     return columns
 
@@ -141,7 +144,7 @@ def _coarser(tree: HyperplaneTree, n_clusters: int | None) -> HyperplaneTree:
         return tree
     if n_clusters > tree.n_clusters:
         raise UsageError(
-            f"--clusters {n_clusters}: the model has {tree.n_clusters}, fewer can be taken from it, not more"
+            f"--clusters {n_clusters}: the model has only {tree.n_clusters}; give a smaller number or fit a new model"
         )
     return tree.cut_to(n_clusters)
 

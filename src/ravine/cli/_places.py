@@ -1,6 +1,6 @@
-"""Which files a command reads and which it writes: it never writes over what it reads, nor one file twice.
+"""Check the files of a command: it must not overwrite its input, nor write two outputs to one file.
 
-Files are compared by what they are, not by their names: links, other spellings and redirections do not hide them.
+Files are compared by identity, not by name, so links, other spellings and redirections are recognized.
 """
 
 import stat
@@ -17,13 +17,13 @@ from ravine._io._table import find_files, is_hidden
 
 @dataclass(frozen=True)
 class Files:
-    """The parameters of a command that name files, and how a user knows them.
+    """The parameters of a command that name files, and their names on the command line.
 
     Attributes
     ----------
     read, written, appended : dict from str to str
     folders : dict from str to str
-        Folders in which the command has files of its own.
+        Folders in which the command keeps its own files.
     """
 
     read: Mapping[str, str] = field(default_factory=dict)
@@ -43,16 +43,16 @@ COMMANDS = {
     "compare": Files(read=DATA, written={"report": "--report"}),
     "stream": Files(read=DATA, appended={"out": "--out", "events": "--events"}, folders={"checkpoint": "--checkpoint"}),
     "demo": Files(
-        written={"data": "its data", "out": "its labels", "model": "its model", "report": "its page"},
+        written={"data": "its data", "out": "its labels", "model": "its model", "report": "its report"},
         folders={"folder": "--folder"},
     ),
 }
-"""A test sees to it that every parameter that names a file is here."""
+"""Files of each command. A test checks that every parameter that names a file is listed here."""
 
 
 @dataclass(frozen=True)
 class _Named:
-    """A file that a user named."""
+    """A file named by the user."""
 
     said: str
     name: str
@@ -63,13 +63,13 @@ class _Named:
 
 
 def check_files(command: str, **given: Any) -> None:
-    """UsageError or OSError before any work if files cannot be written, or if doing so would destroy others.
+    """Raise UsageError or OSError, before any work, if files cannot be written or would overwrite other files.
 
     Parameters
     ----------
     command : str
     **given : path-like, list of them, or None
-        By the names of the parameters; - is standard input or standard output.
+        Files by the names of the parameters; - is standard input or standard output.
     """
     files = COMMANDS[command]
     written = [
@@ -84,16 +84,16 @@ def check_files(command: str, **given: Any) -> None:
     for i, one in enumerate(written):
         for other in read:
             if other.place.is_same(one.place) and _gives_back(one.place):
-                what = "from standard input" if other.name == "-" else f"as {other}"
-                raise UsageError(f"{one} is the file that is read {what}: give the name of another file")
+                what = "standard input" if other.name == "-" else str(other)
+                raise UsageError(f"{one} is the same file as {what}: give the name of another file")
         for other in written[:i]:
             if other.place.is_same(one.place) and not _takes_both(one.place, other.place):
-                raise UsageError(f"{other} and {one} are one file: give each its own")
+                raise UsageError(f"{other} and {one} are the same file: give each its own file")
         _check_outside(one, given.get("data"))
 
 
 def _inputs(said: str, given: Any) -> Iterator[_Named]:
-    """Every file that is read; a list can have folders and patterns."""
+    """Yield every input file. A list can contain folders and patterns."""
     if isinstance(given, list | tuple):
         for name in given:
             yield from _inputs(said, "-") if name == "-" else (_named(said, path) for path in find_files(name))
@@ -106,25 +106,27 @@ def _named(said: str, name: Any) -> _Named:
 
 
 def _gives_back(place: Place) -> bool:
-    """Whether what is written there comes back to who reads there: in a file and a pipe, not in a terminal."""
+    """Whether data written there can be read there again: yes for a file or a pipe, no for a terminal."""
     return place.status is None or stat.S_ISREG(place.status.st_mode) or stat.S_ISFIFO(place.status.st_mode)
 
 
 def _takes_both(one: Place, other: Place) -> bool:
-    """Whether two outputs may go there: to a terminal, to /dev/null, or to what the shell has joined, as 2>&1 does."""
+    """Whether two outputs may share it: a terminal, /dev/null, or streams that the shell has joined (2>&1)."""
     is_device = one.status is not None and stat.S_ISCHR(one.status.st_mode)
     return is_device or (one.number is not None and other.number is not None and one.number != other.number)
 
 
 def _check_outside(one: _Named, data: Any) -> None:
-    """UsageError if a file would be read the next time, since it lies in a folder of data."""
+    """Raise UsageError if the next run would read the output as data, because it is in a data folder."""
     for name in data if isinstance(data, list | tuple) else ():
         if name != "-" and one.place.is_plain and is_data_in(one.place.path, Path(name)):
-            raise UsageError(f"{one} would be data the next time, in the folder {name}: give a place outside of it")
+            raise UsageError(
+                f"{one} is in the data folder {name}, so the next run would read it as data: choose another folder"
+            )
 
 
 def is_data_in(path: Path, folder: Path) -> bool:
-    """Whether a file, which may not be there yet, is among the data of a folder."""
+    """Whether a file, which may not exist yet, counts as data of a folder."""
     inner = folder.resolve()
     is_within = folder.is_dir() and path.is_relative_to(inner)
     return is_within and suffix_of(path) in SUFFIXES and not is_hidden(path, inner)

@@ -1,4 +1,4 @@
-"""What the commands find, written to files and told to the user."""
+"""Write the results of the commands to files, and print them."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,11 +17,11 @@ from ravine.report import ReportAccumulator, ReportData, describe_clusters
 from ravine.tree._text import counted
 
 MOST_SHOWN = 40
-"""Clusters in the table that is printed."""
+"""Largest number of clusters in the printed table."""
 
 
 def kind_of_labels(out: str | None) -> str:
-    """How labels are written: by the name of the file, and as CSV into what has no such name, as a pipe."""
+    """Format of the labels: from the file name, or CSV for pipes and other special files."""
     if out is None or (Path(out).suffix.lower() not in KINDS and not Place(out).is_plain):
         return ".csv"
     return label_kind(out)
@@ -29,7 +29,7 @@ def kind_of_labels(out: str | None) -> str:
 
 @contextmanager
 def labels_file(out: str | None) -> Iterator[LabelWriter | None]:
-    """Where labels go: nowhere, to standard output, or to a file that is there when all of them are written."""
+    """Open the output for the labels. A file appears only after all labels are written."""
     if out is None:
         yield None
     elif out == "-":
@@ -41,7 +41,7 @@ def labels_file(out: str | None) -> Iterator[LabelWriter | None]:
 
 
 def label_rows(model: Any, data: Data, out: str | None) -> ReportData:
-    """Label all rows by a model or a tree, write the labels where wanted, and gather what tables and pages show."""
+    """Label all rows with a model or a tree, write the labels if requested, and collect the data of the report."""
     gatherer, n_rows = ReportAccumulator(model), 0
     with labels_file(out) as writer:
         for block in data.blocks("labeling", with_label=True):
@@ -55,7 +55,7 @@ def label_rows(model: Any, data: Data, out: str | None) -> ReportData:
 def show_clusters(
     model: Any, rows: ReportData, method: str, seconds: float, files: Mapping[str, str | Path | None], screen: Screen
 ) -> None:
-    """Print the clusters, how well they agree with the labels, and which files were written."""
+    """Print the clusters, their agreement with the labels, and the files that were written."""
     written = {what: str(path) for what, path in files.items() if path is not None}
     clusters = describe_clusters(model, rows)
     scores = None if rows.contingency is None else contingency_scores(rows.contingency)
@@ -79,8 +79,8 @@ def show_clusters(
     if len(clusters) > MOST_SHOWN:
         screen.say(f"and {len(clusters) - MOST_SHOWN} more")
     if scores is not None:
-        screen.say("\nagainst the labels: " + ", ".join(f"{name} {score:.3f}" for name, score in scores.items()))
+        screen.say("\nagreement with the labels: " + ", ".join(f"{name} {score:.3f}" for name, score in scores.items()))
     if written:
         screen.say("\nwritten: " + ", ".join(f"{what} {path}" for what, path in written.items()))
     else:
-        screen.say("\nnothing was written: --out labels.csv, --model model.ravine and --report report.html do")
+        screen.say("\nno file was written: add --out labels.csv, --model model.ravine or --report report.html")

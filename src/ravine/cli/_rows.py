@@ -1,7 +1,7 @@
 """Rows of numbers from the lines of a stream, CSV or JSON.
 
-The first line fixes the fields, the first batch which of them are numbers. A row that does not fit is a bad row: it is
-told of, and never mended.
+The first line defines the fields; the first batch shows which of them are numbers. A row that does not match is a bad
+row. Bad rows are reported and never repaired.
 """
 
 import codecs
@@ -21,16 +21,16 @@ from ravine.cli._lines import Lines, Mark, Stopped
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """What the user wants of the rows.
+    """Options for the rows of a stream.
 
     Attributes
     ----------
     text : TextFormat
     columns : tuple of str
-        Taken as numbers, whatever they are; without any, those that mostly are numbers in the first batch.
+        Columns to use as numbers. If empty: the columns whose values in the first batch are mostly numbers.
     drop : tuple of str
     skip_bad : bool
-        Leave bad rows out instead of stopping.
+        Skip bad rows instead of stopping.
     """
 
     text: TextFormat
@@ -41,12 +41,12 @@ class StreamOptions:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a stream, one after the other.
+    """Consecutive rows of a stream.
 
     Attributes
     ----------
     first : int
-        Number of the first row in the stream.
+        Number of the first row.
     n_rows : int
     good : list of int
         Numbers of the rows that can be used.
@@ -54,7 +54,7 @@ class Batch:
     bad : dict from int to str
         Why the other rows cannot be used.
     end : Mark
-        Place after the last row.
+        Position after the last row.
     """
 
     first: int
@@ -72,14 +72,14 @@ class Rows:
     ----------
     lines : Lines
     name : str
-        What the stream is called in messages.
+        Name of the stream in messages.
     options : StreamOptions
     warn : callable
-        Is told of columns that are left out.
+        Called with a message about columns that are left out.
     layout : Layout, optional
-        Of a stream that was begun before.
+        Layout of a stream that continues.
     n_rows : int
-        Rows that were read before.
+        Number of rows that were read before.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Rows:
         self._first_line: bytes | None = None
 
     def next_batch(self, size: int) -> Batch:
-        """The next rows: fewer than `size` at the end of the stream or where the user asked to stop."""
+        """Return the next rows: fewer than `size` at the end of the stream, or if the user asked to stop."""
         first, bad = self._n_rows, dict[int, str]()
         if self.layout is None:
             self._begin()
@@ -119,7 +119,7 @@ class Rows:
         return Batch(first, self._n_rows - first, [row for row, _ in kept], X, bad, self._lines.mark)
 
     def _begin(self) -> None:
-        """Find the layout in the first line."""
+        """Detect the layout from the first line."""
         line = self._next_line()
         if line is None:
             return
@@ -130,11 +130,13 @@ class Rows:
             raise DataError(f"{self._name}: {error}") from None
         for column in (*self._options.columns, *self._options.drop):
             if column not in self.layout.fields:
-                raise UsageError(f"{self._name}: there is no column {column!r}; there are {listed(self.layout.fields)}")
+                raise UsageError(
+                    f"{self._name}: there is no column {column!r}; choose from {listed(self.layout.fields)}"
+                )
         self._first_line = line if is_row else None
 
     def _next_line(self) -> bytes | None:
-        """The next line that is not empty; None at the end, or where the user asked to stop."""
+        """Return the next non-empty line, or None at the end or if the user asked to stop."""
         line, self._first_line = self._first_line, None
         if line is not None:
             return line
@@ -147,7 +149,7 @@ class Rows:
         return None
 
     def _is_header_again(self, line: bytes) -> bool:
-        """Whether the line is the header of a file that came after the first one."""
+        """Whether the line is the header of a file after the first one."""
         if self.layout is None or not self._lines.at_start:
             return False
         try:
@@ -166,7 +168,7 @@ class Rows:
     def _sift(
         self, items: Iterable[tuple[int, Any]], parse: Callable[[Any], list[Any]], bad: dict[int, str]
     ) -> list[tuple[int, Any]]:
-        """What can be parsed, with the number of its row; what cannot is put into `bad`, or ends the stream."""
+        """Parse the items. Those that cannot be parsed go into `bad`, or stop the stream."""
         kept = []
         for row, item in items:
             try:
@@ -174,14 +176,14 @@ class Rows:
             except BadRow as error:
                 if not self._options.skip_bad:
                     raise DataError(
-                        f"{self._name}: row {row} (rows count from 0), {error}: mend it, or leave such rows out with "
+                        f"{self._name}: row {row} (counted from 0): {error}; correct it, or skip such rows with "
                         "--bad-rows skip"
                     ) from None
                 bad[row] = str(error)
         return kept
 
     def _choose(self, layout: Layout, records: list[list[Any]]) -> tuple[str, ...]:
-        """The fields to be used."""
+        """Choose the fields to use."""
         drop, only = self._options.drop, self._options.columns
         wanted = [field for field in layout.fields if field not in drop and (not only or field in only)]
         if only and wanted:
@@ -190,10 +192,12 @@ class Rows:
         used = tuple(field for field in wanted if mostly_numbers(layout, columns[field]))
         if not used:
             among = listed(layout.fields)
-            raise DataError(f"{self._name}: no column of numbers among {among}: are --delimiter and --decimal right?")
+            raise DataError(
+                f"{self._name}: none of the columns {among} contains numbers: check --delimiter and --decimal"
+            )
         left_out = [field for field in wanted if field not in used]
         if left_out:
-            self._warn(f"left out, not numbers: {listed(left_out)}")
+            self._warn(f"columns left out because they are not numbers: {listed(left_out)}")
         return used
 
 

@@ -1,4 +1,4 @@
-"""What the user sees: results on standard output, the rest on standard error, progress on a terminal only."""
+"""Terminal output: results on standard output, the rest on standard error, progress only on a terminal."""
 
 import json
 import re
@@ -17,22 +17,22 @@ from rich.text import Text
 from ravine._names import shown
 
 PATIENCE = 2.0
-"""Seconds before a bar is shown."""
+"""Seconds before a progress bar appears."""
 
 PIPE_WIDTH = 120
 
 
 class Screen:
-    """Where results, warnings and progress go.
+    """Print results, warnings and progress.
 
     Parameters
     ----------
     quiet : bool
-        Errors only.
+        Print only errors.
     as_json : bool
-        One JSON object on standard output instead of words.
+        Print the result as one JSON object.
     results_to_stderr : bool
-        Standard output is wanted for something else.
+        Print results to standard error, because standard output is used for something else.
     """
 
     def __init__(self, quiet: bool = False, as_json: bool = False, results_to_stderr: bool = False) -> None:
@@ -43,13 +43,13 @@ class Screen:
         self._err = Console(stderr=True, highlight=False)
 
     def say(self, text: str) -> None:
-        """A line of the result, or several."""
+        """Print one or more lines of the result."""
         if not (self.quiet or self.as_json):
             text = "\n".join(map(shown, text.split("\n")))
             self._out.print(text, markup=False, soft_wrap=True)
 
     def table(self, head: list[str], rows: list[list[str]], numbers: int) -> None:
-        """A table of the result, its first `numbers` columns set to the right."""
+        """Print a table of the result, with its first `numbers` columns aligned to the right."""
         if self.quiet or self.as_json:
             return
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -60,21 +60,21 @@ class Screen:
         self._out.print(table)
 
     def result(self, record: dict[str, Any]) -> None:
-        """The whole result, for machines."""
+        """Print the whole result as JSON, if requested."""
         if self.as_json:
             text = json.dumps(record, allow_nan=False, ensure_ascii=False)
-            # Half a pair of surrogates, as a path may have it, cannot be written but as an escape.
+            # An unpaired surrogate, as in some paths, can be written only as an escape.
             text = re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
             print(text, file=self._out.file)
 
     def warn(self, text: str) -> None:
-        """Something that the user should know but that is no error."""
+        """Print a warning."""
         if not self.quiet:
             self._err.print(f"warning: {shown(text)}", markup=False, soft_wrap=True)
 
     @contextmanager
     def warnings_in_a_line(self) -> Iterator[None]:
-        """Show what is said through Python's warnings as lines, each once."""
+        """Print Python warnings as single lines, each once."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
@@ -83,16 +83,16 @@ class Screen:
 
     @contextmanager
     def progress(self, what: str, total: float | None, unit: str = "rows") -> Iterator["Meter"]:
-        """Something to be told of every step; a bar comes up on a terminal if it takes long.
+        """Return a meter that counts steps. On a terminal, a bar appears if the work takes long.
 
         Parameters
         ----------
         what : str
-            What is being done.
+            Name of the work.
         total : float, optional
-            Steps in all.
+            Total number of steps.
         unit : str
-            What is counted beside the bar.
+            Unit of the count next to the bar.
         """
         if self.quiet or not self._err.is_terminal:
             yield Meter()
@@ -112,7 +112,7 @@ class Screen:
 
 
 class Meter:
-    """Moves a bar, where there is one.
+    """Move a progress bar, if there is one.
 
     Parameters
     ----------
@@ -125,31 +125,31 @@ class Meter:
         self._task = task
 
     def step(self, n_steps: float) -> None:
-        """Move on."""
+        """Advance the bar."""
         if self._bar is not None:
             self._bar.advance(self._task, n_steps)
 
     def count(self, n: int) -> None:
-        """So many more are done."""
+        """Add to the count next to the bar."""
         if self._bar is not None:
             self._bar.update(self._task, done=self._bar.tasks[self._task].fields["done"] + n)
 
 
 class _Speed(ProgressColumn):
-    """How many are done in a second."""
+    """Count per second."""
 
     def __init__(self, unit: str) -> None:
         super().__init__()
         self._unit = unit
 
     def render(self, task: Task) -> Text:
-        """Since the start."""
+        """Average since the start."""
         speed = task.fields["done"] / task.elapsed if task.elapsed else 0.0
         return Text(f"{speed:,.0f} {self._unit}/s" if speed >= 10 else f"{speed:.1f} {self._unit}/s")
 
 
 class _Left(ProgressColumn):
-    """Time left, where the end is known."""
+    """Time left, if the end is known."""
 
     def render(self, task: Task) -> Text:
         """In minutes and seconds."""

@@ -1,9 +1,10 @@
-"""`ravine stream`: rows come one after the other, each is labeled by what was learned before it, then learned.
+"""`ravine stream`: each row is labeled with the model learned from the rows before it, and then learned.
 
-With a checkpoint the command can be killed at any moment: started again on the same input, it goes on from the last
-checkpoint and takes back what was written after it, so that files and model are those of a run that was never stopped.
+With a checkpoint, the command can be killed at any moment. Started again on the same input, it continues from the last
+checkpoint and removes what was written after it. Files and model are then the same as those of an uninterrupted run.
 """
 
+import inspect
 import math
 import re
 import sys
@@ -34,32 +35,32 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "hsdci": ("HSDC", {"inherit": True}),
     "imdh": ("IncrementalMDH", {}),
 }
-"""Names of the estimators, and their parameters."""
+"""Estimator and parameters of each method."""
 
 STDIN = "standard input"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a stream is learned, and what is written of it.
+    """How a stream is learned, and what is written.
 
     Attributes
     ----------
     method : str
     batch : int
-        Rows that are labeled, then learned, at a time.
+        Number of rows that are labeled, then learned, at a time.
     per_batch : bool
-        One line for a batch instead of one for a row.
+        Write one line for each batch instead of one for each row.
     seed : int
     n_jobs : int
     out, events : Path or None
-        Files; None is standard output and standard error.
+        Files; None means standard output and standard error.
     checkpoint : Path or None
         Folder.
     every : int
-        Rows from one checkpoint to the next.
+        Number of rows between two checkpoints.
     poll : float or None
-        Seconds between two looks at a file that is followed; None for one that is not.
+        Seconds between two checks of a followed file; None if the file is not followed.
     """
 
     method: str
@@ -74,24 +75,26 @@ class Plan:
     poll: float | None = None
 
     def fixed_options(self, options: StreamOptions) -> dict[str, Any]:
-        """What must be the same when the stream goes on."""
+        """Options that must be the same when the stream continues."""
         per = "batch" if self.per_batch else "row"
         own = {"method": self.method, "batch": self.batch, "per": per, "seed": self.seed}
         return {**own, "columns": list(options.columns), "drop": list(options.drop), **asdict(options.text)}
 
 
 def stream(data: str, options: StreamOptions, plan: Plan, screen: Screen) -> None:
-    """Label and learn the rows of a file or of standard input, until they end or the user stops it."""
+    """Label and learn the rows of a file or of standard input, to the end or until the user stops the command."""
     options = replace(options, text=_checked_text(data, options.text))
     _check_places(data, plan)
     stop = Stop()
     with stop.on_signals(), ExitStack() as stack:
         name = STDIN if data == "-" else data
         if plan.checkpoint is not None and not stack.enter_context(alone_with(plan.checkpoint)):
-            screen.warn(f"{plan.checkpoint}: this file system has no locks: see that no other process uses the folder")
+            screen.warn(
+                f"{plan.checkpoint}: this file system has no locks: make sure that no other process uses the folder"
+            )
         try:
             lines = _open_lines(data, name, stop, plan, screen, stack)
-            # A pipe is opened when somebody reads it.
+            # Opening a pipe waits for its reader.
             out = stop.wait_for(Sink, plan.out, sys.stdout.buffer if plan.out is None else None)
             stack.callback(out.close)
             is_shown = plan.events is None and not screen.quiet
@@ -105,11 +108,11 @@ def stream(data: str, options: StreamOptions, plan: Plan, screen: Screen) -> Non
         on_terminal = plan.out is None and sys.stdout.isatty()
         with nullcontext(Meter()) if on_terminal else screen.progress("learning", None) as meter:
             run.run(stop, meter)
-        screen.say(f"{counted(run.n_rows, 'row')}, of them {counted(run.n_bad, 'bad row')} left out")
+        screen.say(f"{counted(run.n_rows, 'row')} read, {counted(run.n_bad, 'bad row')} skipped")
 
 
 def _open_lines(data: str, name: str, stop: Stop, plan: Plan, screen: Screen, stack: ExitStack) -> Lines:
-    """The lines of standard input, of a file, or of one that is followed."""
+    """Open standard input, a file, or a followed file."""
     if plan.poll is not None:
         lines = FollowedLines(Path(data), stop, plan.poll, screen.warn)
         stack.callback(lines.close)
@@ -120,20 +123,22 @@ def _open_lines(data: str, name: str, stop: Stop, plan: Plan, screen: Screen, st
 
 
 def make_model(plan: Plan) -> Any:
-    """The estimator, which has not seen any row."""
+    """Create the estimator."""
     name, options = METHODS[plan.method]
     estimator = getattr(ravine, name)
-    known = estimator().get_params(deep=False)
+    known = inspect.signature(estimator).parameters
     more = {"random_state": plan.seed, "n_jobs": plan.n_jobs}
     return estimator(**options, **{key: value for key, value in more.items() if key in known})
 
 
 def _checked_text(data: str, text: TextFormat) -> TextFormat:
-    """How the text is written, where that does not depend on its first line."""
+    """Complete and check the text format, as far as it does not depend on the first line."""
     if not "a\n".encode(text.encoding).endswith(b"a\n"):
-        raise UsageError(f"--encoding {text.encoding}: a stream is read by lines, which this encoding hides: use utf-8")
+        raise UsageError(
+            f"--encoding {text.encoding}: a stream cannot be split into lines in this encoding: convert it to utf-8"
+        )
     if Path(data).suffix in COMPRESSIONS:
-        raise UsageError(f"{data}: a stream is read as plain text: unpack it and pipe it in")
+        raise UsageError(f"{data}: a stream must be plain text: decompress the file and pipe it to the command")
     if Path(data).suffix.lower() in (".tsv", ".tab") and text.delimiter is None:
         return replace(text, delimiter="\t")
     return text
@@ -141,32 +146,32 @@ def _checked_text(data: str, text: TextFormat) -> TextFormat:
 
 def _check_places(data: str, plan: Plan) -> None:
     if plan.poll is not None and (data == "-" or (Path(data).exists() and not Path(data).is_file())):
-        raise UsageError("--follow needs a file; standard input is read to its end anyway")
+        raise UsageError("--follow needs a file; standard input is always read to its end")
     check_files("stream", data=data, out="-" if plan.out is None else plan.out, events=plan.events)
     named = {"DATA": None if data == "-" else Path(data), "--out": plan.out, "--events": plan.events}
     if plan.poll is not None:
         for said in ("--out", "--events"):
             path = named[said]
             if path is not None and is_rotated(path, Path(data)):
-                raise UsageError(f"{said} {path} looks like a rotated {data}: give another name")
+                raise UsageError(f"{said} {path} looks like a rotated version of {data}: give another name")
     if plan.checkpoint is not None:
         if plan.checkpoint.exists() and not plan.checkpoint.is_dir():
-            raise UsageError(f"--checkpoint {plan.checkpoint}: this is a file, give a folder")
+            raise UsageError(f"--checkpoint {plan.checkpoint} is a file: give the name of a folder")
         for said, path in named.items():
             if path is not None and is_own(plan.checkpoint, Place(path)):
-                raise UsageError(f"{said} {path} is a file of --checkpoint {plan.checkpoint}: give another name")
+                raise UsageError(f"{said} {path} is a file of the checkpoint in {plan.checkpoint}: give another name")
         plan.checkpoint.mkdir(parents=True, exist_ok=True)
 
 
 def _begin(
     lines: Lines, out: Sink, events: Sink, plan: Plan, options: StreamOptions, seek: bool
 ) -> tuple[Generation, Any]:
-    """Where the stream goes on, with all files brought there; at its start if there is no checkpoint."""
+    """Return the state from which the stream continues, and move all files there."""
     fixed = plan.fixed_options(options)
     found = None if plan.checkpoint is None else read_generation(plan.checkpoint)
     if plan.checkpoint is None or found is None:
         start = Generation(fixed, out=out.mark(), events=events.mark())
-        if plan.checkpoint is not None:  # also what is written before the first checkpoint can be taken back
+        if plan.checkpoint is not None:  # so that output written before the first checkpoint can be removed, too
             write_generation(plan.checkpoint, start, None)
         return start, None
     start, model = found
@@ -183,7 +188,7 @@ def _begin(
 
 
 class _Run:
-    """Labels and learns batch after batch, and keeps the checkpoint."""
+    """Label and learn batch after batch, and write checkpoints."""
 
     def __init__(
         self, rows: Rows, out: Sink, events: Sink, plan: Plan, start: Generation, model: Any, screen: Screen
@@ -203,12 +208,12 @@ class _Run:
         self._warned: set[str] = set()
 
     def run(self, stop: Stop, meter: Meter) -> None:
-        """All batches to the end of the stream, or until the user stops it."""
+        """Process all batches, to the end of the stream or until the user stops the command."""
         while not stop.asked:
             batch = self._rows.next_batch(self._plan.batch)
             is_short = batch.n_rows < self._plan.batch
             if self._rows.stopped and self._plan.checkpoint is not None:
-                break  # the rows of a batch that is not full are read again in the next run
+                break  # the next run reads the rows of an incomplete batch again
             if batch.n_rows:
                 self._process(batch)
                 meter.count(batch.n_rows)
@@ -233,7 +238,7 @@ class _Run:
         self._place = batch.end
 
     def _labels(self, batch: Batch) -> list[int] | None:
-        """Clusters of the good rows, by ids that last where the model has them; None while there is no model."""
+        """Clusters of the good rows, as permanent ids if the model has them; None while there is no model."""
         if self._model is None or not batch.good:
             return None
         labels = self._model.predict(batch.X)
@@ -249,11 +254,11 @@ class _Run:
         }
 
     def _new_events(self, batch: Batch) -> list[dict[str, Any]]:
-        """What has happened in the batch, in the order of the rows."""
+        """Events of the batch, in the order of the rows."""
         out: list[dict[str, Any]] = [{"kind": "bad row", "row": row, "why": why} for row, why in batch.bad.items()]
         n_learned = self.n_rows - self.n_bad
         for event in events_since(self._model, self._n_events):
-            # The model counts the rows that it has learned.
+            # The model counts only the rows that it has learned.
             position = event["row"] - n_learned
             row = batch.good[position] if position >= 0 else event["row"] + self.n_bad
             out.append({**{key: _plain(value) for key, value in event.items()}, "row": int(row)})
@@ -261,7 +266,7 @@ class _Run:
         return sorted(out, key=lambda event: event["row"])
 
     def _keep(self) -> None:
-        """Write a checkpoint, if one is wanted."""
+        """Write a checkpoint, if requested."""
         if self._plan.checkpoint is None:
             return
         generation = replace(
@@ -279,7 +284,7 @@ class _Run:
 
     @contextmanager
     def _warnings_once(self) -> Iterator[None]:
-        """Show Python's warnings as lines; one that differs from an earlier one by numbers only is not shown."""
+        """Print Python warnings as lines, without repeats that differ only in numbers."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
@@ -297,7 +302,7 @@ def _row_lines(batch: Batch, labels: list[int] | None) -> Iterator[dict[str, Any
 
 
 def _plain(value: Any) -> Any:
-    """As JSON can hold it."""
+    """Convert a value for JSON."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Models in files. Loading a file never runs code from it."""
+"""Save models to files. Loading a file never runs code from it."""
 
 from ravine.persist._models import Saved, load, read, save
 

@@ -1,7 +1,7 @@
-"""The archive that holds a model: a zip file whose members, a header and plain arrays, are stored one after the other.
+"""The archive of a model: a zip file with a header and plain arrays, stored one after the other.
 
-Nothing is taken at its word. What a member claims is compared with the length of the file before any of it is read, an
-array is read when it is asked for, and no more than the array itself is held in memory.
+The content is not trusted. The sizes in the archive are compared with the length of the file before anything is read.
+An array is read only when it is needed, and takes no more memory than the array itself.
 """
 
 import json
@@ -23,33 +23,33 @@ from numpy.typing import NDArray
 from ravine.persist._values import DTYPES, Given
 
 HEADER, MAX_MEMBERS = "header.json", 1000
-"""Name of the header in the archive, and most members that an archive has."""
+"""Name of the header in the archive, and largest number of members."""
 
 NPY_MAGIC = b"\x93NUMPY\x01\x00"
 NPY_HEADER = re.compile(r"\{'descr': '([^']*)', 'fortran_order': False, 'shape': \(([0-9, ]*)\), \} *\n")
 NPY_LONGEST = 1 << 12
-"""Bytes of the longest description of an array."""
+"""Longest header of an array, in bytes."""
 
 FIXED_DATE = (1980, 1, 1, 0, 0, 0)
-"""The same model gives the same bytes whenever it is saved."""
+"""Date of all members, so that the same model always gives the same bytes."""
 
 LOCAL_HEADER = struct.Struct("<4s22xHH")
-"""Of a member: its first bytes, and the lengths of its name and of the extra field, which its bytes follow."""
+"""Header of a member: its first bytes, and the lengths of its name and of the extra field before its content."""
 
 ZIP_START, ZIP_END, ZIP_END_SIZE, PICKLE_START = b"PK\x03\x04", b"PK\x05\x06", 22, b"\x80"
 
 LARGEST_DIRECTORY = 1 << 20
-"""Bytes of the list of members at the end of a file: a thousand names of a thousand letters."""
+"""Largest list of members at the end of a file, in bytes: a thousand names of a thousand letters."""
 
 FREE_COST = 48 << 20
-"""Bytes that the header of a small file may need in memory."""
+"""Memory that the header of a small file may need, in bytes."""
 
 CHUNK = 1 << 20
-"""Bytes that are read at a time."""
+"""Number of bytes read at a time."""
 
 
 def write(place: Path, text: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a header and arrays; the same ones give the same bytes."""
+    """Write a header and arrays. The same content gives the same bytes."""
     with zipfile.ZipFile(place, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(_member(HEADER), text)
         for key, array in arrays.items():
@@ -65,15 +65,18 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[tuple[str, Given]]:
-    """The text of a file's header and its arrays, to be read while the file is open; ValueError if it is no archive."""
+    """Open an archive: the text of its header, and its arrays, which can be read while the file is open.
+
+    Raises ValueError if the file is not an archive of a model.
+    """
     with open(path, "rb") as file:
         start = file.read(len(ZIP_START))
         if start.startswith(PICKLE_START):
-            raise ValueError("looks like a pickle: ravine does not load pickles, which can run any code")
+            raise ValueError("looks like a pickle: ravine does not load pickles, because they can run any code")
         size = file.seek(0, os.SEEK_END) if start == ZIP_START else 0
         file.seek(max(size - ZIP_END_SIZE, 0))
         if start != ZIP_START or file.read(len(ZIP_END)) != ZIP_END:
-            raise ValueError("is not a model saved by ravine, or is not whole")
+            raise ValueError("is not a model saved by ravine, or is incomplete")
         try:
             places = _places(file)
             text = _header_text(file, places.pop(HEADER), size)
@@ -83,33 +86,33 @@ def opened(path: str | os.PathLike[str]) -> Iterator[tuple[str, Given]]:
 
 
 class _Bounded:
-    """A file for `zipfile`, which reads the directory of an archive at once, however long it claims to be."""
+    """Limit how much `zipfile` reads at once: it would read a directory of any claimed length."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.seek, self.tell = file.seek, file.tell
 
     def read(self, size: int = -1) -> bytes:
-        """So many bytes, or all that are left; ValueError if they are too many."""
+        """Read `size` bytes, or all that are left. Raises ValueError if they are too many."""
         content = self._file.read(LARGEST_DIRECTORY + 1 if size < 0 else min(size, LARGEST_DIRECTORY + 1))
         if len(content) > LARGEST_DIRECTORY:
-            raise ValueError("is damaged: the list of its members is too long")
+            raise ValueError("is damaged: its list of members is too long")
         return content
 
 
 Place = tuple[int, int, int]
-"""Where the bytes of a member begin, how many they are, and their checksum."""
+"""Position, length and checksum of the content of a member."""
 
 
 def _places(file: BinaryIO) -> dict[str, Place]:
-    """The members, which fill the file from its start to the directory at its end: no gaps, no overlaps, none twice."""
+    """Find the members. They must fill the file up to the directory, without gaps, overlaps or repeated names."""
     with zipfile.ZipFile(_Bounded(file)) as archive:
         infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
         end = archive.start_dir
     if len(infos) > MAX_MEMBERS:
         raise ValueError(f"has {len(infos)} members; a model has at most {MAX_MEMBERS}")
     if HEADER not in (info.filename for info in infos):
-        raise ValueError(f"is not a model saved by ravine: {HEADER} is not in it")
+        raise ValueError(f"is not a model saved by ravine: it has no {HEADER}")
     places: dict[str, Place] = {}
     place = 0
     for info in infos:
@@ -119,7 +122,7 @@ def _places(file: BinaryIO) -> dict[str, Place]:
         if name != HEADER and not re.fullmatch(r"[A-Za-z0-9_.]+\.npy", name):
             raise ValueError(f"has a member that is not an array: {name[:100]!r}")
         if info.compress_type != zipfile.ZIP_STORED or info.flag_bits or info.file_size != info.compress_size:
-            raise ValueError(f"member {name[:100]!r} is compressed or encrypted: ravine stores as it is")
+            raise ValueError(f"member {name[:100]!r} is compressed or encrypted, which ravine never does")
         if info.header_offset != place:
             raise ValueError("has members that overlap, or something between them")
         file.seek(place)
@@ -135,17 +138,17 @@ def _places(file: BinaryIO) -> dict[str, Place]:
 
 
 def _header_text(file: BinaryIO, place: Place, file_size: int) -> str:
-    """The header, once it is known that what it says takes no more memory than twice the file, or a little."""
+    """Read the header, after checking that its values take at most about twice the memory of the file."""
     start, size, checksum = place
     limit = 2 * file_size + FREE_COST
     if 2 * size > limit:
-        raise ValueError("the header is too long for the file that it is in")
+        raise ValueError("the header is too long for the size of the file")
     file.seek(start)
     content = file.read(size)
     if zlib.crc32(content) != checksum:
         raise ValueError("is damaged: the checksum of the header is wrong")
     if cost_of_json(content) > limit:
-        raise ValueError("the header has far more values than the file has arrays for")
+        raise ValueError("the header has too many values for the size of the file")
     try:
         return content.decode("ascii")
     except UnicodeDecodeError as error:
@@ -153,19 +156,19 @@ def _header_text(file: BinaryIO, place: Place, file_size: int) -> str:
 
 
 def cost_of_json(text: bytes) -> int:
-    """Bytes of memory, at most, that a header takes when it is parsed and its values are made of it."""
-    wide = 4 if re.search(rb"\\u[dD][89abAB]", text) else 2 if b"\\u" in text else 1  # of a letter in a string
+    """Upper bound on the memory, in bytes, that parsing a header and creating its values takes."""
+    wide = 4 if re.search(rb"\\u[dD][89abAB]", text) else 2 if b"\\u" in text else 1  # bytes of a character in a string
     lists, dicts, items, keys = (text.count(sign) for sign in (b"[", b"{", b",", b":"))
     return (2 + wide) * len(text) + 150 * lists + 300 * dicts + 72 * items + 280 * keys
 
 
 def parsed_json(text: str) -> Any:
-    """The value of a JSON text without names that stand twice, infinities and NaN."""
+    """Parse JSON. Repeated names, infinities and NaN are errors."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(pairs)
         if len(out) < len(pairs):
-            raise ValueError("a name stands twice in the header")
+            raise ValueError("a name occurs twice in the header")
         return out
 
     def finite(number: str) -> float:
@@ -180,12 +183,12 @@ def parsed_json(text: str) -> Any:
 
 
 def _array(file: BinaryIO, name: str, start: int, size: int, checksum: int) -> NDArray[Any]:
-    """An array whose header has the one form that NumPy writes; nothing is allocated before its size is known."""
+    """Read an array in the format that NumPy writes. Memory is allocated only after its size is checked."""
     file.seek(start)
     before = len(NPY_MAGIC) + 2
     head = file.read(min(size, before + NPY_LONGEST))
     if not head.startswith(NPY_MAGIC) or len(head) < before:
-        raise ValueError(f"member {name!r} is not an array of NumPy")
+        raise ValueError(f"member {name!r} is not a NumPy array")
     end = before + int.from_bytes(head[before - 2 : before], "little")
     header = NPY_HEADER.fullmatch(head[before:end].decode("latin-1"))
     if header is None or end > len(head):
@@ -195,7 +198,7 @@ def _array(file: BinaryIO, name: str, start: int, size: int, checksum: int) -> N
         raise ValueError(f"array {name!r} holds {what}")
     dtype, shape = np.dtype(header[1]), tuple(int(n) for n in header[2].replace(",", " ").split())
     if math.prod(shape) * dtype.itemsize != size - end:
-        raise ValueError(f"array {name!r} has {size - end} bytes, which is not its shape {shape}")
+        raise ValueError(f"array {name!r} has {size - end} bytes, which does not match its shape {shape}")
     array: NDArray[Any] = np.empty(shape, dtype)
     file.seek(start + end)
     if _read_into(file, array, zlib.crc32(head[:end])) != checksum:
@@ -206,12 +209,12 @@ def _array(file: BinaryIO, name: str, start: int, size: int, checksum: int) -> N
 
 
 def _read_into(file: BinaryIO, array: NDArray[Any], checksum: int) -> int:
-    """Fill the array from the file; gives the checksum of what came before it and of it."""
+    """Fill the array from the file, and return the updated checksum."""
     left = memoryview(array.reshape(-1).view(np.uint8).data) if array.size else memoryview(b"")
     while left:
         part = left[:CHUNK]
         if file.readinto(part) != len(part):  # type: ignore[attr-defined]
-            raise ValueError("is not whole")
+            raise ValueError("is incomplete")
         checksum = zlib.crc32(part, checksum)
         left = left[CHUNK:]
     return checksum

@@ -1,7 +1,7 @@
-"""Models in files: a JSON header and plain arrays in a zip archive, from which nothing is ever run.
+"""Save models as a JSON header and plain arrays in a zip archive. No code from a file is ever run.
 
-An estimator gives what it has learned by ``_state(resume)``, as nested dictionaries of numbers, strings, arrays and CSR
-matrices, and takes it back by ``_restore(state)``, which checks it. `numpy.load` reads the arrays too.
+The method ``_state(resume)`` of an estimator returns what it has learned, as nested dictionaries of numbers, strings,
+arrays and CSR matrices. ``_restore(state)`` checks and restores it. `numpy.load` can read the arrays, too.
 """
 
 import json
@@ -30,7 +30,7 @@ ESTIMATORS = {
     for name in package.__all__
     if issubclass(member := getattr(package, name), BaseEstimator)
 }
-"""What can be saved; a file can name nothing else."""
+"""Estimators that can be saved. A file cannot refer to any other class."""
 
 FIELDS = {
     "format": str,
@@ -43,30 +43,30 @@ FIELDS = {
     "state": dict,
     "notes": dict | None,
 }
-"""What a header holds."""
+"""Fields of a header and their types."""
 
 LONGEST_COMPLAINT = 500
-"""Letters of what is said about a file, which may have put its own words there."""
+"""Longest error message about a file, in characters. It may contain text from the file."""
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What a file holds.
+    """The content of a saved file.
 
-    The parameters are also the attributes that are there to be read.
+    The parameters are also attributes.
 
     Parameters
     ----------
     model : estimator
-        Fitted.
+        The fitted model.
     notes : dict or None
-        What was given to `save` with it.
+        Notes that were passed to `save`.
     ravine_version : str
-        Version that wrote the file.
+        Version of ravine that wrote the file.
 
     See Also
     --------
-    read : Gives it.
+    read : Read a file.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Saved:
     ...     save(model, folder + "/model.ravine", notes={"unit": "m"})
     ...     saved = read(folder + "/model.ravine")
     >>> saved.notes, saved.model
-    ({'unit': 'm'}, PDDP(n_clusters=2, criterion='mean'))
+    ({'unit': 'm'}, PDDP(criterion='mean', n_clusters=2))
     """
 
     model: Any
@@ -91,27 +91,28 @@ def save(
 ) -> None:
     """Write a fitted model to a file.
 
-    The same model gives the same bytes. Callbacks and what `set_output` has set are not kept.
+    The same model always gives the same bytes. Callbacks and settings of `set_output` are not saved.
 
     Parameters
     ----------
     model : fitted estimator of ravine
         A clusterer or a classifier.
     path : path-like
-        A file that is there is replaced, once the new one is whole.
+        Path of the file. An existing file is replaced once the new one is complete.
     resume : bool, default=True
-        Keep `labels_`, or a classifier's `transduction_`, and all that `partial_fit` needs to go on as if never
-        interrupted. For `IncrementalMDH` that is its sample of up to `sample_size` **rows of the data**. With False the
-        file has no rows, only their means: the model predicts, transforms and can be cut and described, but it does not
-        go on learning. `SumOfNorms` predicts by its rows, and is not saved without them; every file of a
-        `SupportVectorClustering` has its vectors and a sample of up to 2,000 rows, by which it predicts.
+        If True, save `labels_` (`transduction_` of a classifier) and everything that `partial_fit` needs to continue
+        as if it had not been interrupted. For `IncrementalMDH`, this includes its sample of up to `sample_size` **rows
+        of the data**. If False, the file contains no rows, only their means: the model can predict, transform, be cut
+        and be described, but it cannot continue to learn. `SumOfNorms` needs its rows to predict, so it cannot be
+        saved without them. Every file of a `SupportVectorClustering` contains its support vectors and a sample of up
+        to 2,000 rows, which it needs to predict.
     notes : mapping, optional
-        Anything that JSON can hold, to be kept with the model; `read` gives it back.
+        Notes to save with the model, as values for JSON. `read` returns them.
 
     See Also
     --------
-    load : The model back.
-    ravine.persist.read : The model with its notes.
+    load : Load the model.
+    ravine.persist.read : Load the model with its notes.
 
     Examples
     --------
@@ -129,9 +130,11 @@ def save(
     """
     name = type(model).__name__
     if ESTIMATORS.get(name) is not type(model):
-        raise ValueError(f"{name} cannot be saved: ravine saves its own estimators, {', '.join(sorted(ESTIMATORS))}")
-    check_is_fitted(model, msg="this %(name)s is not fitted yet: call fit before it is saved")
-    model._validate_params()  # they may have been set after the fit, and `load` would refuse them
+        raise ValueError(
+            f"{name} cannot be saved: ravine can save only its own estimators, {', '.join(sorted(ESTIMATORS))}"
+        )
+    check_is_fitted(model, msg="this %(name)s is not fitted yet: call fit before save")
+    model._validate_params()  # they may have changed after the fit, and `load` would reject them
     arrays: dict[str, NDArray[Any]] = {}
     names = getattr(model, "feature_names_in_", None)
     header = {
@@ -146,7 +149,9 @@ def save(
         "notes": _checked_notes(notes),
     }
     if len(arrays) >= MAX_MEMBERS:
-        raise ValueError(f"{len(arrays)} arrays are more than a file keeps: pass lists of arrays as one array")
+        raise ValueError(
+            f"the model has {len(arrays)} arrays, more than a file can hold: pass lists of arrays as one array"
+        )
     text = json.dumps(header, indent=1, allow_nan=False)
     _check_that_it_loads(name, text, arrays)
     with written_whole(path) as place:
@@ -154,34 +159,36 @@ def save(
 
 
 def _check_that_it_loads(name: str, text: str, arrays: dict[str, NDArray[Any]]) -> None:
-    """ValueError names the field for which `load` would refuse a file."""
+    """Raise ValueError, which names the field, if `load` would reject the file."""
     try:
         _saved(text, {key: lambda array=array: array for key, array in arrays.items()})  # type: ignore[misc]
     except RecursionError:
         raise ValueError(f"this {name} cannot be saved: a parameter or a note is nested too deeply") from None
     except ValueError as error:
-        raise ValueError(f"this {name} cannot be saved, for load would refuse it: {_shortened(error)}") from error
+        raise ValueError(
+            f"this {name} cannot be saved, because load would reject the file: {_shortened(error)}"
+        ) from error
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Model that `save` wrote; ValueError says what is wrong with a file that it did not write.
+    """Load a model that `save` wrote.
 
-    Whatever the file holds, no code from it is run.
+    No code from the file is run, whatever it contains. A file that `save` did not write raises ValueError.
 
     Parameters
     ----------
     path : path-like
-        The file.
+        Path of the file.
 
     Returns
     -------
     model : fitted estimator
-        Which predicts as the one that was saved.
+        The model, with the same predictions as the saved one.
 
     See Also
     --------
-    save : Writes the file.
-    ravine.persist.read : The model with its notes.
+    save : Write the file.
+    ravine.persist.read : Load the model with its notes.
 
     Examples
     --------
@@ -198,21 +205,21 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def read(path: str | os.PathLike[str]) -> Saved:
-    """Model that `save` wrote, with the notes that were saved with it.
+    """Load a model that `save` wrote, with its notes.
 
     Parameters
     ----------
     path : path-like
-        The file.
+        Path of the file.
 
     Returns
     -------
     saved : Saved
-        The model, its notes, and the version that wrote them.
+        The model, its notes, and the version of ravine that wrote the file.
 
     See Also
     --------
-    ravine.load : The model alone.
+    ravine.load : Load only the model.
 
     Examples
     --------
@@ -238,10 +245,10 @@ def read(path: str | os.PathLike[str]) -> Saved:
 
 def _saved(text: str, arrays: Given) -> Saved:
     header = _checked_header(_archive.parsed_json(text))
-    with np.errstate(all="ignore"):  # numbers that make no sense are refused, not warned of
+    with np.errstate(all="ignore"):  # invalid numbers raise errors, not warnings
         model = _model(header, arrays)
     if arrays:
-        raise ValueError(f"has arrays that the header does not name: {', '.join(sorted(arrays))}")
+        raise ValueError(f"has arrays that the header does not mention: {', '.join(sorted(arrays))}")
     return Saved(model, header["notes"], header["ravine_version"])
 
 
@@ -251,11 +258,11 @@ def _shortened(error: ValueError) -> str:
 
 
 def _model(header: dict[str, Any], arrays: Given) -> Any:
-    """Estimator from what the file holds; each array that is used is taken out of `arrays`."""
+    """Create the estimator. Each array that is used is removed from `arrays`."""
     estimator = ESTIMATORS.get(header["estimator"])
     if estimator is None:
         raise ValueError(
-            f"holds a {header['estimator'][:50]}, and this version of ravine knows {', '.join(ESTIMATORS)}"
+            f"contains a {header['estimator'][:50]}, but this version of ravine knows only {', '.join(ESTIMATORS)}"
         )
     parameters = {name: decode(node, arrays) for name, node in header["parameters"].items()}
     unknown = sorted(parameters.keys() - set(estimator._get_param_names()))
@@ -266,10 +273,10 @@ def _model(header: dict[str, Any], arrays: Given) -> Any:
     model.n_features_in_ = header["n_features_in"]
     names = header["feature_names"]
     if model.n_features_in_ < 1 or (names is not None and len(names) != model.n_features_in_):
-        raise ValueError("field 'n_features_in' is not positive, or 'feature_names' has another length")
+        raise ValueError("field 'n_features_in' is not positive, or does not match the length of 'feature_names'")
     if names is not None:
         if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            raise ValueError("field 'feature_names' has an entry that is not a string, or stands twice")
+            raise ValueError("field 'feature_names' has an entry that is not a string or occurs twice")
         model._set_feature_names(names)
     model._restore(decode(header["state"], arrays))
     return model
@@ -280,7 +287,7 @@ def _parameter(name: str, value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         return encode(value, f"parameters.{name}", arrays)
     except ValueError as error:
         raise ValueError(
-            f"parameter {name!r} cannot be saved: {error}; give it another value, set_params({name}=...), before save"
+            f"parameter {name!r} cannot be saved: {error}; change it with set_params({name}=...) before save"
         ) from None
 
 
@@ -293,14 +300,14 @@ def _checked_notes(notes: Mapping[str, Any] | None) -> dict[str, Any] | None:
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"notes cannot be written as JSON: {error}") from None
     if not same:
-        raise ValueError("notes would not come back from JSON as they are: use strings as keys, lists for tuples")
+        raise ValueError("notes would change in JSON: use strings as keys, and lists instead of tuples")
     return given
 
 
 def _checked_header(header: Any) -> dict[str, Any]:
-    """The header, with the types of its fields checked."""
+    """Check the fields of the header and their types."""
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError("is not a model saved by ravine: the header does not say so")
+        raise ValueError("is not a model saved by ravine: its header has another format")
     version = header.get("format_version")
     if type(version) is int and version > FORMAT_VERSION:
         raise ValueError(
@@ -308,11 +315,11 @@ def _checked_header(header: Any) -> dict[str, Any]:
             f"this version reads format {FORMAT_VERSION}: update ravine"
         )
     if header.keys() != FIELDS.keys():
-        raise ValueError(f"the header needs the fields {list(FIELDS)}; it has {reprlib.repr(sorted(header))}")
+        raise ValueError(f"the header must have the fields {list(FIELDS)}, but has {reprlib.repr(sorted(header))}")
     for name, kind in FIELDS.items():
         if not isinstance(header[name], kind) or isinstance(header[name], bool):
-            raise ValueError(f"field {name!r} of the header is {type(header[name]).__name__}")
+            raise ValueError(f"field {name!r} of the header has the wrong type {type(header[name]).__name__}")
     if version != FORMAT_VERSION:
-        raise ValueError(f"there is no format {version}")
+        raise ValueError(f"has the unknown format {version}")
     bounded(header["n_features_in"])
     return header

@@ -1,4 +1,4 @@
-"""Values as JSON and arrays, and back: what JSON cannot say stands in a dictionary whose only key begins with a $."""
+"""Convert values to JSON and arrays, and back. Values that JSON lacks become dictionaries with one key that has a $."""
 
 import math
 import re
@@ -11,19 +11,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 DTYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8")
-"""Types of the arrays in a file."""
+"""Data types of the arrays in a file."""
 
 WORDS_OF_STATE = 624
-"""Of the Mersenne twister."""
+"""Number of words in the state of the Mersenne Twister."""
 
 Given = dict[str, Callable[[], NDArray[Any]]]
-"""Arrays by name, each of which is read when it is asked for: what nothing names is never read."""
+"""Functions that read the arrays, by name. An array that is not used is never read."""
 
 
 def encode(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """JSON for a value; its arrays are put into `arrays`, under `name` and what follows from it.
+    """Convert a value to JSON. Its arrays are stored in `arrays`, under names that start with `name`.
 
-    A dictionary whose only key begins with one $ stands for what JSON cannot say; other keys with a $ get a second one.
+    A dictionary whose only key starts with a single $ represents a value that JSON lacks. In other dictionaries, a key
+    that starts with $ gets a second $.
     """
     match value:
         case None | bool() | str():
@@ -33,11 +34,11 @@ def encode(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
         case np.ndarray():
             array = np.asarray(value, dtype=value.dtype.newbyteorder("<"), order="C")
             if array.dtype.str not in DTYPES:
-                raise ValueError(f"a file keeps arrays of numbers, not of {array.dtype}")
+                raise ValueError(f"a file can hold arrays of numbers, not of {array.dtype}")
             arrays[name] = array
             return {"$array": name}
         case np.generic():
-            raise ValueError(f"a file does not keep a {value.dtype}")
+            raise ValueError(f"a file cannot hold a {value.dtype}")
         case int():
             return bounded(int(value))
         case float():
@@ -54,14 +55,14 @@ def encode(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
         parts = {"data": value.data, "indices": value.indices, "indptr": value.indptr, "shape": list(value.shape)}
         kind = "matrix" if sparse.isspmatrix(value) else "array"
         return {"$csr": encode({**parts, "kind": kind}, name, arrays)}
-    raise ValueError(f"a file keeps numbers, strings, arrays and RandomState, not a {type(value).__name__}")
+    raise ValueError(f"a file can hold numbers, strings, arrays and RandomState, not a {type(value).__name__}")
 
 
 def _encode_dict(value: dict[Any, Any], name: str, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     out = {}
     for i, (key, item) in enumerate(value.items()):
         if not isinstance(key, str):
-            raise ValueError(f"a file keeps dictionaries with strings as keys, not {key!r}")
+            raise ValueError(f"a file can hold dictionaries with strings as keys, not {key!r}")
         is_plain = key.isascii() and key.isidentifier() and len(key) <= 50
         out[f"${key}" if key.startswith("$") else key] = encode(item, f"{name}.{key if is_plain else i}", arrays)
     return out
@@ -70,13 +71,13 @@ def _encode_dict(value: dict[Any, Any], name: str, arrays: dict[str, NDArray[Any
 def _random_state(generator: np.random.RandomState) -> dict[str, Any]:
     state: Any = generator.get_state(legacy=False)
     if state["bit_generator"] != "MT19937":
-        raise ValueError(f"a file keeps RandomState with MT19937, not with {state['bit_generator']}")
+        raise ValueError(f"a file can hold a RandomState with MT19937, not with {state['bit_generator']}")
     key, pos = state["state"]["key"], int(state["state"]["pos"])
     return {"key": key, "pos": pos, "has_gauss": int(state["has_gauss"]), "gauss": float(state["gauss"])}
 
 
 def decode(node: Any, arrays: Given) -> Any:
-    """The value that `encode` turned into JSON; its arrays are taken out of `arrays`."""
+    """Restore the value that `encode` converted to JSON. Its arrays are removed from `arrays`."""
     if isinstance(node, list):
         return [decode(item, arrays) for item in node]
     if not isinstance(node, dict):
@@ -102,7 +103,7 @@ def decode(node: Any, arrays: Given) -> Any:
 
 
 def bounded(value: int) -> int:
-    """The same integer; ValueError if it needs more than 64 bits."""
+    """Return the integer. Raises ValueError if it needs more than 64 bits."""
     if not -(1 << 63) <= value < 1 << 64:
         raise ValueError("an integer has more than 64 bits")
     return value
@@ -110,11 +111,11 @@ def bounded(value: int) -> int:
 
 def _decoded_scalar(dtype: np.dtype[Any], item: Any) -> Any:
     if type(item) is not {"b": bool, "i": int, "u": int, "f": float}[dtype.kind]:
-        raise ValueError(f"has a {type(item).__name__} for a number of type {dtype}")
+        raise ValueError(f"has a {type(item).__name__} instead of a number of type {dtype}")
     try:
         return dtype.type(item)
     except OverflowError:
-        raise ValueError(f"has {item} for a number of type {dtype}") from None
+        raise ValueError(f"has {item}, which is outside the range of {dtype}") from None
 
 
 def _decode_parts(node: dict[str, Any], arrays: Given, *names: str) -> list[Any]:
@@ -150,7 +151,7 @@ def _decoded_random_state(state: list[Any]) -> np.random.RandomState:
         isinstance(key, np.ndarray)
         and key.dtype == np.uint32
         and key.shape == (WORDS_OF_STATE,)
-        and key[1:].any()  # from zeros only zeros follow
+        and key[1:].any()  # a state of zeros would give only zeros
         and type(pos) is int
         and 0 <= pos <= WORDS_OF_STATE
         and type(has_gauss) is int

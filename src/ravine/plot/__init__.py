@@ -1,12 +1,13 @@
-"""Pictures of a fitted tree, drawn with matplotlib from the attributes that a user can read.
+"""Plots of fitted models, drawn with matplotlib.
 
-A tree keeps no rows. Where rows are drawn they are given: those of `fit` or any others with the same columns.
+A tree stores no rows. Functions that draw rows take them as an argument: the rows of `fit`, or other rows with the same
+columns.
 """
 
 try:
     import matplotlib  # noqa: F401
 except ImportError as error:
-    raise ImportError("pictures need matplotlib: pip install 'ravine[plot]'") from error
+    raise ImportError("plots need matplotlib: pip install 'ravine[plot]'") from error
 
 from ravine.plot._clusterpath import clusterpath, fusions
 from ravine.plot._map import tree

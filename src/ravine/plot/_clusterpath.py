@@ -1,4 +1,4 @@
-"""The path of a convex clustering: where rows fuse as λ grows, and how many groups there are at each λ."""
+"""Plots of the path of a convex clustering: where rows fuse as λ grows, and the number of groups at each λ."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,10 +31,10 @@ from ravine.tree import _map
 from ravine.tree._text import counted, shortened
 
 EARLY, LATE = 0.4, 1.4
-"""Points of the lines of the first and the last fusions."""
+"""Line widths of the first and the last fusions, in points."""
 
 CORNERS = 16
-"""Of a line that is not straight."""
+"""Number of points of a curved line."""
 
 INK = LinearSegmentedColormap.from_list("ink", ["#cccccc", LINE])
 """Colors of the lines, from the first fusions to the last."""
@@ -49,39 +49,39 @@ def clusterpath(
     feature_names: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the rows, and the ways along which their centroids meet as λ grows.
+    """Plot the rows and the paths along which their centroids merge as λ grows.
 
-    A line leads from each of two groups to the place where they fused. Lines are thin and light while there are many
-    groups, thick and dark where few are left. Clusters differ in color and marker; a large hollow marker is the center
-    of a cluster. With one column, places are drawn against λ, on a logarithmic axis.
+    When two groups fuse, a line leads from each of them to the point where they meet. Lines are thin and light while
+    there are many groups, and thick and dark when few are left. Each cluster has its own color and marker. A large
+    hollow marker is the center of a cluster. With one column, the values are drawn against λ on a logarithmic axis.
 
     Parameters
     ----------
     model : SumOfNorms
-        Fitted with its path.
+        Model fitted with its path.
     features : one or two columns, by name or number, optional
         Columns to draw. Default: the first two.
     feature_names : sequence of str, optional
-        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
+        Names of the columns. Default: the names that the estimator saw in `fit`, or x0, x1 and so on.
     ax : matplotlib Axes, optional
-        Where to draw. Default: the axes of a new figure.
+        Axes to draw on. Default: the axes of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
-        What was drawn on.
+        The axes with the plot.
 
     Notes
     -----
-    Copies of a row are one point. Of more than 2,000 points, 2,000 at even steps along the first column are drawn, with
-    the lines that start at them. The ways are right at each fusion and at the λ of the model; between these they are
-    drawn straight, although centroids may move in a curve.
+    Identical rows are one point. If there are more than 2,000 points, 2,000 of them are drawn, at even steps along the
+    first column, with the lines that start at them. The paths are exact at each fusion and at the λ of the model. In
+    between they are drawn as straight lines, although centroids may move along a curve.
 
     Examples
     --------
     .. plot::
         :include-source:
-        :alt: Two half moons of rows, and lines along which the centroids of each moon run together.
+        :alt: Two half moons of rows, and lines along which the centroids of each moon merge.
 
         >>> from ravine import SumOfNorms, plot
         >>> from ravine.datasets import make_moons
@@ -120,27 +120,27 @@ def clusterpath(
 
 
 def fusions(model: SumOfNorms, *, ax: Axes | None = None) -> Axes:
-    """Draw the number of groups against λ: of all of them, and of those with rows enough to matter.
+    """Plot the number of groups against λ: of all groups, and of groups that are large enough to count as clusters.
 
-    The stretch in which the clusters that matter stay the same around the λ of the model is shaded, and that λ marked.
+    The λ of the model is marked. The range of λ around it in which the clusters stay the same is shaded.
 
     Parameters
     ----------
     model : SumOfNorms
-        Fitted with its path.
+        Model fitted with its path.
     ax : matplotlib Axes, optional
-        Where to draw. Default: the axes of a new figure.
+        Axes to draw on. Default: the axes of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
-        What was drawn on.
+        The axes with the plot.
 
     Examples
     --------
     .. plot::
         :include-source:
-        :alt: The number of groups falls from 200 to 1 as λ grows; the stretch with the two clusters is shaded.
+        :alt: The number of groups falls from 200 to 1 as λ grows; the range with the two clusters is shaded.
 
         >>> from ravine import SumOfNorms, plot
         >>> from ravine.datasets import make_moons
@@ -155,7 +155,13 @@ def fusions(model: SumOfNorms, *, ax: Axes | None = None) -> Axes:
     _, number, changes, is_covered = clusters_that_matter(path, mass, size)
     ax.set(xscale="log", yscale="log", xlabel="λ", ylabel="number of groups", ylim=(0.8, 1.4 * path.n_points))
     ax.step(
-        path.lambdas, path.n_points - n_fusions, where="post", color=FAINT, linestyle=DASHES, label="all", linewidth=1.3
+        path.lambdas,
+        path.n_points - n_fusions,
+        where="post",
+        color=FAINT,
+        linestyle=DASHES,
+        label="all groups",
+        linewidth=1.3,
     )
     ax.step(
         path.lambdas,
@@ -163,14 +169,14 @@ def fusions(model: SumOfNorms, *, ax: Axes | None = None) -> Axes:
         where="post",
         color=LINE,
         linewidth=1.6,
-        label=f"of {_map.rows_in_words(np.ceil(size))} or more",
+        label=f"groups of {_map.rows_in_words(np.ceil(size))} or more",
     )
     if len(path.lambdas) and path.lambdas[0] <= model.lam_ <= path.lambdas[-1]:
         here = path.n_fusions_at(model.lam_)
         same = np.flatnonzero((changes[n_fusions] == changes[here]) & is_covered[n_fusions])
         if is_covered[here] and number[here] > 0:
             stretch = path.lambdas[[same[0], min(same[-1] + 1, len(path.lambdas) - 1)]]
-            ax.axvspan(*stretch, color=PALE, linewidth=0, zorder=0, label="the same clusters")
+            ax.axvspan(*stretch, color=PALE, linewidth=0, zorder=0, label="same clusters")
         ax.axvline(model.lam_, color=RIGHT, linewidth=1.3, zorder=1, label="λ of the model")
     ax.set_title(_in_words(model, path, path.n_points), fontsize=10, pad=24)
     ax.yaxis.set_major_formatter("{x:,.0f}")
@@ -183,14 +189,14 @@ def fusions(model: SumOfNorms, *, ax: Axes | None = None) -> Axes:
 def _path_of(model: Any, picture: str) -> FusionTree:
     path = fitted_as(SumOfNorms, model, picture).path_
     if path is None:
-        raise ValueError(f"plot.{picture} draws the path over λ, and this model has one λ: fit with path=True")
+        raise ValueError(f"plot.{picture} draws the path over λ, but this model has only one λ: fit it with path=True")
     return path
 
 
 def _ways(path: FusionTree, lam: float, drawn: Ints) -> tuple[Ints, Ints, Floats]:
-    """Start and end of each line that leads away from a drawn row, and how late it is, from 0 to 1.
+    """Start and end of each line that leads away from a drawn row, and how late it is on the path, from 0 to 1.
 
-    Nodes are the rows, the fusions, and the groups at λ: each of these stands between its node and what that becomes.
+    Nodes are the rows, the fusions, and the groups at λ. A group at λ lies between its node and the next fusion.
     """
     n_points, n_fusions = path.n_points, len(path.children)
     fusion = n_points + np.arange(n_fusions)
@@ -212,7 +218,7 @@ def _ways(path: FusionTree, lam: float, drawn: Ints) -> tuple[Ints, Ints, Floats
 
 
 def _bent(start: Floats, end: Floats) -> Floats:
-    """Lines over log λ along which places change evenly with λ, as centroids of one column do between fusions."""
+    """Curves over log λ along which values are linear in λ, like the centroids of one column between fusions."""
     share = np.linspace(0.0, 1.0, CORNERS)
     lam = np.geomspace(start[:, 0], end[:, 0], CORNERS, axis=1)
     passed, whole = lam - start[:, :1], end[:, :1] - start[:, :1]
@@ -221,7 +227,7 @@ def _bent(start: Floats, end: Floats) -> Floats:
 
 
 def _draw_clusters(ax: Axes, model: Any, place: Floats, drawn: Ints, centers: Floats) -> None:
-    """The drawn rows with the color and the marker of their cluster, and the centers."""
+    """Draw the rows with the color and marker of their cluster, and the centers."""
     label = model._point_labels[drawn]
     size = np.bincount(model._point_labels, model._points.mass)
     for cluster, center in enumerate(centers):
@@ -244,7 +250,7 @@ def _draw_clusters(ax: Axes, model: Any, place: Floats, drawn: Ints, centers: Fl
 
 
 def _in_words(model: Any, path: FusionTree, n_drawn: int) -> str:
-    """A title: the clusters, their λ, and what the picture does not show."""
+    """Title: the clusters, their λ, and what the plot does not show."""
     title = f"{counted(model.n_clusters_, 'cluster')} at λ = {model.lam_:.3g}"
     if not np.isnan(model.strength_):
         title += f", strength {model.strength_:.2g}"
@@ -252,5 +258,5 @@ def _in_words(model: Any, path: FusionTree, n_drawn: int) -> str:
         title += f", {n_drawn:,} of {path.n_points:,} rows drawn"
     if not path.is_complete:
         n_left = path.n_points - len(path.children)
-        title += f"\nthe path ends at λ = {path.lambdas[-1]:.3g}, before {n_left:,} groups have fused"
+        title += f"\nthe path ends at λ = {path.lambdas[-1]:.3g} with {n_left:,} groups not yet fused"
     return title

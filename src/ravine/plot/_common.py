@@ -1,6 +1,6 @@
-"""What the pictures share: colors, and the tree, the names and the rows out of what a user passes.
+"""Shared by all plots: colors, and the tree, names and rows from the arguments of the user.
 
-Text is drawn through `written`, so that names are seen as they are.
+Text is passed through `written`, so that names are shown literally.
 """
 
 from collections.abc import Sequence
@@ -23,38 +23,38 @@ from ravine.tree._model import rows_to_show
 from ravine.tree._text import counted, named, shortened, shown_names
 
 LEFT, RIGHT, LINE, FAINT, PALE = "#4477aa", "#ee7733", "#222222", "#999999", "#dddddd"
-"""Two hues that differ for the color-blind too; a line, a marker or a word always says the same as they do."""
+"""Colors that color-blind readers can distinguish. A line, a marker or a word always repeats their meaning."""
 
 COLOURS = (LEFT, RIGHT, "#228833", "#aa3377", "#33bbee", "#aa9911", "#774411")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
-"""Of the clusters in turn. There is one marker more than there are colors, so that 56 clusters differ."""
+"""Colors and markers of the clusters. There is one marker more than colors, so that 56 clusters differ."""
 
 MOST_POINTS, MOST_NAMED, LONGEST = 2000, 12, 40
-"""Rows that are drawn, clusters in a legend, and letters in the label of an axis, at most."""
+"""Largest number of drawn rows, of clusters in a legend, and of letters in an axis label."""
 
 
 Kind = TypeVar("Kind")
 
 
 def written(text: str) -> str:
-    """The text as matplotlib is to get it: a $ in it is drawn, and begins no formula."""
+    """Escape a text for matplotlib, so that a $ is drawn and does not start a formula."""
     return text.replace("$", r"\$") if matplotlib.rcParams["text.parse_math"] else text
 
 
 def tree_and_names(model: Any, picture: str, feature_names: Sequence[str] | None) -> tuple[HyperplaneTree, list[str]]:
-    """The tree of a fitted estimator, or the tree itself, and the names of its columns."""
+    """Return the tree of a fitted estimator, or the tree itself, and the names of its columns."""
     if isinstance(model, TreeClusterer):
         check_is_fitted(model)
     tree = model if isinstance(model, HyperplaneTree) else getattr(model, "tree_", None)
     if not isinstance(tree, HyperplaneTree):
-        raise TypeError(refusal(model, picture, "a model with a tree of cuts, or the tree"))
+        raise TypeError(refusal(model, picture, "a model with a tree, or the tree itself"))
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
     return tree, shown_names(tree, feature_names)
 
 
 def fitted_as(kind: type[Kind], model: Any, picture: str) -> Kind:
-    """The model, which must be of the kind that a picture draws, and fitted."""
+    """Return the model after checking its type and that it is fitted."""
     if not isinstance(model, kind):
         raise TypeError(refusal(model, picture, f"a {kind.__name__}"))
     check_is_fitted(model)
@@ -62,32 +62,36 @@ def fitted_as(kind: type[Kind], model: Any, picture: str) -> Kind:
 
 
 def refusal(model: Any, picture: str, draws: str) -> str:
-    """What to say of a thing that a picture does not draw: what it draws, and what draws the thing."""
-    return f"plot.{picture} draws {draws}, and this is {_kind_of(model)}: {_remedy(model)}"
+    """Error message for an object that a plot cannot draw, with the function that can draw it."""
+    return f"plot.{picture} draws {draws}, but this is {_kind_of(model)}: {_remedy(model)}"
 
 
 def _kind_of(model: Any) -> str:
-    return "None" if model is None else f"of type {type(model).__name__}"
+    return "None" if model is None else f"an object of type {type(model).__name__}"
 
 
 def _remedy(model: Any) -> str:
     if isinstance(model, TreeClusterer | HyperplaneTree):
-        return "plot.tree, panels, density, node, elbow and path draw its tree"
+        return "use plot.tree, panels, density, node, elbow or path to draw its tree"
     if isinstance(model, SumOfNorms):
-        return "plot.clusterpath and plot.fusions draw it"
+        return "use plot.clusterpath or plot.fusions"
     if isinstance(model, SupportVectorClustering):
-        return "plot.support draws it"
+        return "use plot.support"
     if isinstance(model, BaseEstimator):
-        return "report.write shows its groups" if type(model).__module__.startswith("ravine.") else "fit one of ravine"
+        return (
+            "use report.write to show its groups"
+            if type(model).__module__.startswith("ravine.")
+            else "fit a model of ravine"
+        )
     if hasattr(model, "records") and hasattr(model, "events"):
-        return "plot.stream draws it"
-    return "pass what fit gives, as plot.tree(PDDP().fit(X)) does"
+        return "use plot.stream"
+    return "pass a fitted model, for instance plot.tree(PDDP().fit(X))"
 
 
 def columns_and_names(
     model: Any, features: Sequence[str | int] | str | int | None, feature_names: Sequence[str] | None
 ) -> tuple[list[int], list[str]]:
-    """Numbers of the columns to draw, one or two, and their names."""
+    """Return the positions and the names of the one or two columns to draw."""
     n_columns = model.n_features_in_
     given = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
     names = named(n_columns, given, "rows have")
@@ -96,7 +100,7 @@ def columns_and_names(
     elif isinstance(features, str | int | np.integer):
         features = [features]
     if len(features) not in (1, 2):
-        raise ValueError(f"features has {len(features)} entries: one or two columns can be drawn")
+        raise ValueError(f"features has {len(features)} entries: pass one or two columns")
     columns = [_column(feature, names) for feature in features]
     return columns, [shown(names[j]) for j in columns]
 
@@ -107,21 +111,21 @@ def _column(feature: Any, names: list[str]) -> int:
             raise ValueError(f"there is no feature {feature!r}: the features are {shortened(', '.join(names), 200)}")
         return names.index(feature)
     if isinstance(feature, bool) or not isinstance(feature, int | np.integer):
-        raise TypeError(f"features has the entry {feature!r}: pass names of columns, or their numbers")
+        raise TypeError(f"features has the entry {feature!r}: pass names or positions of columns")
     if not 0 <= feature < len(names):
         raise ValueError(f"there is no feature {feature}: the rows have {counted(len(names), 'feature')}")
     return int(feature)
 
 
 def as_rows(model: Any, tree: HyperplaneTree, X: Any) -> Matrix:
-    """Rows as the kernels take them."""
+    """Validate rows to draw."""
     return rows_to_show(model, tree.n_features, X)
 
 
 def rows_of_cut(model: Any, tree: HyperplaneTree, X: Any, node: Any) -> Matrix:
-    """The rows that reach a node, which must be cut."""
+    """Return the rows that reach a node, which must be a cut."""
     if isinstance(node, bool) or not isinstance(node, int | np.integer):
-        raise TypeError(f"node={node!r} is not the number of a node: pass one of tree_.cuts")
+        raise TypeError(f"node={node!r} is not an integer: pass one of tree_.cuts")
     if node not in tree.cuts:
         what = (
             f"the cuts are {shortened(str(tree.cuts.tolist()), 200)}"
@@ -134,23 +138,23 @@ def rows_of_cut(model: Any, tree: HyperplaneTree, X: Any, node: Any) -> Matrix:
 
 
 def coarse_enough(tree: HyperplaneTree, n_clusters: int | None, most: int) -> HyperplaneTree:
-    """The tree down to `n_clusters`; ValueError where these are more than a picture has room for."""
+    """Cut the tree to `n_clusters`. Raises ValueError if the plot has no room for them."""
     if n_clusters is not None:
         tree = tree.cut_to(index(n_clusters))
     if tree.n_clusters > most:
         raise ValueError(
-            f"{tree.n_clusters:,} clusters are too many for this picture: pass n_clusters={most} or fewer, and it has "
-            "those of the first cuts"
+            f"{tree.n_clusters:,} clusters are too many for this plot: pass n_clusters={most} or fewer to draw only "
+            "the first cuts"
         )
     return tree
 
 
 def points(ax: Axes) -> tuple[float, float]:
-    """Width and height of axes in points, the unit of text."""
+    """Width and height of axes in points, the unit of text sizes."""
     box = ax.get_window_extent()
     return 72 * box.width / ax.figure.dpi, 72 * box.height / ax.figure.dpi
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Axes of a new figure of so many inches."""
+    """Return the axes of a new figure, with width and height in inches."""
     return plt.figure(figsize=(width, height), layout="constrained").add_subplot()

@@ -1,4 +1,4 @@
-"""The tree as a map: no rows are needed, all that is drawn stands in the tree."""
+"""Plot of the tree. It needs no rows: everything it shows is stored in the tree."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,25 +13,25 @@ from ravine.tree import HyperplaneTree, _map
 from ravine.tree._text import counted
 
 PAGE, NARROWEST, WIDEST = 11.0, 0.36, 1.0
-"""Inches of a page and of a column."""
+"""Width of a page, and narrowest and widest column, in inches."""
 
 LEVEL, LEAST_LEVEL, TALLEST, TITLE = 0.85, 0.4, 12.0, 0.5
-"""Inches between two levels of the tree, of all levels together, and of the title."""
+"""Heights in inches: a level, the smallest level, all levels together, and the title."""
 
 TWO_LINES = 42
-"""Points of a level in which the label of a cut has room for a second line."""
+"""Smallest height of a level, in points, at which the label of a cut has a second line."""
 
 FONT, SMALL_FONT, LETTER, LYING = 8, 7, 0.58, 58
-"""Points of the text, width of a letter in them, and of a column in which the label of a leaf need not stand."""
+"""Font sizes in points, width of a letter as a share of them, and narrowest column with horizontal leaf labels."""
 
 MOST_CLUSTERS = 500
-"""A picture of more would be wider than a file of pixels can be."""
+"""Largest number of clusters. With more, the image would be wider than image files can be."""
 
 AREA = 500
-"""Square points of the root's circle."""
+"""Area of the circle of the root, in square points."""
 
 THIN, THICK = 0.8, 6.0
-"""Points of the line of a valley that is not known, and of an empty one."""
+"""Line widths for an unknown valley and for an empty one, in points."""
 
 
 def tree(
@@ -41,32 +41,32 @@ def tree(
     feature_names: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the tree as a map, the root on top and the clusters side by side.
+    """Plot the tree, with the root on top and the clusters next to each other.
 
-    The area of a circle says how many rows a node has, the width of a line how deep the valley at the cut is. Beside a
-    cut stand the one or two features that carry it, and the p-value of its valley where it was tested.
+    The area of a circle shows the number of rows, and the width of a line the depth of the valley at the cut. The label
+    of a cut names the one or two columns that drive the split, and the p-value of the valley if it was tested.
 
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
-        A model with a tree, or the tree.
+        A fitted model with a tree, or the tree.
     n_clusters : int, optional
-        Draw only the first cuts, down to so many clusters. More than forty are hard to read, and 500 the most.
+        Draw only the first cuts, down to this number of clusters. At most 500; more than forty are hard to read.
     feature_names : sequence of str, optional
-        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
+        Names of the columns. Default: the names that the estimator saw in `fit`, or x0, x1 and so on.
     ax : matplotlib Axes, optional
-        Where to draw. Default: the axes of a new figure, as large as the tree needs.
+        Axes to draw on. Default: the axes of a new figure, as large as the tree needs.
 
     Returns
     -------
     ax : matplotlib Axes
-        What was drawn on.
+        The axes with the plot.
 
     Examples
     --------
     .. plot::
         :include-source:
-        :alt: A tree of two cuts and three clusters; beside each cut stand the columns that carry it.
+        :alt: A tree with two cuts and three clusters; each cut is labeled with the columns that drive the split.
 
         >>> from sklearn.datasets import load_iris
         >>> from ravine import NCutH, plot
@@ -99,7 +99,7 @@ def _axes_for(tree: HyperplaneTree) -> Axes:
 
 
 def _lay_out(ax: Axes, tree: HyperplaneTree) -> tuple[float, float]:
-    """Set the limits of the axes; returns points of a column and of a level."""
+    """Set the limits of the axes; return the width of a column and the height of a level in points."""
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
@@ -116,7 +116,7 @@ def _lay_out(ax: Axes, tree: HyperplaneTree) -> tuple[float, float]:
 
 
 def _draw_lines(ax: Axes, tree: HyperplaneTree, x: Floats, y: Floats) -> None:
-    """One line for each cut, from its left child over the cut to its right."""
+    """Draw one line for each cut, from its left child through the cut to its right child."""
     depth = _map.depth_of_valley(tree)
     for cut in tree.cuts:
         a, b = tree.left[cut], tree.right[cut]

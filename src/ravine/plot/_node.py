@@ -1,4 +1,4 @@
-"""One cut and the rows around it: their density along the normal, and the rows themselves."""
+"""Plots of one cut: the density of its rows along the normal, and the rows themselves."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,31 +26,33 @@ def density(
     feature_names: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw one cut: histogram and density of the node's rows along the normal, and the place of the cut.
+    """Plot a histogram and the density of the rows of a node along the normal of its cut.
+
+    A dashed line marks the cut.
 
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
-        A model with a tree, or the tree.
+        A fitted model with a tree, or the tree.
     X : array-like or CSR matrix of shape (n_samples, n_features)
-        Rows to draw; those that do not reach the node are left out.
+        Rows to draw. Rows that do not reach the node are left out.
     node : int, default=0
-        A node that is cut, one of ``tree_.cuts``.
+        Node of the cut, one of ``tree_.cuts``.
     feature_names : sequence of str, optional
-        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
+        Names of the columns. Default: the names that the estimator saw in `fit`, or x0, x1 and so on.
     ax : matplotlib Axes, optional
-        Where to draw. Default: the axes of a new figure.
+        Axes to draw on. Default: the axes of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
-        What was drawn on.
+        The axes with the plot.
 
     Examples
     --------
     .. plot::
         :include-source:
-        :alt: Histogram and density of 150 rows along the normal of the first cut, which runs through a wide gap.
+        :alt: Histogram and density of 150 rows along the normal of the first cut, which goes through a wide valley.
 
         >>> from sklearn.datasets import load_iris
         >>> from ravine import NCutH, plot
@@ -74,31 +76,31 @@ def node(
     feature_names: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the rows of a node: their distance to the cut, and the direction across in which they vary most.
+    """Plot the rows of a node: their distance to the cut, and the perpendicular direction in which they vary most.
 
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
-        A model with a tree, or the tree.
+        A fitted model with a tree, or the tree.
     X : array-like or CSR matrix of shape (n_samples, n_features)
-        Rows to draw; those that do not reach the node are left out, and of many, 2,000 at even steps are drawn.
+        Rows to draw. Rows that do not reach the node are left out. At most 2,000 rows are drawn, at even steps.
     node : int, default=0
-        A node that is cut, one of ``tree_.cuts``.
+        Node of the cut, one of ``tree_.cuts``.
     feature_names : sequence of str, optional
-        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
+        Names of the columns. Default: the names that the estimator saw in `fit`, or x0, x1 and so on.
     ax : matplotlib Axes, optional
-        Where to draw. Default: the axes of a new figure.
+        Axes to draw on. Default: the axes of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
-        What was drawn on.
+        The axes with the plot.
 
     Examples
     --------
     .. plot::
         :include-source:
-        :alt: 100 rows left and right of the second cut; the two sides touch, there is no gap between them.
+        :alt: 100 rows to the left and right of the second cut; the two sides touch, without a valley between them.
 
         >>> from sklearn.datasets import load_iris
         >>> from ravine import NCutH, plot
@@ -127,10 +129,10 @@ def node(
     ax.set_xlabel(written(f"distance to the cut\n{_map.carriers(shares_of_cut(tree, node), names, LONGEST)}"))
     if across is None:
         ax.set_yticks([])
-        ax.set_ylabel("the rows do not vary across the normal")
+        ax.set_ylabel("the rows do not vary along the cut")
     else:
         shares = shares_of_spread(across, column_deviations(here))
-        ax.set_ylabel(written(f"most spread across the normal\n{_map.carriers(shares, names, LONGEST)}"))
+        ax.set_ylabel(written(f"direction of most spread along the cut\n{_map.carriers(shares, names, LONGEST)}"))
     sample = f", {len(drawn):,} of them drawn" if len(drawn) < len(distance) else ""
     ax.set_title(f"node {node}: {_map.rows_in_words(len(distance))}{sample}", fontsize=10)
     ax.legend(fontsize=8)
@@ -138,7 +140,7 @@ def node(
 
 
 def draw_density(ax: Axes, tree: HyperplaneTree, node: int, rows: Matrix, names: list[str], fontsize: float) -> None:
-    """Histogram and density of rows along the normal of a node, under a title that says what carries the cut."""
+    """Draw a histogram and the density of rows along the normal. The title names the columns that drive the split."""
     evidence = f", p = {tree.p_value[node]:.1g}" if tree.p_value[node] < 1 else ""
     title = (
         f"node {node}: {_map.rows_in_words(rows.shape[0])}{evidence}\n{_map.carriers(shares_of_cut(tree, node), names)}"

@@ -1,4 +1,4 @@
-"""The tree as panels: at each cut the rows along its normal, at each leaf what the user draws."""
+"""Plot of the tree as panels: the rows along the normal at each cut, and a user-defined drawing at each leaf."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,10 +16,10 @@ from ravine.tree import HyperplaneTree, _map
 from ravine.tree._text import counted
 
 PANEL_WIDTH, PANEL_HEIGHT = 1.35, 1.55
-"""Inches of one node."""
+"""Size of the panel of a node, in inches."""
 
 MOST_CLUSTERS = 100
-"""A panel takes some hundredths of a second."""
+"""Largest number of clusters. Each panel takes some hundredths of a second."""
 
 DrawLeaf = Callable[[Axes, int], None]
 
@@ -32,25 +32,25 @@ def panels(
     n_clusters: int | None = None,
     draw_leaf: DrawLeaf | None = None,
 ) -> Figure:
-    """Draw the tree from the root down: at each cut, the rows along its normal.
+    """Plot the tree from the root down, with the density of the rows at each cut.
 
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
-        A model with a tree, or the tree.
+        A fitted model with a tree, or the tree.
     X : array-like or CSR matrix of shape (n_samples, n_features)
         Rows to draw.
     feature_names : sequence of str, optional
-        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1 and so on.
+        Names of the columns. Default: the names that the estimator saw in `fit`, or x0, x1 and so on.
     n_clusters : int, optional
-        Draw only the first cuts, down to so many clusters. More than some twenty are hard to read, and 100 the most.
+        Draw only the first cuts, down to this number of clusters. At most 100; more than about 20 are hard to read.
     draw_leaf : callable ``(ax, node) -> None``, optional
-        Draws what a cluster looks like into its panel, for instance its mean image.
+        Function that draws a cluster into its panel, for instance as its mean image.
 
     Returns
     -------
     figure : matplotlib Figure
-        A new one, as large as the tree needs.
+        A new figure, as large as the tree needs.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def panels(
 
 
 def _draw_edges(figure: Figure, tree: HyperplaneTree, x: Floats, y: Floats, drop: float) -> None:
-    """Lines from below a cut's panel, `drop` under its top, to the top of its children's."""
+    """Draw lines from `drop` below the top of the panel of a cut to the top of the panels of its children."""
     behind = figure.add_axes((0, 0, 1, 1))
     behind.set_axis_off()
     behind.set(xlim=(0, 1), ylim=(0, 1))

@@ -1,4 +1,4 @@
-"""Every granularity from one fit: the sequence from one cluster to all of them, as ``cut_to`` gives it."""
+"""Plots of the sequence from one cluster to all clusters of a tree, as ``cut_to`` returns it."""
 
 from typing import Any
 
@@ -14,37 +14,37 @@ from ravine.tree import HyperplaneTree
 from ravine.tree._prune import sum_sq_path
 
 BLOCK, FONT = 0.86, 7
-"""Width of a block, and points of its label."""
+"""Width of a block, and font size of its label in points."""
 
 MOST_COLUMNS = 60
-"""Numbers of clusters that are drawn as columns; with more, a block is drawn once over all its columns."""
+"""Largest number of separate columns. With more clusters, a block is drawn once across all its columns."""
 
 DASHES = (0, (3, 2))
 
 
 def elbow(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the total sum of squares within the clusters for one cluster, two, and so on.
+    """Plot the total sum of squares within clusters against the number of clusters.
 
-    Where an elbow was sought the line goes on to the end of the tree in which it was, else it ends at the number of
-    clusters of the model, which is marked.
+    The number of clusters of the model is marked. If the model searched for an elbow, the line covers the whole tree
+    that was searched. Otherwise it ends at the number of clusters of the model.
 
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
-        A model with a tree, or the tree.
+        A fitted model with a tree, or the tree.
     ax : matplotlib Axes, optional
-        Where to draw. Default: the axes of a new figure.
+        Axes to draw on. Default: the axes of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
-        What was drawn on.
+        The axes with the plot.
 
     Examples
     --------
     .. plot::
         :include-source:
-        :alt: The sum of squares within one to five clusters falls steeply to two, then little; five are marked.
+        :alt: The sum of squares within clusters falls steeply from one to two clusters, then slowly; five are marked.
 
         >>> from sklearn.datasets import load_iris
         >>> from ravine import NCutH, plot
@@ -76,23 +76,23 @@ def elbow(model: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def path(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw every granularity of the tree: for each number of clusters, their shares of the rows as stacked blocks.
+    """Plot the shares of the clusters for each number of clusters, as columns of stacked blocks.
 
-    Blocks stand in the order of the clusters, cluster 0 at the bottom. The two that a cut has just made are colored,
-    and a dashed line runs where the next cut divides a block. With more than 60 clusters the columns touch, and a block
-    that stays the same is one.
+    Blocks are in the order of the clusters, with cluster 0 at the bottom. The two newest clusters of each column are
+    colored. A dashed line shows where the next cut splits a block. With more than 60 clusters, the columns touch, and a
+    cluster that does not change is drawn as one block.
 
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
-        A model with a tree, or the tree.
+        A fitted model with a tree, or the tree.
     ax : matplotlib Axes, optional
-        Where to draw. Default: the axes of a new figure.
+        Axes to draw on. Default: the axes of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
-        What was drawn on.
+        The axes with the plot.
 
     Examples
     --------
@@ -124,26 +124,26 @@ def path(model: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def _bottoms(tree: HyperplaneTree, share: Floats) -> Floats:
-    """Where the block of each node begins: above all leaves to the left of it, whatever the number of clusters."""
+    """Bottom of the block of each node: above all leaves to its left, for any number of clusters."""
     of_leaves = np.cumsum(share[tree.leaves]) - share[tree.leaves]
     return np.asarray(of_leaves[np.cumsum(tree.is_leaf) - tree.is_leaf])
 
 
 def _columns_of(tree: HyperplaneTree) -> tuple[Ints, Ints]:
-    """The least and the largest number of clusters with which each node is one of them."""
+    """Smallest and largest number of clusters for which each node is a cluster."""
     first = np.where(tree.parent >= 0, tree.rank[tree.parent] + 1, 1)
     return first, np.where(tree.is_leaf, tree.n_clusters, tree.rank)
 
 
 def _colors(tree: HyperplaneTree) -> NDArray[Any]:
-    """Of each node in the column in which it is new."""
+    """Color of each node in the column in which it is new."""
     is_left = np.zeros(tree.n_nodes, dtype=bool)
     is_left[tree.left[tree.cuts]] = True
     return np.where(tree.parent < 0, PALE, np.where(is_left, LEFT, RIGHT))
 
 
 def _draw_columns(ax: Axes, tree: HyperplaneTree, columns: Ints, bottom: Floats, share: Floats) -> None:
-    """A column of blocks for each number of clusters."""
+    """Draw a column of blocks for each number of clusters."""
     node = np.repeat(np.arange(tree.n_nodes), columns[:, 1] - columns[:, 0] + 1)
     column = np.concatenate([np.arange(first, last + 1) for first, last in columns])
     is_new = column == columns[node, 0]
@@ -154,7 +154,7 @@ def _draw_columns(ax: Axes, tree: HyperplaneTree, columns: Ints, bottom: Floats,
 
 
 def _draw_stretches(ax: Axes, tree: HyperplaneTree, columns: Ints, bottom: Floats, share: Floats) -> None:
-    """One block for each node, over all the numbers of clusters with which it is one of them; its new end colored."""
+    """Draw one block for each node, across all its columns, with its first column colored."""
     first, last = columns.T
     _add_blocks(ax, first - 0.5, last + 0.5, bottom, share, np.full(len(first), PALE), linewidth=0.15)
     _add_blocks(ax, first - 0.5, first + 0.5, bottom, share, _colors(tree), linewidth=0)
@@ -169,7 +169,7 @@ def _add_blocks(
 
 
 def _draw_next_cuts(ax: Axes, tree: HyperplaneTree, bottom: Floats, share: Floats) -> None:
-    """A dashed line in the last column of each block that is cut, where it is cut."""
+    """Draw a dashed line in the last column of each block, where the next cut splits it."""
     at, height = tree.rank[tree.cuts], (bottom + share)[tree.left[tree.cuts]]
     half = np.array([-BLOCK / 2, BLOCK / 2])
     lines = np.stack([at[:, np.newaxis] + half, np.repeat(height[:, np.newaxis], 2, axis=1)], axis=2)
@@ -177,7 +177,7 @@ def _draw_next_cuts(ax: Axes, tree: HyperplaneTree, bottom: Floats, share: Float
 
 
 def _label_blocks(ax: Axes, k: int, heights: Floats, bottoms: Floats) -> None:
-    """Write beside the blocks of the last column, where they are tall enough for a line, what they are."""
+    """Label the blocks of the last column that are tall enough for a line of text."""
     tall = points(ax)[1]
     for label, (height, bottom) in enumerate(zip(heights, bottoms, strict=True)):
         if height * tall >= FONT + 1:

@@ -1,4 +1,4 @@
-"""How a model did on a stream: scores of its segments over the rows, and the events that the model saw."""
+"""Plot of the evaluation of a stream: scores over the rows, and the events of the model."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,10 +20,10 @@ NAMES = {
     "n_drifts": "drifts so far",
     "n_withdrawals": "withdrawals so far",
 }
-"""Names of the columns that are not their names in words."""
+"""Labels of the columns whose names are not plain words."""
 
 SCORES = ("purity", "v_measure", "nmi", "ari", "homogeneity", "completeness")
-"""Columns with 1 as the best value."""
+"""Columns whose best value is 1."""
 
 STYLES = ((LEFT, "-"), (RIGHT, "--"), (LINE, ":"), (FAINT, "-."))
 
@@ -32,29 +32,29 @@ MARKS: dict[str, dict[str, Any]] = {
     "withdrawal": {"ymax": 1.0, "colors": FAINT, "linewidth": 0.6, "linestyles": ":"},
     "split": {"ymax": 0.04, "colors": LINE, "linewidth": 0.8},
 }
-"""Lines of the events, in shares of the axes' height; those of splits are short as there may be hundreds."""
+"""Lines of the events; heights are shares of the axes. Lines of splits are short because there may be hundreds."""
 
 
 def stream(evaluation: Any, *, metrics: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
-    """Draw scores of a stream's segments over its rows.
+    """Plot the scores of the segments of a stream over its rows.
 
-    A gray line marks each drift that the model saw, a dotted one each cut that it withdrew, a short line at the bottom
-    each new split.
+    A gray line marks each drift that the model detected, a dotted line each cut that it withdrew, and a short line at
+    the bottom each new split.
 
     Parameters
     ----------
     evaluation : ravine.evaluation.Evaluation
-        What `ravine.evaluation.evaluate` gave.
+        Result of `ravine.evaluation.evaluate`.
     metrics : sequence of str, optional
-        Columns of ``evaluation.records`` to draw. Default: purity and V-measure, or the number of clusters where the
+        Columns of ``evaluation.records`` to draw. Default: purity and V-measure, or the number of clusters if the
         classes are not known.
     ax : matplotlib Axes, optional
-        Where to draw. Default: the axes of a new figure.
+        Axes to draw on. Default: the axes of a new figure.
 
     Returns
     -------
     ax : matplotlib Axes
-        What was drawn on.
+        The axes with the plot.
 
     Examples
     --------
@@ -71,10 +71,12 @@ def stream(evaluation: Any, *, metrics: Sequence[str] | None = None, ax: Axes | 
         >>> ax = plot.stream(evaluate(HSDC(), X, y))
     """
     if not (hasattr(evaluation, "records") and hasattr(evaluation, "events")):
-        raise TypeError(refusal(evaluation, "stream", "what ravine.evaluation.evaluate(model, X, y) gives"))
+        raise TypeError(refusal(evaluation, "stream", "the result of ravine.evaluation.evaluate(model, X, y)"))
     records = evaluation.records
     if not records:
-        raise ValueError("no segment was scored: the stream is shorter than two segments and the rows between them")
+        raise ValueError(
+            "no segment was scored: the stream is shorter than two segments and the rows between them; use more rows"
+        )
     if metrics is None:
         metrics = [name for name in ("purity", "v_measure") if name in records[0]] or ["n_clusters"]
     unknown = [name for name in metrics if name not in records[0]]

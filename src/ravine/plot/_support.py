@@ -1,4 +1,4 @@
-"""The clusters of support vectors in two dimensions: the region above the level, and the boundary for outliers."""
+"""Plot of support vector clusters in two columns: the regions of the clusters and the boundary for outliers."""
 
 import math
 from collections.abc import Sequence
@@ -31,19 +31,19 @@ from ravine.tree._model import rows_to_show
 from ravine.tree._text import counted, shortened
 
 GRID = 200
-"""Points along the longer side."""
+"""Number of grid points along the longer side."""
 
 N_LINES = 3
-"""Contour lines above the boundary."""
+"""Number of contour lines above the boundary."""
 
 MOST_VECTORS = 100
-"""That are drawn where nobody says whether they are."""
+"""Largest number of support vectors that are marked by default."""
 
 N_STYLES = len(COLOURS) * len(MARKERS)
-"""Clusters that differ in color or marker."""
+"""Number of clusters that differ in color or marker."""
 
 HOLLOW: dict[str, Any] = {"s": 16, "facecolor": "none", "linewidth": 0.9, "zorder": 4}
-"""How outliers are drawn."""
+"""Style of outliers."""
 
 
 def support(
@@ -55,42 +55,42 @@ def support(
     feature_names: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the rows, the region in which each cluster lies, and the boundary beyond which rows are outliers.
+    """Plot the rows, the region of each cluster, and the boundary beyond which rows are outliers.
 
-    Clusters differ in color and marker. The region is where w is at `level_` or above. The dark line is the boundary,
-    w = `offset_`; outliers are hollow, and gray if they are in no cluster. Thin lines are heights of w in even steps.
+    Each cluster has its own color and marker. Its region is where w is `level_` or higher. The dark line is the
+    boundary, w = `offset_`. Outliers are hollow, and gray if they belong to no cluster. Thin lines are contours of w at
+    even steps.
 
     Parameters
     ----------
     model : SupportVectorClustering
-        Fitted on two columns.
+        Model fitted on two columns.
     X : array-like of shape (n_samples, 2), optional
-        Rows to draw. Default: the sample of rows that the model keeps, copies of a row as one.
+        Rows to draw. Default: the sample of rows that the model keeps, in which identical rows are one.
     vectors : bool, optional
-        Whether rings mark the support vectors. Default: where there are 100 or fewer.
+        Whether to mark the support vectors with rings. Default: if there are 100 or fewer.
     equilibria : bool, optional
-        Whether crosses mark the equilibria; with a thousand vectors finding them may take longer than the fit.
-        Default: where there are 100 vectors or fewer.
+        Whether to mark the equilibria with crosses. With a thousand support vectors, finding them may take longer than
+        the fit. Default: if there are 100 support vectors or fewer.
     feature_names : sequence of str, optional
-        Names of the columns. Default: those that the estimator saw in `fit`, or x0, x1.
+        Names of the columns. Default: the names that the estimator saw in `fit`, or x0, x1.
     ax : matplotlib Axes, optional
-        Where to draw. Default: the axes of a new figure. Axes that are given get no legend; ``ax.legend()`` adds it
-        where there is room.
+        Axes to draw on. Default: the axes of a new figure. Given axes get no legend; add it with ``ax.legend()``.
 
     Returns
     -------
     ax : matplotlib Axes
-        What was drawn on.
+        The axes with the plot.
 
     Notes
     -----
-    Of more than 2,000 rows of X, 2,000 at even steps are drawn.
+    If X has more than 2,000 rows, 2,000 of them are drawn, at even steps.
 
     Examples
     --------
     .. plot::
         :include-source:
-        :alt: Two half moons of rows, each in a colored region of its own, with a dark boundary around them.
+        :alt: Two half moons of rows, each in its own colored region, with a dark boundary around them.
 
         >>> from ravine import SupportVectorClustering, plot
         >>> from ravine.datasets import make_moons
@@ -100,8 +100,8 @@ def support(
     fitted_as(SupportVectorClustering, model, "support")
     if model.n_features_in_ != 2:
         raise ValueError(
-            f"the model has {counted(model.n_features_in_, 'column')}, and a region is drawn in two: fit it on two "
-            "columns, or on a projection such as PCA(2).fit_transform(X)"
+            f"the model has {counted(model.n_features_in_, 'column')}, but plot.support needs two: fit the model on "
+            "two columns, or on a projection such as PCA(2).fit_transform(X)"
         )
     _, names = columns_and_names(model, None, feature_names)
     rows = model._result.hills.rows if X is None else _rows(model, X)
@@ -120,20 +120,20 @@ def support(
     _draw_marks(ax, model, int(is_outlier.sum()), vectors, equilibria)
     if is_new:
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, frameon=False, fontsize=8)
-        ax.figure.canvas.draw()  # gives the axes the size that the legend leaves them
+        ax.figure.canvas.draw()  # sets the size of the axes next to the legend
     _draw_region(ax, model, shown[0])
     return ax
 
 
 def _rows(model: Any, X: ArrayLike) -> Floats:
-    """Rows to draw, as the model takes them."""
+    """Validate rows to draw."""
     if sparse.issparse(X):
-        raise TypeError("X is sparse, and this picture takes dense rows: pass X.toarray()")
+        raise TypeError("X is sparse, but plot.support needs dense rows: pass X.toarray()")
     return np.asarray(rows_to_show(model, 2, X), dtype=np.float64)
 
 
 def _labeled(model: Any, rows: Floats) -> tuple[Ints, Bools]:
-    """Cluster of each row as `predict` has it, and whether it is an outlier."""
+    """Cluster of each row, as `predict` returns it, and whether it is an outlier."""
     if not len(rows):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
     is_outlier = model._result.kernel_sum.heights(rows, model.n_jobs) < model.offset_
@@ -142,7 +142,7 @@ def _labeled(model: Any, rows: Floats) -> tuple[Ints, Bools]:
 
 
 def _in_words(model: Any, n_drawn: int, is_outlier: Bools) -> str:
-    """A title: the clusters, γ, the outliers, and that there are more rows than are drawn."""
+    """Title: the clusters, γ, the outliers, and how many rows are drawn."""
     share = is_outlier.sum() / max(len(is_outlier), 1)
     title = f"{counted(model.n_clusters_, 'cluster')}, γ = {model.gamma_:.3g}, {share:.1%} outliers"
     if len(is_outlier) > MOST_POINTS:
@@ -151,7 +151,7 @@ def _in_words(model: Any, n_drawn: int, is_outlier: Bools) -> str:
 
 
 def _draw_rows(ax: Axes, rows: Floats, label: Ints, is_outlier: Bools, size: Ints) -> None:
-    """Each cluster with its color and marker, hollow where rows are outliers; outliers in no cluster are gray."""
+    """Draw each cluster with its color and marker. Outliers are hollow, and gray if they are in no cluster."""
     for cluster in range(min(len(size), N_STYLES)):
         marker, color = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
         is_here = (label >= 0) & (label % N_STYLES == cluster)
@@ -165,7 +165,7 @@ def _draw_rows(ax: Axes, rows: Floats, label: Ints, is_outlier: Bools, size: Int
 
 
 def _draw_marks(ax: Axes, model: Any, n_outliers: int, vectors: bool | None, equilibria: bool | None) -> None:
-    """What stands in the legend below the clusters."""
+    """Draw what the legend lists below the clusters."""
     are_few = len(model.support_vectors_) <= MOST_VECTORS
     if n_outliers:
         ax.scatter([], [], edgecolor=FAINT, label=f"outliers, {_map.rows_in_words(n_outliers)}", **HOLLOW)
@@ -181,7 +181,7 @@ def _draw_marks(ax: Axes, model: Any, n_outliers: int, vectors: bool | None, equ
 
 
 def _draw_region(ax: Axes, model: Any, rows: Floats) -> None:
-    """The region in the colors of its clusters, the boundary, and heights between it and the highest point."""
+    """Draw the regions of the clusters, the boundary, and contours between it and the highest point."""
     kernel_sum, hills, level = model._result.kernel_sum, model._result.hills, model.level_
     lowest = min(level, model.offset_)
     low, high = _box(kernel_sum, lowest, rows, np.array(points(ax)))
@@ -204,16 +204,16 @@ def _draw_region(ax: Axes, model: Any, rows: Floats) -> None:
 
 
 def _draw_lines(ax: Axes, x: Floats, y: Floats, height: Floats, levels: Floats, color: str, width: float) -> None:
-    """Lines of equal height, at the levels that there are in the grid."""
+    """Draw contour lines at the levels that occur in the grid."""
     reached = levels[(levels > height.min()) & (levels < height.max())]
     if len(reached):
         ax.contour(x, y, height, levels=reached, colors=[color], linewidths=width, zorder=1)
 
 
 def _box(kernel_sum: KernelSum, lowest: float, rows: Floats, shape: Floats) -> tuple[Floats, Floats]:
-    """Two corners of a box with the shape of the axes, which the region stays in unless it is far wider than the rows.
+    """Two corners of a box with the shape of the axes. It contains the region unless that is far wider than the rows.
 
-    At a distance d from all vectors w is Σ cᵢ exp(-γ d²) at most.
+    At a distance d from all vectors, w is at most Σ cᵢ exp(-γ d²).
     """
     places = np.concatenate([rows, kernel_sum.vectors])
     low, high = places.min(axis=0), places.max(axis=0)

@@ -94,7 +94,8 @@ def _sentence_of_evidence(tree: HyperplaneTree, confirmed: Bools, significance: 
     if not n_others:
         rest = ""
     elif all(_confirmed_below(tree, cut, confirmed) for cut in unconfirmed):
-        rest = f" The other {'one is' if n_others == 1 else f'{n_others} are'} kept because a cut below is confirmed."
+        others, them = ("one is", "it") if n_others == 1 else (f"{n_others} are", "them")
+        rest = f" The other {others} kept because a cut below {them} is confirmed."
     else:
         rest = f" The other {'one is' if n_others == 1 else f'{n_others} are'} not confirmed."
     return (

@@ -81,8 +81,8 @@ function alongFigure(node) {
   const curve = (along.density?.height ?? []).map((y, i) => ({ x: along.density.low + i * along.density.step, y }));
   const label = cut ? "distance to the cut" : "distance from the mean";
   return chartFigure({
-    title: cut ? "Density across the cut" : "Density along the direction in which the rows vary most",
-    note: cut ? "How far the rows of this node lie from the cut, which is at 0." : main ? `This direction is mainly ${listed(main.map((j) => nameOf(j)))}.` : "All rows are equal.",
+    title: cut ? "Density across the cut" : "Density along the main direction",
+    note: cut ? "How far the rows of this node lie from the cut, which is at 0." : main ? `In the main direction the rows vary most: mainly in ${listed(main.map((j) => nameOf(j)))}.` : "All rows are equal.",
     above: cut ? sides(node) : null,
     draw: (width) => plot(width, cut ? "Histogram and density of the distances to the cut" : "Histogram and density", {
       height: 232, marginBottom: 38, x: { label, labelAnchor: "center", labelArrow: "none", ticks: Math.max(width / 80, 3), tickFormat: figure, tickSize: 4 }, y: { axis: null },
@@ -111,7 +111,7 @@ function scatterFigure(node) {
   const switchButton = (value, text) => el("button", { type: "button", "aria-pressed": String(state.color === value), onclick: () => setColor(value) }, text);
   return chartFigure({
     title: "Scatter plot of the rows",
-    note: `Vertical axis: the direction perpendicular to the horizontal one in which the rows vary most, mainly ${listed(scatter.across.map((j) => nameOf(j)))}.`,
+    note: `Vertical axis: the direction perpendicular to the horizontal one in which the rows vary most, mainly in ${listed(scatter.across.map((j) => nameOf(j)))}.`,
     extra: data.classes === null ? null : el("div", { class: "switch", role: "group", "aria-label": "Color of the points" }, switchButton("side", cut ? "by side" : "plain"), switchButton("class", "by class")),
     above: groups.length > 1 || byClass ? el("ul", { class: "swatches" }, groups.map((group) => swatch(group.symbol, group.color, group.text))) : null,
     draw: (width) => plot(width, "Scatter plot of the rows of the node", {
