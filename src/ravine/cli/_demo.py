@@ -25,13 +25,13 @@ def demo(folder: Path, screen: Screen) -> None:
     with written_whole(data) as place:
         table = np.column_stack([digits.data, digits.target])
         np.savetxt(place, table, fmt="%d", delimiter=",", header=",".join([*names, "digit"]), comments="")
-    options = "--label digit --method ncuth --no-scale"
+    options = "--label digit --no-scale"
     command = f"ravine cluster {data} {options} --out {labels} --model {model} --report {report}"
     screen.say(f"$ {command}\n")
     cluster(
         [str(data)],
         TableOptions((), (), "digit", False, "error", TextFormat()),
-        method="ncuth",
+        method="imdh",
         n_clusters=None,
         scale=False,
         in_passes=False,
