@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from tests.commands import ravine_in_this_process
 
 from ravine import MDH, IncrementalMDH, NCutH
 from ravine._io import DataError, TextFormat
@@ -89,3 +90,14 @@ def test_constant_columns_survive_scaling(rows):
     fit_scaled(model, X.copy(), True, Screen(quiet=True))
     assert len(np.unique(model.tree_.predict(X))) == 3
     assert np.isfinite(model.tree_.normal).all()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_command_gives_the_labels_of_the_estimator_with_its_defaults(rows, kind, tmp_path):
+    table, path, out = pd.DataFrame(rows * [1, 100], columns=["a", "b"]), tmp_path / f"t.{kind}", tmp_path / "l.csv"
+    table.to_csv(path, index=False) if kind == "csv" else table.to_parquet(path)
+    assert ravine_in_this_process("cluster", path, "--out", out, "--quiet") == 0
+    read = pd.read_csv(path) if kind == "csv" else pd.read_parquet(path)
+    model = IncrementalMDH().fit(read)
+    assert model.n_clusters_ == 3
+    assert_array_equal(pd.read_csv(out)["cluster"], model.labels_)
