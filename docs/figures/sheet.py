@@ -1,6 +1,6 @@
 """Shapes against methods: what each finds, and how long it takes.
 
-ravine's methods decide on the number of clusters, and so does HDBSCAN; the others are told it.
+ravine's methods decide on the number of clusters, and so does HDBSCAN. The others get it as k.
 """
 
 import time
@@ -53,9 +53,9 @@ def methods(k):
         "SumOf\nNorms": SumOfNorms(),
         "Support\nVectors": SupportVectorClustering(),
         "HDBSCAN": HDBSCAN(min_cluster_size=15, copy=True),
-        "KMeans\ntold k": KMeans(k, n_init=10, random_state=0),
-        "Birch\ntold k": Birch(n_clusters=k, threshold=0.2),
-        "Spectral\ntold k": SpectralClustering(k, affinity="nearest_neighbors", random_state=0),
+        "KMeans\nk given": KMeans(k, n_init=10, random_state=0),
+        "Birch\nk given": Birch(n_clusters=k, threshold=0.2),
+        "Spectral\nk given": SpectralClustering(k, affinity="nearest_neighbors", random_state=0),
     }
 
 
