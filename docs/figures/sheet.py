@@ -1,6 +1,6 @@
 """Shapes against methods: what each finds, and how long it takes.
 
-ravine's methods decide on the number of clusters, and so does HDBSCAN. The others get it as k.
+ravine's methods and HDBSCAN choose the number of clusters; the others get it as a parameter.
 """
 
 import time
