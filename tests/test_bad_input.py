@@ -47,7 +47,7 @@ from ravine.tree._derived import with_counts_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore:no cut was confirmed"),
+    pytest.mark.filterwarnings("ignore:held-out rows confirmed no cut"),
     pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names"),
 ]
 
@@ -193,18 +193,18 @@ def test_width_is_that_of_what_was_learned_whatever_the_attribute_says(model):
             del model.n_features_in_
         for method in ("predict", "transform", "decision_function", "predict_proba"):
             if hasattr(model, method):
-                with pytest.raises(ValueError, match=r"X has 100 features, but this .* learned from rows of 2"):
+                with pytest.raises(ValueError, match=r"X has 100 features, but this .* was fitted on 2"):
                     getattr(model, method)(wide)
 
 
 @each([model for model in ALL if "n_clusters" in model.get_params()])
 def test_more_clusters_than_rows_are_refused(model):
-    with pytest.raises(ValueError, match="n_samples=3 is fewer than n_clusters=4: ask for"):
+    with pytest.raises(ValueError, match="n_samples=3 is fewer than n_clusters=4: set "):
         clone(model).set_params(n_clusters=4).fit(GOOD[:3])
 
 
 TARGETS = {
-    "one class": (np.r_[0, np.full(39, -1)], "y has one class only, 0"),
+    "one class": (np.r_[0, np.full(39, -1)], "y has only one class, 0"),
     "no labels": (np.full(40, -1), "y has no labels"),
     "too few": ([0, 1], "inconsistent numbers of samples"),
     "NaN": (np.r_[np.nan, np.ones(39)], "y contains NaN"),
@@ -377,9 +377,9 @@ def test_trees_refuse_what_has_no_side():
             with pytest.raises(ValueError, match="grown on 2 columns"):
                 take(X)
     for bad in (True, "x", 1.5, None, 10**30, -1):
-        with pytest.raises(ValueError, match=r"there is no node|not between 1 and"):
+        with pytest.raises(ValueError, match=r"there is no node"):
             tree.prune(bad)
-        with pytest.raises(ValueError, match="not between 1 and the 2 leaves"):
+        with pytest.raises(ValueError, match="must be an integer between 1 and 2"):
             tree.cut_to(bad)
 
 
@@ -522,13 +522,13 @@ def test_parameters_take_or_name_any_value(model):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (MDH(n_clusters=True), "'n_clusters' parameter of MDH must be a number, and not True"),
+        (MDH(n_clusters=True), "'n_clusters' parameter of MDH must be a number, not True"),
         (MDH(min_cluster_size=10**30), "'min_cluster_size' parameter of MDH must be at most 2.14748e.09 in size"),
         (IncrementalMDH(n_passes=10**30), "'n_passes' parameter of IncrementalMDH"),
         (MDH(bandwidth_factor=1e-300), "'bandwidth_factor' parameter of MDH must be a float in the range"),
-        (MDH(random_state=True), "'random_state' parameter of MDH must be a number, and not True"),
-        (SupportVectorClustering(gamma=1e39), "gamma=1e.39 makes a kernel of width .*give a gamma near"),
-        (SupportVectorClustering(gamma=1e-39), "gamma=1e-39 makes a kernel of width .*give a gamma near"),
+        (MDH(random_state=True), "'random_state' parameter of MDH must be a number, not True"),
+        (SupportVectorClustering(gamma=1e39), "gamma=1e.39 gives a kernel of width .*set gamma to about"),
+        (SupportVectorClustering(gamma=1e-39), "gamma=1e-39 gives a kernel of width .*set gamma to about"),
         (SupportVectorClustering(C=1e39), "'C' parameter of SupportVectorClustering must be at most 1e.30"),
         (HSDC(run_lengths=["a", 1]), "run_lengths=.* is not a list of numbers"),
         (HSDC(n_intervals=10**9), "'n_intervals' parameter of HSDC"),
@@ -568,7 +568,7 @@ def test_a_function_that_gives_no_bandwidth_is_named(model, answer):
     "model", [MDH(), NCutH(), SpectralPursuit(), MDHClassifier(), SpectralPursuitClassifier()], ids=repr
 )
 def test_a_function_that_gives_no_directions_is_named(model, answer):
-    with pytest.raises(ValueError, match="the result of init"):
+    with pytest.raises(ValueError, match=r"init gives|the result of init"):
         fitted(clone(model).set_params(init=lambda rows: answer), GOOD)
 
 
@@ -671,7 +671,7 @@ def test_parts_before_one_that_is_refused_have_been_learned():
     rows = [GOOD[:20], GOOD[20:], with_cell(np.nan)]
     model, other = IncrementalMDH(n_clusters=2).partial_fit(GOOD), IncrementalMDH(n_clusters=2)
     model.predict(GOOD)
-    with pytest.raises(ValueError, match=r"part 2: .*NaN"):
+    with pytest.raises(ValueError, match=r"chunk 2: .*NaN"):
         model.partial_fit(LocalChunks(lambda: ((part, None) for part in rows), 2))
     for batch in (GOOD, *rows[:2]):
         other.partial_fit(batch)
@@ -797,7 +797,7 @@ def spoiled(X, value=1e12):
 def test_one_large_cell_is_warned_of_with_its_column_and_row(model):
     clouds, _ = datasets.make_blobs(120, centers=[[0, 0, 0], [9, 0, 0], [0, 9, 9]], random_state=0)
     message = re.escape(
-        "one cell has nearly all of the spread of the rows, beside which no cluster shows: the largest is "
+        "one cell has nearly all of the spread of the data and would hide every cluster: the largest is "
     )
     for value in (1e12, -1e6):
         X = spoiled(clouds, value)

@@ -60,7 +60,7 @@ WITHOUT_TREE = [
 ]
 """They give the same answers, but not from a tree of cuts, and take no sparse rows."""
 
-pytestmark = pytest.mark.filterwarnings("ignore:no cut was confirmed")
+pytestmark = pytest.mark.filterwarnings("ignore:held-out rows confirmed no cut")
 each = pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
 each_and_streams = pytest.mark.parametrize("model", ESTIMATORS + STREAMS, ids=repr)
 each_batch = pytest.mark.parametrize("model", ESTIMATORS + WITHOUT_TREE, ids=repr)
@@ -283,7 +283,7 @@ def test_bad_weights_say_what_to_change(model, weights, message):
 
 @each_of_all
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:.* nearly all of the spread of the rows")
+@pytest.mark.filterwarnings("ignore:.* nearly all of the spread of the data")
 @pytest.mark.parametrize(
     "X",
     [
@@ -322,7 +322,7 @@ def test_one_row_is_one_cluster():
 
 
 def test_more_clusters_than_rows_are_refused():
-    with pytest.raises(ValueError, match="n_samples=2 is fewer than n_clusters=3: ask for at most 2"):
+    with pytest.raises(ValueError, match="n_samples=2 is fewer than n_clusters=3: set n_clusters to at most 2"):
         PDDP(n_clusters=3).fit([[1.0], [2.0]])
 
 

@@ -158,7 +158,7 @@ def test_model_says_what_decided(blobs):
     assert str(model) == "IncrementalMDH()"
     model.fit(blobs[0])
     assert (model.p_values_ < 0.05).all()
-    assert str(model) == "IncrementalMDH()\n3 clusters, each cut, or one below it, confirmed by held-out rows"
+    assert str(model) == "IncrementalMDH()\n3 clusters, held-out rows confirmed each cut or a cut below it"
     assert IncrementalMDH(2).fit(blobs[0]).selection_ == "asked"
     for chosen in (IncrementalMDH(selection="elbow"), IncrementalMDH(algorithm="online")):
         assert chosen.fit(blobs[0]).selection_ == "elbow"
@@ -184,7 +184,7 @@ def test_stream_may_begin_with_few_rows(blobs):
     with pytest.raises(AttributeError, match="not fitted yet"):
         model.tree_  # noqa: B018
     model.partial_fit(blobs[0][:1])
-    with pytest.warns(ConvergenceWarning, match="found 1 of the 3 clusters"):
+    with pytest.warns(ConvergenceWarning, match="found 1 of the 3 requested clusters"):
         assert_array_equal(model.predict(blobs[0][:1]), [0])
     assert model.partial_fit(blobs[0]).n_clusters_ == 3
 

@@ -67,7 +67,7 @@ def test_editing_gives_fitted_models_and_leaves_the_old_one(method):
     assert finer.n_clusters_ == 3
     assert_array_equal(finer.predict(X), finer.labels_)
     assert_array_equal(model.labels_, before)
-    with pytest.raises(ValueError, match=f"no cut was found for node {leaf}: 0 of the rows"):
+    with pytest.raises(ValueError, match=f"no cut was found for node {leaf}, which 0 rows"):
         model.split(leaf, np.full((5, 4), X[model.labels_ == 3].mean(axis=0)))
 
 
@@ -136,7 +136,7 @@ def test_margin_keeps_a_fifth_on_either_side_or_a_valley(method):
 
 @each
 def test_equal_rows_cannot_be_cut(method):
-    with pytest.warns(ConvergenceWarning, match="found 1 of the 2 clusters"):
+    with pytest.warns(ConvergenceWarning, match="found 1 of the 2 requested clusters"):
         method(2).fit(np.ones((20, 3)))
 
 

@@ -162,7 +162,7 @@ def test_one_row_is_one_cluster_and_equal_rows_are_too(kind):
     assert_array_equal(SpectralPursuit(1, **kind).fit([[1.0, 2.0]]).labels_, [0])
     assert_array_equal(SpectralPursuit(**kind).fit([[1.0, 2.0]]).labels_, [0])
     equal = np.full((10_000, 3), 0.1)
-    with pytest.warns(ConvergenceWarning, match="found 1 of the 2 clusters"):
+    with pytest.warns(ConvergenceWarning, match="found 1 of the 2 requested clusters"):
         model = SpectralPursuit(2, **kind).fit(equal)
     assert not model.labels_.any()
     assert model.approximation_bound_ == 0
@@ -278,7 +278,7 @@ matrices = st.tuples(st.integers(2, 14), st.integers(1, 4)).flatmap(
 )
 
 
-@pytest.mark.filterwarnings("ignore:.* nearly all of the spread of the rows")
+@pytest.mark.filterwarnings("ignore:.* nearly all of the spread of the data")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @settings(max_examples=100)
 @given(matrices, st.sampled_from(KINDS), st.sampled_from([3, 200]), st.integers(2, 4), st.booleans())

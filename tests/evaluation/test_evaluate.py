@@ -249,15 +249,15 @@ def test_empty_batches_are_passed_over():
         ((numbered(50), np.zeros(49)), {}, r"y has shape \(49,\) for 50 rows"),
         ((numbered(50), np.zeros((50, 2))), {}, r"y has shape \(50, 2\) for 50 rows"),
         ((numbered(50), np.full(50, np.nan)), {}, "y contains NaN"),
-        ((numbered(50), ["a"] * 30 + [None] * 20), {}, "y contains None at row 30 of its batch: leave out rows"),
+        ((numbered(50), ["a"] * 30 + [None] * 20), {}, "y contains None at row 30 of its batch: drop rows"),
         ((numbered(50), [None] * 50), {}, "y contains None at row 0"),
         ((numbered(50), np.array(["a"] * 49 + [np.nan], dtype=object)), {}, "y contains nan at row 49"),
         ((numbered(50), np.array(["a"] * 49 + [1], dtype=object)), {}, "types that cannot be sorted together"),
         (([(numbered(9), [1] * 9), (numbered(9), [1] * 8)],), {}, r"y has shape \(8,\) for 9 rows"),
-        (([(numbered(9), None), (np.zeros((9, 2)), None)],), {}, "batch 1 of the stream, from 0, has 2 columns"),
-        (([([[1.0], [1.0, 2.0]], None)],), {}, "rows of batch 0 of the stream, from 0, differ in length"),
-        (([(np.zeros(9), None)],), {}, r"rows of batch 0 of the stream, from 0, have shape \(9,\)"),
-        ((np.zeros(50),), {}, r"have shape \(50,\)"),
+        (([(numbered(9), None), (np.zeros((9, 2)), None)],), {}, "batch 1 \\(counted from 0\\) has 2 columns"),
+        (([([[1.0], [1.0, 2.0]], None)],), {}, "batch 0 \\(counted from 0\\) have different lengths"),
+        (([(np.zeros(9), None)],), {}, r"batch 0 \(counted from 0\) has shape \(9,\)"),
+        ((np.zeros(50),), {}, r"has shape \(50,\)"),
         ((numbered(0),), {}, "the stream has no rows"),
         (([],), {}, "the stream has no rows"),
         (([(numbered(0), None)],), {}, "the stream has no rows"),
@@ -291,7 +291,7 @@ def test_missing_class_of_pandas_is_refused():
 
 
 def test_class_in_place_of_a_model_is_refused():
-    with pytest.raises(TypeError, match=r"pass a model, HSDC\(\)"):
+    with pytest.raises(TypeError, match=r"pass an instance, HSDC\(\)"):
         evaluate(HSDC, numbered(50))
 
 
@@ -306,7 +306,7 @@ class Plain:
 
 
 def test_model_that_never_looks_fitted_is_refused_in_words():
-    with pytest.raises(ValueError, match="Plain has learned 200 rows and does not look fitted"):
+    with pytest.raises(ValueError, match="Plain has learned 200 rows but does not look fitted"):
         evaluate(Plain(), numbered(500))
 
 
@@ -315,7 +315,7 @@ def test_prediction_of_the_wrong_length_is_refused():
         def predict(self, X):
             return super().predict(X)[1:]
 
-    with pytest.raises(ValueError, match=r"Short.predict gave an array of shape \(99,\) for 100 rows"):
+    with pytest.raises(ValueError, match=r"Short.predict returned an array of shape \(99,\) for 100 rows"):
         evaluate(Short(), numbered(500))
 
 

@@ -24,7 +24,7 @@ CLASSIFIERS = [MDHClassifier(), SpectralPursuitClassifier()]
 each = pytest.mark.parametrize("model", CLASSIFIERS, ids=repr)
 
 
-@pytest.mark.filterwarnings("ignore:y holds nothing but -1 and 1")
+@pytest.mark.filterwarnings("ignore:y has only the values -1 and 1")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(CLASSIFIERS)
 def test_scikit_learn_checks(estimator, check):
@@ -139,9 +139,9 @@ def test_minus_one_and_one_alone_are_two_classes_with_a_warning(model):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([-1] * 6, "y has no labels: labels of at least two classes are needed"),
+        ([-1] * 6, "y has no labels: label rows of at least two classes"),
         ([None] * 6, "y has no labels"),
-        ([-1, -1, 4, 4, 4, 4], "y has one class only, 4: labels of at least two classes"),
+        ([-1, -1, 4, 4, 4, 4], "y has only one class, 4: label rows of at least two classes"),
         (["a", "b", "-1", "a", "b", "a"], "the string '-1'.*array of objects"),
         (np.array(["a", "b", "-1", "a", "b", None], dtype=object), "the string '-1'.*array of objects"),
         (np.array(["a", 2, -1, "a", "b", "a"], dtype=object), "mixes strings and other values"),
@@ -314,7 +314,7 @@ def test_labels_of_rows_without_weight_do_not_count(model):
     y[20:26] = truth[20:26]
     fitted = clone(model).fit(X, y, sample_weight=weights)
     assert_array_equal(fitted.transduction_, truth)
-    with pytest.raises(ValueError, match="y has one class only"):
+    with pytest.raises(ValueError, match="y has only one class"):
         clone(model).fit(X, y, sample_weight=weights * (y != 0))
 
 

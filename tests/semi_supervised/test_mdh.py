@@ -139,7 +139,7 @@ def test_very_many_labels_are_taken(rng):
     ("model", "message"),
     [
         (MDHClassifier(alphas=()), "alphas=.* one or more non-negative numbers"),
-        (MDHClassifier(gammas=(-1.0,)), "gammas=.* none negative"),
+        (MDHClassifier(gammas=(-1.0,)), "gammas=.* non-negative"),
         (MDHClassifier(gammas=(0.0,)), "gammas=.* the labels have no effect"),
         (MDHClassifier(bandwidth_factor=0), "The 'bandwidth_factor' parameter of MDHClassifier must be"),
         (MDHClassifier(label_margin=-1), "The 'label_margin' parameter of MDHClassifier must be"),
