@@ -31,7 +31,7 @@ def long_clusters(seed):
     return X @ np.array([[1, 1], [-1, 1]]) / np.sqrt(2), y
 
 
-def touching_clusters(seed):
+def close_clusters(seed):
     """Three normal clusters of 400 rows each, about four standard deviations apart."""
     rng = np.random.default_rng(seed)
     y = np.repeat(range(3), 400)
@@ -96,4 +96,4 @@ def compare(make, peer, name, file):
 
 if __name__ == "__main__":
     compare(long_clusters, kmeans_labels, "KMeans(3)", "versus-kmeans.png")
-    compare(touching_clusters, hdbscan_labels, "HDBSCAN, best of 5", "versus-hdbscan.png")
+    compare(close_clusters, hdbscan_labels, "HDBSCAN, best of 5", "versus-hdbscan.png")
