@@ -414,7 +414,7 @@ REFUSED_WEIGHTS = {
     "zero": (np.zeros(40), "sample_weight is zero for all rows"),
     "words": (["a"] * 40, "sample_weight holds something other than numbers"),
     "objects": (np.array([{}] * 40), "sample_weight holds values that are not real numbers"),
-    "integers beyond float64": (np.array([10**400] * 40), "sample_weight holds .* too large for float64"),
+    "integers beyond float64": (np.array([10**400] * 40), "sample_weight holds .* exceed float64"),
     "complex": (np.ones(40) * 1j, "sample_weight holds complex numbers"),
     "dates": (np.full(40, np.datetime64("2020-01-01")), "sample_weight holds dates"),
     "a mask": (np.ma.masked_greater(np.arange(40.0), 20), "sample_weight is a masked array"),
