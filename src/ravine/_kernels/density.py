@@ -98,9 +98,9 @@ def best_window(density, mass, found, count, step, shares, least_window, least_s
 
     `mass` is the share of the weight up to each grid point. Each row of `found` (from `valleys`) is tried with its
     nearest modes, and with the highest mode on each side. The windows are `shares` times the distance to the nearer
-    mode, but at least `least_window`. The score is the smaller of the two standardized differences between the window
-    of a mode and that of the valley; 0 if there is no such window. Valleys with less than the share `least_side` of the
-    weight on one side are skipped.
+    mode; windows smaller than `least_window` are skipped. The score is the smaller of the two standardized differences
+    between the window of a mode and that of the valley; 0 if there is no such window. Valleys with less than the share
+    `least_side` of the weight on one side are skipped.
     """
     n = density.shape[0]
     highest_before = np.zeros(n, np.int64)

@@ -116,8 +116,8 @@ def elbow(path: Floats, k_max: int) -> int:
 
     Parameters
     ----------
-    The result of `sum_sq_path`.
-        From `sum_sq_path`.
+    path : ndarray
+        The result of `sum_sq_path`.
     k_max : int
         From 3 to the length of the path.
 

@@ -60,7 +60,7 @@ class RepeatWatch:
         return min(WINDOW, max(LEAST_WINDOW, WINDOW_CELLS // self.rows.shape[1]))
 
     def look(self, X: Any, n_rows: int, is_all: bool) -> dict[int, str]:
-        """Take the next rows, up to row `n_rows` of the stream; `is_all` means that no more rows may follow.
+        """Take the next rows, up to row `n_rows` of the stream; `is_all` means that no more rows are expected.
 
         Returns the columns to warn about, with the reason. This happens at most once.
         """

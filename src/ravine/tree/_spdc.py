@@ -16,6 +16,7 @@ class SPDCTree(HSDCTree):
     Every row moves the directions of all nodes on its way. Whenever the weight of a node has grown by a tenth, the node
     is cut, or cut again, at the lowest antimode of its density. If there is no antimode, everything below it is
     removed.
+
     Parameters
     ----------
     n_features : int
