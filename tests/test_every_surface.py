@@ -119,7 +119,7 @@ def test_every_picture_is_in_the_table():
 def test_picture_is_drawn_or_an_error_says_what_draws_the_model(name, state, picture):
     model, X = model_of(name, state), rows()
     if not DRAWS[picture](name):
-        with pytest.raises(TypeError, match=f"plot.{picture} draws .* and this is of type {name}: ") as refused:
+        with pytest.raises(TypeError, match=f"plot.{picture} draws .*, but this is .*{name}") as refused:
             drawn(picture, model, X)
         module, function = re.findall(r"(plot|report)\.(\w+)", str(refused.value))[-1]
         shows = getattr(getattr(ravine, module), function)
@@ -288,11 +288,11 @@ def named_frame(columns):
 
 
 BAD_ROWS = {
-    "too wide": (lambda: np.column_stack([rows(), rows()]), "X has 4 columns, and the model was fitted on 2"),
-    "too narrow": (lambda: rows()[:, :1], "X has 1 column, and the model was fitted on 2"),
+    "too wide": (lambda: np.column_stack([rows(), rows()]), "X has 4 columns, but the model was fitted on 2"),
+    "too narrow": (lambda: rows()[:, :1], "X has 1 column, but the model was fitted on 2"),
     "NaN": (lambda: np.where(np.arange(300)[:, np.newaxis] == 3, np.nan, rows()), "Input X contains NaN"),
     "infinite": (lambda: np.where(np.arange(300)[:, np.newaxis] == 3, np.inf, rows()), "Input X contains infinity"),
-    "too large": (lambda: rows() * 1e160, "beyond 1e\\+150, whose square would overflow: change the unit"),
+    "too large": (lambda: rows() * 1e160, "beyond 1e\\+150, whose square would overflow: rescale X"),
     "none": (lambda: None, "X is None: pass the rows to show"),
     "one dimension": (lambda: rows()[:, 0], "Expected 2D array, got 1D array"),
     "words": (lambda: np.full((300, 2), "a"), "could not convert string to float"),
