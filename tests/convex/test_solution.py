@@ -18,7 +18,7 @@ class RandomProblem:
 
     def __init__(self, trial):
         rng = np.random.default_rng(trial)
-        n = int(rng.integers(20, 151))
+        n = int(rng.integers(20, 91))
         d = int(rng.integers(1, 11)) if trial % 3 else max(1, min(10, int(np.sqrt(SMALL / n))))
         X = rng.normal(size=(n, d))
         X[: n // 2 * (trial % 2)] += 8 / np.sqrt(d)
