@@ -364,7 +364,7 @@ def test_sparse_rows_are_refused_in_words_where_it_does_not(name):
 def test_gathered_rows_of_another_model_are_refused():
     gatherer = report.ReportAccumulator(model_of("PDDP", "one cluster"))
     gatherer.add(rows())
-    with pytest.raises(ValueError, match=r"of 2 columns and 1 clusters, and this one has 2 and 3: gather them with"):
+    with pytest.raises(ValueError, match=r"with 2 columns and 1 clusters, but this model has 2 columns and 3 clusters: collect them with"):
         report.html(model_of("PDDP", "plain"), gatherer.rows())
 
 
@@ -420,7 +420,7 @@ WRONG_OPTIONS = {
         r"node -1 is not a cut; the cuts are \[0, ",
     ),
     "half a cluster": (lambda: plot.tree(tree_of_three(), n_clusters=2.5), "cannot be interpreted as an integer"),
-    "no clusters": (lambda: plot.tree(tree_of_three(), n_clusters=0), "n_clusters=0 is not between 1 and the 3"),
+    "no clusters": (lambda: plot.tree(tree_of_three(), n_clusters=0), "n_clusters=0 must be an integer between 1 and 3"),
     "half a column": (
         lambda: plot.clusterpath(model_of("SumOfNorms", "plain"), features=[0.5]),
         "features has the entry",
@@ -429,11 +429,11 @@ WRONG_OPTIONS = {
     "one label": (lambda: report.html(tree_of_three(), rows(), labels=5), "labels is of type int: pass a sequence"),
     "lists as labels": (lambda: report.html(tree_of_three(), rows(), labels=[[1]] * 300), "cannot be hashed"),
     "nothing compared": (lambda: report.write_comparison([], NOWHERE, title=""), "found is empty"),
-    "no rows compared": (lambda: compared([0] * 0), "compare clusterings of the same rows, of one at least"),
+    "no rows compared": (lambda: compared([0] * 0), "pass clusterings of the same rows, with at least one row"),
     "other rows compared": (lambda: compared([0, 1], [0, 1, 1]), "'b' has 3 labels and 'a' has 2"),
     "an unknown score": (
         lambda: compared([0, 1], scores={"luck": 1.0}),
-        "scores has 'luck': the scores are silhouette",
+        "scores has the unknown entry 'luck': the known scores are silhouette",
     ),
 }
 
@@ -454,7 +454,7 @@ def test_scores_of_all_that_is_compared_are_the_same():
     found = [
         report.Compared(name, np.array([0, 1]), None, 0.1, scores) for name, scores in (("a", {"ari": 1.0}), ("b", {}))
     ]
-    with pytest.raises(ValueError, match="'b' has other scores than 'a': give the same to all"):
+    with pytest.raises(ValueError, match="'b' and 'a' have different scores: give all methods the same scores"):
         report.write_comparison(found, NOWHERE, title="")
 
 
