@@ -561,7 +561,7 @@ def test_number_of_groups_is_that_of_labels_at(convex):
         counts = np.bincount(model.labels_at(lambdas[place]))
         assert everything.get_ydata()[place] == len(counts)
         assert np.nan_to_num(large.get_ydata()[place]) == (counts >= 5).sum()
-    assert large.get_label() == "of 5 rows or more"
+    assert large.get_label() == "5 rows or more"
 
 
 def test_shaded_stretch_is_where_the_clusters_stay_the_same(convex):
@@ -592,7 +592,7 @@ def test_path_that_ends_early_is_said_to(convex):
     _, model = convex
     end = model.path_.lambdas[99]
     n_left = len(set(model.labels_at(end)))
-    words = f"the path ends at λ = {end:.3g}, before {n_left} groups not yet fused"
+    words = f"the path ends at λ = {end:.3g} with {n_left} groups not yet fused"
     assert n_left > 1
     for picture in (plot.clusterpath, plot.fusions):
         assert words not in picture(model).get_title()
@@ -878,7 +878,9 @@ def test_support_refuses_what_it_cannot_draw(enclosed):
     X, model = enclosed
     with pytest.raises(NotFittedError):
         plot.support(SupportVectorClustering())
-    with pytest.raises(TypeError, match=r"draws a SupportVectorClustering, and this is of type PDDP: plot\.tree"):
+    with pytest.raises(
+        TypeError, match=r"draws a SupportVectorClustering, but this is an object of type PDDP: use plot\.tree"
+    ):
         plot.support(PDDP().fit(X))
     with pytest.raises(ValueError, match="X has 3 columns, and the model was fitted on 2"):
         plot.support(model, np.ones((4, 3)))

@@ -15,7 +15,10 @@ BAD = {
         "end with CR only, as on old Macs",
     ),
     "an open quote": (("t.csv", 'a,"b\n' + ROWS), "the first line has a quote that is not closed: close or remove it"),
-    "a header of 3 MB": (("t.csv", "a" * 3_000_000 + ",b\n" + ROWS), "the first line has more than 1,048,576 letters"),
+    "a header of 3 MB": (
+        ("t.csv", "a" * 3_000_000 + ",b\n" + ROWS),
+        "the first line has more than 1,048,576 characters",
+    ),
     "large whole numbers": (("t.csv", f"a,b\n{2**60 + 1},2\n" + "5,1\n" * 50), "would be rounded"),
     "nested values": (("t.jsonl", '{"a":1,"b":' + "[" * 10**5 + "]" * 10**5 + "}\n"), "t.jsonl: "),
     "the ending of a workbook": (
@@ -64,7 +67,7 @@ def test_a_workbook_is_known_whatever_its_name(command, model, tmp_path, capsys)
         archive.writestr("[Content_Types].xml", "<Types/>")
     code, said = told(command, tmp_path / "t.csv", tmp_path / "out.csv", model, capsys)
     assert (code, said.count("\n")) == (1, 1)
-    assert "t.csv: this is an Excel workbook, not a table that ravine reads: save the sheet as CSV" in said
+    assert "t.csv: this is an Excel workbook, not a table that ravine can read: save the sheet as CSV" in said
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -165,7 +165,7 @@ def test_a_last_line_without_end_is_lost_in_a_truncated_file(file):
     put(file, HEADER, *ROWS[:5], "5,1.5")()
     found, said = followed(file, truncate(file), append(file, *ROWS[6:]), nothing)
     assert found == [*range(5), *range(6, 60)]
-    assert_said(said, file, [f"{SAID_ANEW}; 5 bytes of a line without an end are lost"])
+    assert_said(said, file, [f"{SAID_ANEW}; 5 bytes of an incomplete line are lost"])
 
 
 STARTS = {
@@ -190,7 +190,7 @@ def test_a_new_file_begins_with_the_same_columns_or_with_a_row(file, what):
 
 def test_other_columns_are_refused_also_where_bad_rows_are_left_out(file):
     put(file, HEADER, *ROWS[:5])()
-    with pytest.raises(DataError, match="begins with the columns b, a"):
+    with pytest.raises(DataError, match="starts with the columns b, a"):
         followed(file, move_over(file, "b,a\n", *ROWS[5:]), nothing, nothing, skip=True)
 
 

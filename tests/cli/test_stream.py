@@ -278,7 +278,7 @@ def test_places_that_cannot_be_used_are_told_in_a_line(file, tmp_path):
         for option in ("out", "events"):
             message, code = told(run, file, checkpoint=tmp_path, **{option: tmp_path / name})
             assert code == 2
-            assert f"--{option} {tmp_path / name} is a file of --checkpoint {tmp_path}" in message
+            assert f"--{option} {tmp_path / name} is a file of the checkpoint in {tmp_path}" in message
     assert "looks like a rotated" in told(run, file, poll=0.1, events=tmp_path / "t.csv.1")[0]
     assert "is a file: give the name of a folder" in told(run, file, checkpoint=file)[0]
     assert told(run, file, out=tmp_path / "none" / "out")[1] == 2
@@ -694,6 +694,6 @@ def test_the_command_reads_a_pipe_and_tells_of_a_bad_row_in_one_line():
     assert done.returncode == 1
     assert done.stdout == b'{"row": 0, "cluster": null}\n{"row": 1, "cluster": null}\n'
     assert done.stderr.decode() == (
-        "error: standard input: row 2 (counted from 0): column 'b': 'oops' is not a number: mend it, or leave such "
-        "rows out with --bad-rows skip\n"
+        "error: standard input: row 2 (counted from 0): column 'b': 'oops' is not a number; correct it, or skip such "
+        "rows with --bad-rows skip\n"
     )

@@ -137,7 +137,7 @@ def test_quiet_prints_nothing(folder, ravine_here):
 
 def test_words_left_out_are_named_and_can_be_encoded(folder, tmp_path, ravine_here):
     assert (
-        "warning: columns left out because they are not numbers: kind; --encode"
+        "warning: columns left out because they are not numbers: kind; use --encode"
         in ravine_here("cluster", folder / "t.csv").err
     )
     model = tmp_path / "m.ravine"
@@ -148,7 +148,7 @@ def test_words_left_out_are_named_and_can_be_encoded(folder, tmp_path, ravine_he
     new.write_text("width,height,depth,kind\n0,0,0,a\n0,0,0,new\n")
     done = ravine_here("predict", model, new)
     assert done.returncode == 1
-    assert "no known value in column 'kind=a'" in done.err
+    assert "a missing or unknown value in column 'kind=a'" in done.err
     assert ravine_here("predict", model, new, "--missing", "drop").out.splitlines()[2] == "1,"
 
 
@@ -238,8 +238,9 @@ BAD_DATA = {
     "NaN": (
         GOOD + b"1,NaN\n2,\n",
         (),
-        "2 rows have missing or infinite values, first in row 60 (counted from 0) of {file}, a missing value in column "
-        "'b': use --missing drop to leave out such rows, or --missing mean to fill in column means",
+        "2 rows have missing or infinite values, first in row 60 (counted from 0) of {file}, a missing or "
+        "unknown value in column 'b': use --missing drop to leave out such rows, or --missing mean to fill in "
+        "column means",
     ),
     "infinity": (
         GOOD + b"inf,3\n",
@@ -305,7 +306,7 @@ def test_too_many_clusters_of_a_model_are_bad_usage(model, ravine_here):
 def test_a_column_missing_at_predict_is_named(folder, model, table):
     done = ravine("predict", model, "-", stdin=table.drop(columns="height").to_csv(index=False).encode())
     assert (done.returncode, done.out) == (1, "")
-    assert done.err == "error: standard input: there is no column 'height'; there are width, depth, kind\n"
+    assert done.err == "error: standard input: there is no column 'height'; the columns are width, depth, kind\n"
 
 
 def test_a_file_that_is_no_model_is_named(folder, ravine_here):

@@ -81,7 +81,7 @@ def test_lacking_values_are_counted_and_the_first_is_named(blocks):
     with pytest.raises(DataError) as caught:
         blocks(LACKING, drop=["y"])
     assert str(caught.value).startswith("2 rows have missing or infinite values, first in row 1 (counted from 0) of ")
-    assert "a missing value in column 'a': use --missing drop" in str(caught.value)
+    assert "a missing or unknown value in column 'a': use --missing drop" in str(caught.value)
 
 
 def test_rows_that_lack_a_value_are_dropped(blocks):

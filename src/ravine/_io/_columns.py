@@ -242,7 +242,7 @@ def read_blocks(
 def _where(table: Table, n_before: int, whole: Any, known: Any, X: Floats, names: list[str]) -> str:
     row = int(np.argmin(whole))
     column = int(np.argmin(known[row]))
-    what = "a missing value" if np.isnan(X[row, column]) else "an infinite value"
+    what = "a missing or unknown value" if np.isnan(X[row, column]) else "an infinite value"
     return f"in row {n_before + row} (counted from 0) of {table.name}, {what} in column {names[column]!r}"
 
 

@@ -169,7 +169,7 @@ def fusions(model: SumOfNorms, *, ax: Axes | None = None) -> Axes:
         where="post",
         color=LINE,
         linewidth=1.6,
-        label=f"groups of {_map.rows_in_words(np.ceil(size))} or more",
+        label=f"{_map.rows_in_words(np.ceil(size))} or more",
     )
     if len(path.lambdas) and path.lambdas[0] <= model.lam_ <= path.lambdas[-1]:
         here = path.n_fusions_at(model.lam_)
