@@ -364,7 +364,8 @@ def test_sparse_rows_are_refused_in_words_where_it_does_not(name):
 def test_gathered_rows_of_another_model_are_refused():
     gatherer = report.ReportAccumulator(model_of("PDDP", "one cluster"))
     gatherer.add(rows())
-    with pytest.raises(ValueError, match=r"with 2 columns and 1 clusters, but this model has 2 columns and 3 clusters: collect them with"):
+    message = "with 2 columns and 1 clusters, but this model has 2 columns and 3 clusters: collect them with"
+    with pytest.raises(ValueError, match=message):
         report.html(model_of("PDDP", "plain"), gatherer.rows())
 
 
@@ -420,7 +421,7 @@ WRONG_OPTIONS = {
         r"node -1 is not a cut; the cuts are \[0, ",
     ),
     "half a cluster": (lambda: plot.tree(tree_of_three(), n_clusters=2.5), "cannot be interpreted as an integer"),
-    "no clusters": (lambda: plot.tree(tree_of_three(), n_clusters=0), "n_clusters=0 must be an integer between 1 and 3"),
+    "no clusters": (lambda: plot.tree(tree_of_three(), n_clusters=0), "n_clusters=0 must be an integer"),
     "half a column": (
         lambda: plot.clusterpath(model_of("SumOfNorms", "plain"), features=[0.5]),
         "features has the entry",

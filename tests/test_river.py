@@ -323,7 +323,7 @@ def test_model_that_cannot_learn_from_a_stream_is_refused():
 
 
 def test_model_that_has_learned_before_is_refused(blobs):
-    with pytest.raises(ValueError, match="has learned before"):
+    with pytest.raises(ValueError, match="is already fitted"):
         RiverClusterer(clone(MODELS[0]).partial_fit(blobs[0]))
 
 

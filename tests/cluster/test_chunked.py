@@ -349,7 +349,7 @@ def test_weights_count_as_copies(model, kind, blobs, large, rng):
         (NCutH(4, init=lambda X: X[0]), "init is a function of all rows"),
         (MDH(4, init=lambda X: X[0]), "init is a function of all rows"),
         (PDDP(criterion="mean"), "criterion='mean' cannot choose n_clusters"),
-        (SpectralPursuit(4), "SpectralPursuit needs its rows in memory"),
+        (SpectralPursuit(4), "SpectralPursuit needs in-memory data"),
         (PAPER, "algorithm='online' reads the rows in their order: use partial_fit"),
     ],
 )
@@ -595,7 +595,7 @@ def test_stream_goes_on_over_collections_of_any_kind(blobs, streamed, tmp_path):
     model = clone(SAMPLED[0]).partial_fit(in_files(X[:900], tmp_path)).partial_fit(in_frame(X[900:1700]))
     model.partial_fit(pd.DataFrame(X[1700:], columns=NAMES))
     assert model.tree_ == streamed
-    with pytest.raises(ValueError, match="part 0: The feature names should match"):
+    with pytest.raises(ValueError, match="chunk 0: The feature names should match"):
         model.partial_fit(in_frame(X).rename(columns={"width": "breadth"}))
 
 
