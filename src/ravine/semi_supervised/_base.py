@@ -24,7 +24,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ravine._blocks import count_threads, map_items
-from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, column_deviations, moments_of, project
+from ravine._matrix import (
+    Bools,
+    Floats,
+    Ints,
+    Matrix,
+    Moments,
+    column_deviations,
+    fingerprint,
+    mix,
+    moments_of,
+    project,
+)
 from ravine._sklearn import safe_indexing
 from ravine.cluster._base import N_JOBS, RowEstimator, fitting, thread_pools
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
@@ -127,9 +138,10 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
             )
         code = np.full(len(labels), UNLABELED)
         code[is_labeled] = codes
-        guess = self._plan(rows, code, weights)
+        distinct, codes, total = without_copies(rows, code, weights)
+        guess = self._plan(distinct, codes, total)
         with self._progress(rows, "pair", len(self.pairs_)) as on_pair:
-            self._learn(rows, code, guess, weights, on_pair)
+            self._learn(distinct, codes, guess, total, on_pair)
         self.transduction_ = self._predict(rows)
         self.transduction_[is_labeled] = labels[is_labeled]
         return self
@@ -443,6 +455,21 @@ def read_labels(y: NDArray[Any], has_minus_one: bool | None = None) -> tuple[NDA
         warnings.filterwarnings("ignore", message="The number of unique classes is greater than 50%")
         check_classification_targets(y[is_labeled])
     return y, is_labeled
+
+
+def without_copies(rows: Matrix, code: Ints, weights: Floats) -> tuple[Matrix, Ints, Floats]:
+    """Replace rows with the same content and label by one row with the sum of their weights; drop rows of weight 0.
+
+    So a row of weight 2 and a row that is given twice are the same input, to the last bit. Distinct rows that all have
+    the same weight are returned unchanged.
+    """
+    bits = mix(fingerprint(rows, 0) + code.astype(np.int64).view(np.uint64))
+    kept = np.flatnonzero(weights > 0)
+    _, first, which = np.unique(bits[kept], return_index=True, return_inverse=True)
+    if len(first) == len(bits) and (weights == weights[0]).all():
+        return rows, code, weights
+    first = kept[first]
+    return rows[first], code[first], np.asarray(np.bincount(which, weights[kept]), dtype=np.float64)
 
 
 def linear_svm(X: Matrix, sides: Ints, weights: Floats, moments: Moments) -> tuple[Floats, float]:
