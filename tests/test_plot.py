@@ -882,7 +882,7 @@ def test_support_refuses_what_it_cannot_draw(enclosed):
         TypeError, match=r"draws a SupportVectorClustering, but this is an object of type PDDP: use plot\.tree"
     ):
         plot.support(PDDP().fit(X))
-    with pytest.raises(ValueError, match="X has 3 columns, and the model was fitted on 2"):
+    with pytest.raises(ValueError, match="X has 3 columns, but the model was fitted on 2"):
         plot.support(model, np.ones((4, 3)))
     with pytest.raises(ValueError, match="feature_names has 1 entries, but the rows have 2 features"):
         plot.support(model, feature_names=["width"])

@@ -249,7 +249,7 @@ BAD_DATA = {
         "'a': use --missing drop to leave out such rows, or --missing mean to fill in column means",
     ),
     "duplicate names": (b"a,a\n1,2\n", (), "{file}: the column name 'a' occurs twice: give each column its own name"),
-    "too many clusters": (GOOD, ("--clusters", 100), "fewer than n_clusters=100: ask for at most 60 clusters"),
+    "too many clusters": (GOOD, ("--clusters", 100), "fewer than n_clusters=100: set n_clusters to at most 60"),
     "huge": (GOOD + b"1e300,1\n", ("--no-scale",), "the largest absolute value in X is 1e+300"),
 }
 
