@@ -99,9 +99,9 @@ def test_labels_are_given_for_every_batch_or_for_none(first, second):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (np.zeros((2, 4)), "X has 4 columns, and the model was fitted on 3"),
+        (np.zeros((2, 4)), "X has 4 columns, but the model was fitted on 3"),
         (np.full((2, 3), np.nan), "NaN"),
-        (np.full((2, 3), 1e200), "change the unit"),
+        (np.full((2, 3), 1e200), "rescale X"),
     ],
 )
 def test_rows_that_cannot_be_drawn_are_refused(X, message):
