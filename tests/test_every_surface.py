@@ -180,9 +180,21 @@ def test_notebook_and_text_show_the_model(name, state):
     assert repr(model).startswith(name)
     if has_tree(name):
         assert f"HyperplaneTree: {n_groups(model)} cluster" in page
-        text = model.tree_.to_text(getattr(model, "feature_names_in_", None))
+        names = getattr(model, "feature_names_in_", None)
+        assert page.endswith(model.tree_.to_html(names))
+        text = model.tree_.to_text(names)
         assert len(text.splitlines()) == 1 + model.tree_.n_nodes
+        assert any(shown(column) in text for column in COLUMNS) == (state == "named")
         assert str(model.tree_).startswith(f"HyperplaneTree: {n_groups(model)} cluster")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if has_tree(name)])
+def test_coarser_and_saved_models_show_the_names_of_the_columns(name, tmp_path):
+    model = model_of(name, "named")
+    ravine.save(model, tmp_path / "model.ravine")
+    for one in (model.cut_to(2), model.prune(0), ravine.load(tmp_path / "model.ravine")):
+        assert list(one.feature_names_in_) == COLUMNS
+        assert one._repr_html_().endswith(one.tree_.to_html(COLUMNS))
 
 
 @each

@@ -47,7 +47,7 @@ class RiverClusterer(base.Clusterer):
     Attributes
     ----------
     model_ : estimator
-        The model that learns. It has no feature names: its columns are `features_`.
+        The model that learns. It has no feature names: pass `features_` as `feature_names` to show its tree with names.
     features_ : list
         Names of the columns; empty before the first row.
 

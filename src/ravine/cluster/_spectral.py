@@ -1,7 +1,7 @@
 """Divisive clustering in the projections where the rows are least connected (Hofmeyr 2016, ch. 3A).
 
-The search on a node takes a few dozen evaluations. Each costs the cube of `n_microclusters`, whatever the number of
-rows. The rows are read only to build the microclusters and to assign the rows to the two sides.
+The search on a node takes a few dozen evaluations. Each costs the cube of `n_microclusters` and does not depend on the
+number of rows. The rows are read only to build the microclusters and to assign the rows to the two sides.
 """
 
 from collections.abc import Callable
