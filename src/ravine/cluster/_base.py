@@ -327,6 +327,11 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
 class Clusterer(ClusterMixin, RowEstimator):
     """Base class of the estimators that find clusters."""
 
+    @property
+    def _learned_in_batches(self) -> bool:
+        """Whether `partial_fit`, not `fit`, has made the model."""
+        return False
+
 
 class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer):
     """Base class of the estimators whose model is a HyperplaneTree in `tree_`."""
@@ -481,9 +486,13 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
             model.labels_ = labels_in(self.tree_, tree)[self.labels_]
         return model
 
+    def _drop_labels(self) -> None:
+        """Drop `labels_`, and everything else that belongs to single rows of the data."""
+        self.__dict__.pop("labels_", None)
+
     def _state(self, resume: bool) -> dict[str, Any]:
         """Return what a file keeps of the fitted model; data about single rows is kept only with `resume`."""
-        labels = getattr(self, "labels_", None) if resume else None
+        labels = getattr(self, "labels_", None) if resume and not self._learned_in_batches else None
         if is_dask(labels):  # lazy labels would have to be computed, and their rows are stored elsewhere
             labels = None
         smallest = None if labels is None else labels.astype(np.min_scalar_type(int(labels.max())))
@@ -566,7 +575,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
 
     def _label_chunks(self, X: Any) -> None:
         """Set `labels_`: lazy for a Dask collection, not kept for files."""
-        self.__dict__.pop("labels_", None)
+        self._drop_labels()
         if is_dask(X):
             self.labels_ = self.predict(X)
 

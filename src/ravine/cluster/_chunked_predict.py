@@ -23,7 +23,7 @@ def by_chunks(model: Any, method: str, X: Any, n_columns: int | None, dtype: Any
         shape = (0,) if n_columns is None else (0, n_columns)
         return np.concatenate(parts) if parts else np.empty(shape, dtype)
     light = copy(model)
-    light.__dict__.pop("labels_", None)
+    light._drop_labels()
     light.n_jobs = 1  # a Dask task has one thread
     if hasattr(X, "map_partitions"):
         return _of_frame(light, method, X, n_columns, dtype)

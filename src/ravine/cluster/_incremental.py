@@ -21,14 +21,15 @@ from ravine._outofcore import in_order, is_out_of_core
 from ravine._reservoir import Reservoir
 from ravine._sklearn import Interval, StrOptions, fit_context
 from ravine.cluster._base import N_JOBS, TreeClusterer, all_or_nothing, fitting, uninterrupted, warn_user
+from ravine.cluster._identity import Identities
 from ravine.cluster._sampled_stream import SampledStream, scaled_rows
-from ravine.cluster._saved import saved_fields
+from ravine.cluster._saved import saved_fields, saved_ints
 from ravine.cuts import Cut
 from ravine.cuts._mdh import minimum_density_cut
 from ravine.cuts._principal import flattest_direction, principal_directions
 from ravine.cuts._pursuit import Starts, make_starts
 from ravine.tree import HyperplaneTree
-from ravine.tree._derived import with_counts_of, with_leaves
+from ravine.tree._derived import labels_in, with_counts_of, with_leaves
 from ravine.tree._evidence import VALLEY_BANDWIDTH, ValleyTest, confirmed_cut, direction_of, lattice_steps
 from ravine.tree._imdh import IMDHTree, Settings, saved_array
 from ravine.tree._prune import rank_by_sum_sq, sum_sq_path, vote_elbow
@@ -109,9 +110,14 @@ class IncrementalMDH(TreeClusterer):
         The tree of cuts. After `partial_fit`, it is grown at its first use, and counts, means and sums of squares are
         estimates from the sample.
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row of `fit`. Not available after `partial_fit`: use `predict`.
+        Cluster of each row of `fit`, or of the last batch of `partial_fit`.
     n_clusters_ : int
         Number of clusters found.
+    cluster_ids_ : ndarray of shape (`n_clusters_`,)
+        Identifier of each cluster, in the order of the labels. When `tree_` is grown again after `partial_fit`, a
+        cluster keeps the identifier of the old cluster with which it shares most rows of the sample.
+    n_samples_seen_ : int
+        Number of rows learned so far; rows of weight 0 do not count.
     p_values_ : ndarray of shape (`n_clusters_` - 1,)
         P-value of the valley of each of ``tree_.cuts`` on held-out rows; 1 if the cut was not tested.
     selection_ : {"asked", "evidence", "elbow"}
@@ -169,6 +175,10 @@ class IncrementalMDH(TreeClusterer):
 
     _stream: SampledStream
     _tree: HyperplaneTree | None
+    _last_tree: HyperplaneTree | None = None  # the tree before the rows that were learned since
+    _identities: Identities  # of the clusters of `_tree`, or else of `_last_tree`
+    _labels: Ints | None = None
+    _batch: Matrix | None = None
     _selection: str
     _elbow_path: Floats | None
 
@@ -244,6 +254,7 @@ class IncrementalMDH(TreeClusterer):
         with self._progress_of_cuts(X) as on_split:
             read()
             count(self._settle(on_split))
+        self._identities = Identities.of_new_clusters(self.n_clusters_)
         self._warn_if_short("equal rows cannot be separated")
         return self
 
@@ -302,7 +313,7 @@ class IncrementalMDH(TreeClusterer):
         Returns
         -------
         self : object
-            The updated estimator. It has no `labels_`: use `predict`.
+            The updated estimator. Its `labels_` are those of the last batch of in-memory rows.
 
         Examples
         --------
@@ -314,6 +325,8 @@ class IncrementalMDH(TreeClusterer):
         ...     model = model.partial_fit(batch)
         >>> model.predict([[0, 0], [0.5, 0.5], [9, 0]])
         array([0, 0, 1])
+        >>> len(model.labels_)
+        400
         """
         if not is_out_of_core(X):
             return self._learn_batch(X, sample_weight)
@@ -322,6 +335,7 @@ class IncrementalMDH(TreeClusterer):
                 self._learn_batch(rows, weights)
             except ValueError as error:
                 raise ValueError(f"chunk {number}: {error}") from error
+            self._batch = None  # the labels of one chunk would not be those of X
         return self
 
     @all_or_nothing
@@ -342,9 +356,9 @@ class IncrementalMDH(TreeClusterer):
             )
         with uninterrupted():
             self._stream.learn(rows, weights, self.n_jobs)
-            self._tree = None
-            if hasattr(self, "labels_"):
-                del self.labels_
+            if self._tree is not None:
+                self._last_tree, self._tree = self._tree, None
+            self._labels, self._batch = None, rows
         return self
 
     @property
@@ -358,6 +372,7 @@ class IncrementalMDH(TreeClusterer):
             if self.algorithm == "polished":
                 rows, weights = self._stream.sample()
                 tree = with_counts_of(tree, rows, weights * (self._stream.count / weights.sum()), n_jobs=self.n_jobs)
+            self._identities = self._identities_in(tree)
             self._tree = tree
             self._warn_if_short("equal rows cannot be separated")
         return self._tree
@@ -365,6 +380,49 @@ class IncrementalMDH(TreeClusterer):
     @tree_.setter
     def tree_(self, tree: HyperplaneTree) -> None:
         self._tree = tree
+
+    def _identities_in(self, tree: HyperplaneTree) -> Identities:
+        """Return the identifiers of the clusters of a new tree, which follows `_last_tree` if there is one."""
+        last = self._last_tree
+        if last is None:
+            return Identities.of_new_clusters(tree.n_clusters)
+        if self._stream.reservoir is not None:
+            rows, weights = self._stream.sample()
+        else:  # no rows are kept: the mean of a cluster says where it is now
+            rows, weights = last.mean[last.leaves], last.count[last.leaves]
+        before, after = (each.predict(rows, self.n_jobs, check_input=False) for each in (last, tree))
+        return self._identities.carried_over(before, after, weights, tree.n_clusters)
+
+    @property
+    def cluster_ids_(self) -> Ints:
+        """Identifier of each cluster, in the order of the labels; a cluster keeps it while the model learns."""
+        self.tree_  # noqa: B018 — growing the tree updates the identifiers
+        return self._identities.ids
+
+    @property
+    def labels_(self) -> Ints:
+        """Cluster of each row of `fit`, or of the last batch of `partial_fit`."""
+        if self._labels is None:
+            if self._batch is None:
+                raise AttributeError("there are no rows to label: use predict")
+            self._labels = self.tree_.predict(self._batch, self.n_jobs, check_input=False)
+        return self._labels
+
+    @labels_.setter
+    def labels_(self, labels: Ints) -> None:
+        self._labels = labels
+
+    def _drop_labels(self) -> None:
+        self._labels = self._batch = None
+
+    @property
+    def _learned_in_batches(self) -> bool:
+        return self._labels is None or self._batch is not None
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Number of rows learned so far; rows of weight 0 do not count."""
+        return self._stream.n_rows
 
     @property
     def p_values_(self) -> Floats:
@@ -406,6 +464,9 @@ class IncrementalMDH(TreeClusterer):
 
     def _with_coarser_tree(self, tree: HyperplaneTree) -> Self:
         model = super()._with_coarser_tree(tree)
+        sizes, labels = self.tree_.count[self.tree_.leaves], np.arange(self.n_clusters_)
+        merged = labels_in(self.tree_, tree)
+        model._identities = self._identities.carried_over(labels, merged, sizes, tree.n_clusters)
         if hasattr(self, "_stream"):
             model._stream = deepcopy(self._stream)  # both models may learn further, independently
         return model
@@ -415,7 +476,14 @@ class IncrementalMDH(TreeClusterer):
         tree: dict[str, Any] = super()._state(resume) if grown else {"tree": None, "labels": None}
         chosen = {"selection": self._selection, "elbow_path": self._elbow_path} if grown else None
         stream = self._stream_state() if resume and hasattr(self, "_stream") else None
-        return {**tree, "chosen": chosen, "stream": stream}
+        return {**tree, "chosen": chosen, "stream": stream, "identities": self._identity_state(grown)}
+
+    def _identity_state(self, grown: bool) -> dict[str, Any] | None:
+        """Return the identifiers, and their tree if it is not `tree_`; None if no tree was grown yet."""
+        if not grown and self._last_tree is None:
+            return None
+        tree = None if grown or self._last_tree is None else self._last_tree.to_dict()
+        return {"ids": self._identities.ids, "next_id": self._identities.next_id, "tree": tree}
 
     def _stream_state(self) -> dict[str, Any]:
         stream, (settings, size) = self._stream, self._stream_options()
@@ -429,7 +497,9 @@ class IncrementalMDH(TreeClusterer):
         return stream.state()
 
     def _restore(self, state: dict[str, Any]) -> None:
-        tree, labels, chosen, stream = saved_fields(state, "tree", "labels", "chosen", "stream")
+        tree, labels, chosen, stream, identities = saved_fields(
+            state, "tree", "labels", "chosen", "stream", "identities"
+        )
         count_threads(self.n_jobs)
         if tree is not None:
             super()._restore({"tree": tree, "labels": labels})
@@ -443,10 +513,31 @@ class IncrementalMDH(TreeClusterer):
             raise ValueError("field 'tree' is empty, which needs a stream to grow it from and no labels")
         else:
             self._tree = None
+        self._restore_identities(identities)
         if stream is not None:
             self._stream = self._restored_stream(stream)
             if self.algorithm == "online":
                 self._stream.online.cut_tree(*self._stream.center_and_scale())  # raises if the state gives no tree
+
+    def _restore_identities(self, state: dict[str, Any] | None) -> None:
+        if state is None:
+            if self._tree is not None:
+                raise ValueError("field 'identities' is empty, but the model has clusters")
+            return
+        ids, next_id, last = saved_fields(state, "ids", "next_id", "tree")
+        if (last is None) == (self._tree is None):
+            raise ValueError("field 'identities' needs a tree of its own exactly if the model has none")
+        if last is not None:
+            self._last_tree = HyperplaneTree.from_dict(last)
+            if self._last_tree.n_features != self.n_features_in_:
+                raise ValueError("field 'identities' has a tree of another number of columns than the data")
+        n_clusters = (self._last_tree or self.tree_).n_clusters
+        if type(next_id) is not int or not n_clusters <= next_id < 1 << 62:
+            raise ValueError("field 'next_id' must be an integer of at least the number of clusters")
+        ids = saved_ints(ids, "ids", n_clusters, 0, next_id - 1)
+        if len(np.unique(ids)) < len(ids):
+            raise ValueError("field 'ids' has an entry twice")
+        self._identities = Identities(ids, next_id)
 
     def _restored_stream(self, state: dict[str, Any]) -> SampledStream:
         names = ("seed", "is_sparse", "n_rows", "count", "mean", "square", "seen", "online", "sample")
@@ -500,7 +591,8 @@ class IncrementalMDH(TreeClusterer):
                 "selection='evidence' needs rows for its test, but algorithm='online' keeps none: use "
                 "selection='elbow', or algorithm='polished'"
             )
-        self._tree = None
+        self._tree = self._last_tree = None
+        self._drop_labels()
         settings, size = self._stream_options()
         online = IMDHTree(self.max_depth, n_features, settings, is_sparse)
         reservoir = Reservoir(size) if size is not None else None

@@ -170,6 +170,13 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
             raise AttributeError("there are no rows to label: call fit or partial_fit first")
         return self.tree_.predict(self._batch, self.n_jobs, check_input=False)
 
+    def _drop_labels(self) -> None:
+        self.__dict__.pop("_batch", None)
+
+    @property
+    def _learned_in_batches(self) -> bool:
+        return not hasattr(self, "_batch")  # rows of one batch are learned as `fit` would learn them
+
     @property
     def n_samples_seen_(self) -> int:
         """Number of rows learned so far."""

@@ -528,6 +528,10 @@ class SupportVectorClustering(Clusterer):
         stream = getattr(self, "_stream", None)
         return stream is not None and stream.n_rows > 0
 
+    @property
+    def _learned_in_batches(self) -> bool:
+        return not hasattr(self, "labels_")
+
     # From rows to a function
 
     def _choose(self, sample: Sample, least: float) -> WidthChoice:

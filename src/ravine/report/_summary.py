@@ -217,6 +217,6 @@ def _reproduce(model: Any, rows: ReportData, named: bool) -> list[str]:
     lines = [f"from ravine import {type(model).__name__}, report"]
     if hasattr(model, "classes_"):
         return [*lines, f"model = {call}.fit(X, y)", write]
-    if hasattr(model, "partial_fit") and not hasattr(model, "labels_"):
+    if model._learned_in_batches:
         return [*lines, f"model = {call}", "for batch in batches:", "    model.partial_fit(batch)", write]
     return [*lines, f"model = {call}.fit(X)", write]
