@@ -1,12 +1,14 @@
 """Checks that run over every estimator there is: scikit-learn's own, and the library's contract."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import clone, is_clusterer
 from sklearn.callback import ProgressBar
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
@@ -15,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.callbacks import TaskCallback
+from tests.estimators import ALL, name_of
 
 from ravine import (
     HSDC,
@@ -344,3 +347,10 @@ def test_copies_of_every_row_leave_the_clusters(model, blobs):
     twice = clone(model).fit(np.repeat(X, 2, axis=0))
     assert adjusted_rand_score(twice.labels_[::2], clone(model).fit(X).labels_) > 0.85
     assert_array_equal(twice.labels_[::2], twice.labels_[1::2])
+
+
+def test_random_state_and_n_jobs_are_the_same_on_every_clusterer():
+    for model in filter(is_clusterer, ALL):
+        defaults = {name: parameter.default for name, parameter in inspect.signature(type(model)).parameters.items()}
+        assert (defaults["random_state"], defaults["n_jobs"]) == (0, -1), name_of(model)
+        assert list(defaults)[-2:] == ["random_state", "n_jobs"], name_of(model)

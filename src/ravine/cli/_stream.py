@@ -4,7 +4,6 @@ With a checkpoint, the command can be killed at any moment. Started again on the
 checkpoint and removes what was written after it. Files and model are then the same as those of an uninterrupted run.
 """
 
-import inspect
 import math
 import re
 import sys
@@ -125,10 +124,7 @@ def _open_lines(data: str, name: str, stop: Stop, plan: Plan, screen: Screen, st
 def make_model(plan: Plan) -> Any:
     """Create the estimator."""
     name, options = METHODS[plan.method]
-    estimator = getattr(ravine, name)
-    known = inspect.signature(estimator).parameters
-    more = {"random_state": plan.seed, "n_jobs": plan.n_jobs}
-    return estimator(**options, **{key: value for key, value in more.items() if key in known})
+    return getattr(ravine, name)(**options, random_state=plan.seed, n_jobs=plan.n_jobs)
 
 
 def _checked_text(data: str, text: TextFormat) -> TextFormat:
@@ -176,7 +172,7 @@ def _begin(
         return start, None
     start, model = found
     start.check_options(fixed, plan.checkpoint)
-    if model is not None and "n_jobs" in model.get_params(deep=False):
+    if model is not None:
         model.set_params(n_jobs=plan.n_jobs)
     out.check(start.out)
     events.check(start.events)

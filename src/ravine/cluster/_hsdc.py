@@ -51,6 +51,8 @@ class HSDC(StreamingTreeClusterer):
         elsewhere between the modes.
     on_event : callable ``(event) -> None``, optional
         Function that is called with every event when it happens. It is not saved with the model.
+    random_state : int, RandomState instance or None, default=0
+        Not used, since nothing in this method is random; present because every clusterer has it.
     n_jobs : int or None, default=-1
         Number of threads of `predict` and `transform`; -1 uses all cores. The result does not depend on it.
 
@@ -124,6 +126,7 @@ class HSDC(StreamingTreeClusterer):
         "inner_share": [Interval(Real, 0, 1, closed="neither")],
         "run_lengths": ["array-like"],
         "on_event": [callable, None],
+        "random_state": ["random_state"],
         "n_jobs": N_JOBS,
     }
 
@@ -140,6 +143,7 @@ class HSDC(StreamingTreeClusterer):
         inner_share: float = 0.4,
         run_lengths: tuple[float, float] = (1e8, 250.0),
         on_event: Callable[[dict[str, Any]], None] | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = -1,
     ) -> None:
         self.inherit = inherit
@@ -152,6 +156,7 @@ class HSDC(StreamingTreeClusterer):
         self.inner_share = inner_share
         self.run_lengths = run_lengths
         self.on_event = on_event
+        self.random_state = random_state
         self.n_jobs = n_jobs
 
     def _new_stream(self, n_features: int) -> HSDCTree:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ravine._sklearn import Interval
 from ravine.cluster._base import FACTOR, N_JOBS
 from ravine.cluster._streaming import StreamingTreeClusterer
@@ -29,6 +31,8 @@ class SPDC(StreamingTreeClusterer):
         Minimum number of rows in a leaf before it is split.
     on_event : callable ``(event) -> None``, optional
         Function that is called with every event when it happens. It is not saved with the model.
+    random_state : int, RandomState instance or None, default=0
+        Not used, since nothing in this method is random; present because every clusterer has it.
     n_jobs : int or None, default=-1
         Number of threads of `predict` and `transform`; -1 uses all cores. The result does not depend on it.
 
@@ -83,6 +87,7 @@ class SPDC(StreamingTreeClusterer):
         "bandwidth_factor": [FACTOR],
         "min_samples_split": [Interval(Integral, 1, None, closed="left")],
         "on_event": [callable, None],
+        "random_state": ["random_state"],
         "n_jobs": N_JOBS,
     }
 
@@ -93,12 +98,14 @@ class SPDC(StreamingTreeClusterer):
         bandwidth_factor: float = 1.06,
         min_samples_split: int = 50,
         on_event: Callable[[dict[str, Any]], None] | None = None,
+        random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = -1,
     ) -> None:
         self.n_intervals = n_intervals
         self.bandwidth_factor = bandwidth_factor
         self.min_samples_split = min_samples_split
         self.on_event = on_event
+        self.random_state = random_state
         self.n_jobs = n_jobs
 
     def _new_stream(self, n_features: int) -> HSDCTree:
