@@ -42,8 +42,7 @@ from benchmarks.report import Comparison
 from benchmarks.worker import DataSet, load
 from ravine import SupportVectorClustering
 from ravine._reservoir import merge_copies, visits
-from ravine._svc import KernelSum, Learner, Strip, objective, solve_exactly
-from ravine.cluster._support_vectors import STRATEGIES
+from ravine._svc import STRATEGIES, KernelSum, Learner, Strip, objective, solve_exactly
 from ravine.datasets import make_blobs, make_moons, make_rings
 from ravine.metrics import purity
 

@@ -166,7 +166,7 @@ def test_a_gap_too_large_is_told(moons):
 
 
 @pytest.mark.parametrize(("gamma", "n_clusters"), [(1e-9, 1), (1e12, 1)])
-def test_widths_without_hills_have_one_cluster(gamma, n_clusters, moons):
+def test_widths_without_modes_have_one_cluster(gamma, n_clusters, moons):
     model = SupportVectorClustering(gamma=gamma).fit(moons[0])
     assert model.n_clusters_ == n_clusters
     assert model.strength_ == 0.0

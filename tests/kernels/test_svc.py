@@ -212,7 +212,7 @@ def test_flood_agrees_with_edges_taken_one_by_one_as_the_level_falls(n, n_edges,
     assert_allclose([held, depth], expected[2:], atol=1e-12)
 
 
-def test_flood_of_two_hills_and_a_foothill():
+def test_flood_of_two_modes_and_a_low_one():
     at_rows = np.array([1.0, 0.9, 0.3, 0.5, 0.8])
     a, b = np.arange(4), np.arange(1, 5)
     lowest = np.array([0.9, 0.3, 0.2, 0.4])

@@ -11,7 +11,7 @@ from tests.strategies import seeds
 
 from ravine._kernels.svc import NEAREST, RANDOM, REMOVAL
 from ravine._reservoir import visits
-from ravine._svc import Learner, objective, solve_exactly
+from ravine._svc import Learner, Sample, learn_epochs, learn_exactly, max_epochs, objective, solve_exactly
 from ravine._svc import _learn as learn_module
 from ravine.datasets import make_blobs, make_moons
 
@@ -225,3 +225,30 @@ def test_objective_is_half_the_squared_norm_and_the_losses(n, d, gamma, C, seed)
         beta[(v == X).all(axis=1)] = c
     expected = naive.one_class_objective(beta, naive.gaussian_kernel(X, X, gamma), C * mass / mass.sum())
     assert_allclose(objective(kernel_sum, C, kernel_sum.heights(X), mass), expected, rtol=1e-9)
+
+
+def test_epochs_end_when_the_objective_no_longer_improves_or_when_asked():
+    X, _ = make_moons(100, random_state=0)
+    weights, sample = np.ones(100), Sample(X, np.ones(100))
+    whole = learn_epochs(new_learner(2), X, weights, sample, None, 0.0)
+    assert whole.n_iter <= max_epochs(100) == 100
+    loose = learn_epochs(new_learner(2), X, weights, sample, None, 1e9)
+    assert loose.n_iter == 2 * learn_module.CHECK // 100
+    first = learn_epochs(new_learner(2), X, weights, sample, None, 0.0, lambda: True)
+    assert first.n_iter == learn_module.CHECK // 100
+    assert learn_epochs(new_learner(2), X, weights, sample, 3, 0.0).n_iter == 3
+    at_sample = first.kernel_sum.heights(X)
+    assert_array_equal(first.heights, at_sample)
+    assert first.objective == objective(first.kernel_sum, first.C, at_sample, sample.share)
+
+
+def test_copies_of_rows_are_learned_as_one_row_of_their_weight():
+    X, _ = make_moons(60, random_state=0)
+    sample = Sample(X, np.ones(60))
+    twice = learn_epochs(new_learner(2), np.r_[X, X], np.ones(120), sample, 5, 0.0)
+    heavy = learn_epochs(new_learner(2), np.r_[X, X[:1]], np.r_[1.0, np.full(59, 2.0), 1.0], sample, 5, 0.0)
+    assert_array_equal(twice.kernel_sum.vectors, heavy.kernel_sum.vectors)
+    one = learn_exactly(np.r_[X, X], np.ones(120), sample, 0.5, 20.0, None, 1e-6, 3)
+    other = learn_exactly(X, np.ones(60), sample, 0.5, 20.0, None, 1e-6, 3)
+    assert one.objective == pytest.approx(other.objective)
+    assert max(one.gap, other.gap) <= 1e-6

@@ -29,65 +29,65 @@ def pairs():
     return X, y, *fitted(X, 2.0)
 
 
-def low_hill_beside_two():
-    """At low levels one hill stands apart from two that are one; at high levels these two are apart, and it is not."""
+def low_mode_beside_two():
+    """At low levels one mode stands apart from two that are one; at high levels these two are apart, and it is not."""
     kernel_sum = KernelSum(np.array([[0.0], [10.0], [11.7]]), np.array([0.5, 1.0, 1.0]), 1.0)
     rows = np.concatenate([np.linspace(-0.2, 0.2, n) + c for n, c in ((30, 0.0), (35, 10.0), (35, 11.7))])
     return kernel_sum, Sample(rows[:, None], np.ones(100)), np.repeat([0, 1, 2], [30, 35, 35])
 
 
 def at_levels(kernel_sum, sample, least):
-    """Levels, and the labels, number of hills and depth at each of them."""
+    """Levels, and the labels, number of modes and depth at each of them."""
     at_rows = kernel_sum.heights(sample.rows)
     lowest = kernel_sum.lowest_between(sample.rows, sample.a, sample.b, at_rows)
     labels, number, _, depth = sample.flood(lowest, at_rows, least)
     return sample.levels(at_rows), labels, number, depth
 
 
-def test_hills_are_those_at_the_level_where_they_are_most_like_the_target():
-    kernel_sum, sample, y = low_hill_beside_two()
+def test_modes_are_those_at_the_level_where_they_are_most_like_the_target():
+    kernel_sum, sample, y = low_mode_beside_two()
     levels, labels, _, _ = at_levels(kernel_sum, sample, 0.1)
     for target, level in ((y > 0, levels[0]), (y > 1, levels[7])):
-        hills, alike = Modes.most_like(kernel_sum, sample, 0.1, target.astype(np.int64))
-        assert adjusted_rand_score(target, hills.labels) == 1.0
+        modes, alike = Modes.most_like(kernel_sum, sample, 0.1, target.astype(np.int64))
+        assert adjusted_rand_score(target, modes.labels) == 1.0
         assert alike == pytest.approx(1.0)
-        assert hills.level == level
+        assert modes.level == level
     noisy = np.where(np.arange(100) % 10 == 0, 1, y // 2)
     agreements = [_kernels.svc.agreement(at, noisy, 2, sample.share) for at in labels]
-    hills, alike = Modes.most_like(kernel_sum, sample, 0.1, noisy)
+    modes, alike = Modes.most_like(kernel_sum, sample, 0.1, noisy)
     assert alike == max(agreements) < 1
-    assert hills.level == levels[np.argmax(agreements)]
+    assert modes.level == levels[np.argmax(agreements)]
 
 
-def test_hills_where_no_level_has_any_are_one_and_not_alike(moons):
+def test_modes_where_no_level_has_any_are_one_and_not_alike(moons):
     _, y, kernel_sum, sample = moons
-    hills, alike = Modes.most_like(kernel_sum, sample, 1.1, y)
-    assert_array_equal(hills.labels, 0)
+    modes, alike = Modes.most_like(kernel_sum, sample, 1.1, y)
+    assert_array_equal(modes.labels, 0)
     assert alike == 0
 
 
-def test_steady_hills_are_those_in_the_middle_of_the_levels_at_which_they_are_the_same(pairs):
+def test_steady_modes_are_those_in_the_middle_of_the_levels_at_which_they_are_the_same(pairs):
     _, y, kernel_sum, sample = pairs
-    hills, strength = Modes.most_steady(kernel_sum, sample, 0.03, None)
+    modes, strength = Modes.most_steady(kernel_sum, sample, 0.03, None)
     levels, labels, *_ = at_levels(kernel_sum, sample, 0.03)
-    assert_array_equal(hills.labels, 3 - y)
+    assert_array_equal(modes.labels, 3 - y)
     same = np.array([adjusted_rand_score(y, at) > 0.99 for at in labels])
     assert same.sum() > 4
-    assert levels[same].min() < hills.level < levels[same].max()
+    assert levels[same].min() < modes.level < levels[same].max()
     assert strength == same.sum()
     assert Modes.most_steady(kernel_sum, sample, 0.03, 4)[1] == strength
 
 
-def test_hills_are_one_where_none_are_steady(pairs):
+def test_modes_are_one_where_none_are_steady(pairs):
     X, _, kernel_sum, sample = pairs
     for least, n_clusters in ((0.9, None), (0.03, 17)):
-        hills, strength = Modes.most_steady(kernel_sum, sample, least, n_clusters)
-        assert_array_equal(hills.labels, 0)
-        assert (hills.n_clusters, strength) == (1, 0.0)
-        assert hills.level == levels_below(kernel_sum.heights(X), sample.share, SHARES)[0]
+        modes, strength = Modes.most_steady(kernel_sum, sample, least, n_clusters)
+        assert_array_equal(modes.labels, 0)
+        assert (modes.n_clusters, strength) == (1, 0.0)
+        assert modes.level == levels_below(kernel_sum.heights(X), sample.share, SHARES)[0]
 
 
-def test_heaviest_hill_is_the_first(pairs):
+def test_heaviest_mode_is_the_first(pairs):
     _, y, kernel_sum, sample = pairs
     weighted = Sample(sample.rows, np.array([9.0, 1.0, 5.0, 1.0])[y])
     for either, expected in ((sample, 3 - y), (weighted, np.array([0, 3, 1, 2])[y])):
@@ -96,14 +96,14 @@ def test_heaviest_hill_is_the_first(pairs):
         assert_array_equal(Modes.with_number(kernel_sum, either, 0.03, 4).labels, expected)
 
 
-def test_of_equally_heavy_hills_that_with_the_least_row_is_the_first():
+def test_of_equally_heavy_modes_that_with_the_least_row_is_the_first():
     X = np.concatenate([100 + np.arange(20.0), np.arange(20.0)])[:, None]
     kernel_sum, sample = fitted(X, 0.5)
-    hills, _ = Modes.most_like(kernel_sum, sample, 0.2, np.repeat([1, 0], 20))
-    assert_array_equal(hills.labels, np.repeat([1, 0], 20))
+    modes, _ = Modes.most_like(kernel_sum, sample, 0.2, np.repeat([1, 0], 20))
+    assert_array_equal(modes.labels, np.repeat([1, 0], 20))
 
 
-def test_hills_at_a_level_are_components_above_it(pairs):
+def test_modes_at_a_level_are_components_above_it(pairs):
     X, _, kernel_sum, sample = pairs
     at_rows = kernel_sum.heights(X)
     lowest = kernel_sum.lowest_between(X, sample.a, sample.b, at_rows)
@@ -115,17 +115,17 @@ def test_hills_at_a_level_are_components_above_it(pairs):
         assert_allclose([part[j] for part in rest], expected[1:])
 
 
-def test_number_of_hills_that_is_asked_for_is_given_at_the_deepest_valleys():
-    kernel_sum, sample, y = low_hill_beside_two()
+def test_number_of_modes_that_is_asked_for_is_given_at_the_deepest_valleys():
+    kernel_sum, sample, y = low_mode_beside_two()
     levels, _, number, depth = at_levels(kernel_sum, sample, 0.1)
     assert_array_equal(number, [2, 2, 2, 2, 2, 1, 1, 2, 2])
     assert (depth[0] > 0.9) & (depth[7] < 0.1)
-    hills = Modes.with_number(kernel_sum, sample, 0.1, 2)
-    assert adjusted_rand_score(y > 0, hills.labels) == 1.0
-    assert hills.level == levels[0]
+    modes = Modes.with_number(kernel_sum, sample, 0.1, 2)
+    assert adjusted_rand_score(y > 0, modes.labels) == 1.0
+    assert modes.level == levels[0]
 
 
-def test_more_hills_than_are_asked_for_are_joined_over_the_highest_valleys(pairs):
+def test_more_modes_than_are_asked_for_are_joined_over_the_highest_valleys(pairs):
     X, y, _, sample = pairs
     kernel_sum, _ = fitted(X, 1.0)
     lowest = kernel_sum.lowest_between(X, sample.a, sample.b, kernel_sum.heights(X))
@@ -134,13 +134,13 @@ def test_more_hills_than_are_asked_for_are_joined_over_the_highest_valleys(pairs
         ends = expected[sample.a], expected[sample.b]
         highest = np.where(ends[0] != ends[1], lowest, -1).argmax()
         expected = np.where(expected == ends[0][highest], ends[1][highest], expected)
-        hills = Modes.with_number(kernel_sum, sample, 0.03, n_clusters)
-        assert adjusted_rand_score(expected, hills.labels) == 1.0
-        assert (np.diff(np.bincount(hills.labels)) <= 0).all()
-        assert hills.n_clusters == n_clusters
+        modes = Modes.with_number(kernel_sum, sample, 0.03, n_clusters)
+        assert adjusted_rand_score(expected, modes.labels) == 1.0
+        assert (np.diff(np.bincount(modes.labels)) <= 0).all()
+        assert modes.n_clusters == n_clusters
 
 
-def test_number_of_hills_that_no_level_has_is_refused(pairs):
+def test_number_of_modes_that_no_level_has_is_refused(pairs):
     _, _, kernel_sum, sample = pairs
     for n_clusters in (0, 9):
         with pytest.raises(ValueError, match=f"n_clusters={n_clusters}: no level of this surface has"):

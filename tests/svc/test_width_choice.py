@@ -222,7 +222,7 @@ def test_clusters_that_come_back_elsewhere_or_at_another_trade_off_are_another_r
     assert region_of([["a", "-"], ["-", "b"], ["-", "b"]], 0.5)[2] == 1.0
 
 
-def test_cells_without_valleys_or_with_few_rows_on_hills_do_not_count():
+def test_cells_without_valleys_or_with_few_rows_on_modes_do_not_count():
     letters, few = along_gamma("b", "a", "a", "a"), np.array([1.0, 0.2, 0.2, 0.2])[:, None, None]
     assert region_of(letters, 0.5, few)[0] == "b"
     assert region_of(letters, np.array([1.0, 0, 0, 0])[:, None, None])[0] == "b"

@@ -3,13 +3,26 @@
 The problem is min ‖w‖² / 2 + C Σ pᵢ max(0, 1 - w(xᵢ)), where p are the shares of the rows in the total weight.
 """
 
-from typing import Any, Self
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from ravine import _kernels
 from ravine._matrix import Floats, Ints
+from ravine._reservoir import has_copies, merge_copies, visits
 from ravine._svc._kernel_sum import KernelSum, kernel_matrix
+from ravine._svc._width_choice import Sample
+
+EPOCHS, STEPS, SWEEPS = 20, 10_000, 1000
+"""Default limits: epochs, or as many epochs as make this many steps; and sweeps of the exact solver."""
+
+CHECK = 1000
+"""The objective is checked after this many steps, or after each epoch if an epoch has more steps."""
+
+STRATEGIES = {"removal": 0, "nearest": 1, "random": 2}
+"""Numbers of the strategies in `ravine._kernels.svc`."""
 
 RIDGE = 1e-3
 """Ridge added to the similarities of the vectors that replace a removed one."""
@@ -19,6 +32,84 @@ MAX_BYTES = 1 << 31
 
 ROOM = 1024
 """Initial number of vectors in the arrays, if no budget limits them."""
+
+
+class Learned(NamedTuple):
+    """A learned function, and how good it is.
+
+    Attributes
+    ----------
+    kernel_sum : KernelSum
+        The function.
+    C : float
+        The trade-off for which it was learned.
+    heights : ndarray of shape (n_samples,)
+        Its values at the rows of the sample.
+    objective : float
+        Value of the problem on the sample.
+    gap : float
+        Relative duality gap; NaN if it is not known.
+    n_iter : int
+        Number of epochs or sweeps.
+    """
+
+    kernel_sum: KernelSum
+    C: float
+    heights: Floats
+    objective: float
+    gap: float
+    n_iter: int
+
+    @classmethod
+    def of(cls, kernel_sum: KernelSum, C: float, sample: Sample, gap: float = np.nan, n_iter: int = 1) -> Self:
+        """Evaluate a function on the sample."""
+        heights = kernel_sum.heights(sample.rows, sample.n_jobs)
+        return cls(kernel_sum, C, heights, objective(kernel_sum, C, heights, sample.share), gap, n_iter)
+
+
+def max_epochs(n_rows: int) -> int:
+    """Return the default limit of the number of epochs."""
+    return max(EPOCHS, STEPS // n_rows)
+
+
+def learn_epochs(
+    learner: "Learner",
+    X: Floats,
+    weights: Floats,
+    sample: Sample,
+    max_iter: int | None,
+    tol: float,
+    on_epoch: Callable[[], bool] = lambda: False,
+) -> Learned:
+    """Take epochs of stochastic steps until the objective on the sample no longer improves.
+
+    `on_epoch` is called after each check of the objective; learning ends if it returns true.
+    """
+    if has_copies(X, learner.seed, sample.n_jobs):
+        X, weights = merge_copies(X, weights, learner.seed)
+    visited = visits(X, weights, learner.seed, sample.n_jobs)
+    max_iter = max_epochs(len(X)) if max_iter is None else max_iter
+    n_check = math.ceil(CHECK / len(visited.row))
+    value, epoch = np.inf, 0
+    while epoch < max_iter:
+        last, first = value, epoch
+        epoch = min(first + n_check, max_iter)
+        for number in range(first, epoch):
+            learner.learn(X, visited.in_epoch(number), visited.weight)
+        learned = Learned.of(learner.kernel_sum, learner.C, sample, n_iter=epoch)
+        value = learned.objective
+        if on_epoch() or last - value <= tol * value:
+            break
+    return learned
+
+
+def learn_exactly(
+    X: Floats, weights: Floats, sample: Sample, gamma: float, C: float, max_iter: int | None, tol: float, seed: int
+) -> Learned:
+    """Solve the problem exactly for the distinct rows."""
+    rows, mass = merge_copies(X, weights, seed)
+    kernel_sum, gap, n_iter = solve_exactly(rows, mass, gamma, C, tol, SWEEPS if max_iter is None else max_iter)
+    return Learned.of(kernel_sum, C, sample, gap, n_iter)
 
 
 def solve_exactly(

@@ -5,13 +5,11 @@ C and the level at which modes are separated are chosen on a sample of at most `
 cluster of the nearest row of the sample.
 """
 
-import math
 from collections.abc import Callable
-from contextlib import suppress
 from copy import copy, deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,44 +19,33 @@ from sklearn.utils.validation import check_is_fitted
 
 from ravine._blocks import count_threads
 from ravine._matrix import Bools, Floats, Ints
-from ravine._reservoir import has_copies, merge_copies, visits
 from ravine._sklearn import Interval, StrOptions
 from ravine._svc import (
+    STRATEGIES,
+    SWEEPS,
+    Clustering,
     KernelSum,
+    Learned,
     Learner,
     Modes,
     Nearest,
     Sample,
-    Strip,
     WidthChoice,
-    choose,
-    least_size,
-    levels_below,
-    objective,
-    solve_exactly,
+    choose_parameters,
+    clustering_of,
+    find_modes,
+    find_segments,
+    learn_epochs,
+    learn_exactly,
+    least_share,
+    max_epochs,
 )
 from ravine.cluster._base import N_JOBS, Clusterer, fitting, uninterrupted, warn_user
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints, saved_rows
 from ravine.cluster._support_stream import SAMPLE, Stream
 
-STEPS, EPOCHS, SWEEPS = 10_000, 20, 1000
-"""Default `max_iter`: epochs, but at least this many steps; and sweeps of the exact solver."""
-
-CHECK = 1000
-"""The objective is checked after this many steps, or after each epoch if an epoch has more steps."""
-
-STRENGTH, FEW_ROWS = 200.0, 200
-"""Clusters may arise by chance if their strength is below STRENGTH / (n_features · √n_samples) of the sample, with
-n_samples at least FEW_ROWS: see docs/decisions/support-vectors.md."""
-
 ALIKE = 0.9
 """A warning is given if the final clusters agree less than this with those found when gamma was chosen."""
-
-STRATEGIES = {"removal": 0, "nearest": 1, "random": 2}
-"""Numbers of the strategies in `ravine._kernels.svc`."""
-
-WIDEST = 1e9
-"""Largest ratio between the width of the kernel and the extent of the rows, in either direction."""
 
 NUMBERS: dict[str, Any] = {
     "C": float,
@@ -70,29 +57,6 @@ NUMBERS: dict[str, Any] = {
     "n_iter": int,
 }
 """Numbers of a result that a file keeps beside its arrays, and their types."""
-
-
-class _Learned(NamedTuple):
-    """A learned function, its objective on the sample, its duality gap, and the number of epochs or sweeps."""
-
-    kernel_sum: KernelSum
-    objective: float
-    gap: float
-    n_iter: int
-
-
-@dataclass(frozen=True)
-class _Result:
-    """A learned function and its clusters."""
-
-    kernel_sum: KernelSum
-    hills: Nearest
-    C: float
-    offset: float
-    strength: float
-    objective: float
-    gap: float
-    n_iter: int
 
 
 def _learns_online(model: "SupportVectorClustering") -> bool:
@@ -226,7 +190,7 @@ class SupportVectorClustering(Clusterer):
 
     labels_: Ints
     outlier_: Bools
-    _settled: _Result | None
+    _settled: Clustering | None
     _stream: Stream | None
 
     def __init__(
@@ -287,20 +251,19 @@ class SupportVectorClustering(Clusterer):
         rows = self._validate(X, reset=True, order="C")
         weights, _ = self._admit(rows, sample_weight)
         has_weight = weights > 0
-        learned, mass = (rows, weights) if has_weight.all() else (rows[has_weight], weights[has_weight])
-        if self.n_clusters is not None and self.n_clusters > len(learned):
+        training, mass = (rows, weights) if has_weight.all() else (rows[has_weight], weights[has_weight])
+        if self.n_clusters is not None and self.n_clusters > len(training):
             raise ValueError(
-                f"n_samples={len(learned)} is fewer than n_clusters={self.n_clusters}: set a smaller n_clusters"
+                f"n_samples={len(training)} is fewer than n_clusters={self.n_clusters}: set a smaller n_clusters"
             )
-        with self._progress(rows, "epoch", self._max_iter(len(learned))) as on_epoch:
-            self._stream = Stream(self._draw_seed())
-            self._stream.read(learned, mass, self.n_jobs)
-            sample = self._stream.sample(self.n_jobs)
-            least = self._least_share(float(mass.sum()))
-            choice = self._choose(sample, least)
-            learn = self._solve_exactly if self.solver == "exact" else self._learn
-            self._settled = self._settle(learn(learned, mass, sample, choice, on_epoch), sample, learned, least, choice)
-            self._nearest = self._settled.hills.find(rows, self.n_jobs)
+        with self._progress(rows, "epoch", self._max_iter(len(training))) as on_epoch:
+            self._stream = stream = Stream(self._draw_seed())
+            stream.read(training, mass, self.n_jobs)
+            sample = stream.sample(self.n_jobs)
+            choice = self._choose(sample, stream)
+            learned = self._learn(training, mass, sample, choice, on_epoch)
+            self._settled = self._find_clusters(learned, training, sample, choice, self.gamma != "auto")
+            self._nearest = self._settled.modes.find(rows, self.n_jobs)
             self.outlier_ = self._settled.kernel_sum.heights(rows, self.n_jobs) < self._settled.offset
             self._label_rows()
         return self
@@ -396,7 +359,7 @@ class SupportVectorClustering(Clusterer):
         """
         check_is_fitted(self)
         rows = self._validate(X, reset=False, order="C")
-        labels = self._result.hills.predict(rows, self.n_jobs)
+        labels = self._result.modes.predict(rows, self.n_jobs)
         if self.outliers == "label":
             labels[self._heights(rows) < self._result.offset] = -1
         return labels
@@ -454,10 +417,10 @@ class SupportVectorClustering(Clusterer):
         if self.assignment == "segments":
             raise ValueError("assignment='segments' gives one fixed result: fit with assignment='modes' to use cut_to")
         result, sample = self._result, self._stream.sample(self.n_jobs)
-        hills = Modes.with_number(result.kernel_sum, sample, self._least_share(self._stream.weight), n_clusters)
+        modes = Modes.with_number(result.kernel_sum, sample, self._least_share(self._stream), n_clusters)
         model = copy(self)
         model._stream = deepcopy(self._stream)  # both models may learn further, independently
-        model._settled = replace(result, hills=hills)
+        model._settled = replace(result, modes=modes)
         if hasattr(self, "_nearest"):
             model._label_rows()
         return model
@@ -465,7 +428,7 @@ class SupportVectorClustering(Clusterer):
     @property
     def n_clusters_(self) -> int:
         """Number of clusters found."""
-        return self._result.hills.n_clusters
+        return self._result.modes.n_clusters
 
     @property
     def support_vectors_(self) -> Floats:
@@ -495,7 +458,7 @@ class SupportVectorClustering(Clusterer):
     @property
     def level_(self) -> float:
         """Value of the function above which the clusters are separated."""
-        return self._result.hills.level
+        return self._result.modes.level
 
     @property
     def offset_(self) -> float:
@@ -532,60 +495,54 @@ class SupportVectorClustering(Clusterer):
     def _learned_in_batches(self) -> bool:
         return not hasattr(self, "labels_")
 
-    # From rows to a function
+    @property
+    def _result(self) -> Clustering:
+        """The function and its clusters; after `partial_fit`, they are found here."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit or partial_fit")
+        if self._settled is None:
+            self._validate_params()  # parameters may have been set since the first rows
+            self._settled = self._settle()
+        return self._settled
 
-    def _choose(self, sample: Sample, least: float) -> WidthChoice:
-        gamma = None if self.gamma == "auto" else float(self.gamma)
-        _check_gamma(gamma, sample.rows)
-        C = None if self.C == "auto" else float(self.C)
-        if gamma is not None and C is not None:
-            return WidthChoice(gamma, C, None, 0.0)
-        choice = choose(sample, least, gamma, C, self.n_clusters)
-        n_rows, n_columns = sample.rows.shape
-        by_chance = choice.strength < STRENGTH / (n_columns * math.sqrt(max(n_rows, FEW_ROWS)))
-        if gamma is None and self.n_clusters is None and by_chance:
-            return WidthChoice(choice.gamma, choice.C, None, 0.0)
-        return choice
+    def _settle(self) -> Clustering:
+        """Find the clusters of a stream, on a sample of all rows so far."""
+        assert self._stream is not None
+        stream, sample = self._stream, self._stream.sample(self.n_jobs)
+        rows, weights = stream.reservoir.sample()
+        if stream.learner is None:  # too few rows to start the steps of the stream: all are in the sample
+            choice = self._choose(sample, stream)
+            learner = self._new_learner(rows.shape[1], choice)
+            learned = learn_epochs(learner, rows, weights, sample, self.max_iter, self.tol)
+            return self._find_clusters(learned, rows, sample, choice, self.gamma != "auto")
+        learner = stream.learner
+        choice = WidthChoice(learner.gamma, learner.C, None, 0.0)
+        learned = Learned.of(learner.kernel_sum, learner.C, sample)
+        return self._find_clusters(learned, rows, sample, choice, gamma_is_given=True)
+
+    def _choose(self, sample: Sample, stream: Stream) -> WidthChoice:
+        gamma, C = (None if value == "auto" else float(value) for value in (self.gamma, self.C))
+        return choose_parameters(sample, self._least_share(stream), gamma, C, self.n_clusters)
 
     def _learn(
         self, X: Floats, weights: Floats, sample: Sample, choice: WidthChoice, on_epoch: Callable[[], bool]
-    ) -> _Learned:
-        """Take epochs of stochastic steps until the objective on the sample no longer improves."""
+    ) -> Learned:
         assert self._stream is not None
-        if has_copies(X, self._stream.seed, self.n_jobs):
-            X, weights = merge_copies(X, weights, self._stream.seed)
-        visited = visits(X, weights, self._stream.seed, self.n_jobs)
-        self._stream.learner = learner = self._new_learner(X.shape[1], choice)
-        max_iter, n_check = self._max_iter(len(X)), math.ceil(CHECK / len(visited.row))
-        value, epoch = np.inf, 0
-        while epoch < max_iter:
-            last, first = value, epoch
-            epoch = min(first + n_check, max_iter)
-            for number in range(first, epoch):
-                learner.learn(X, visited.in_epoch(number), visited.weight)
-            kernel_sum = learner.kernel_sum
-            value = self._objective(kernel_sum, choice.C, sample)
-            if on_epoch() or last - value <= self.tol * value:
-                break
-        return _Learned(kernel_sum, value, np.nan, epoch)
-
-    def _solve_exactly(
-        self, X: Floats, weights: Floats, sample: Sample, choice: WidthChoice, on_sweep: Callable[[], bool]
-    ) -> _Learned:
-        assert self._stream is not None
-        rows, mass = merge_copies(X, weights, self._stream.seed)
-        kernel_sum, gap, n_iter = solve_exactly(rows, mass, choice.gamma, choice.C, self.tol, self._max_iter(len(X)))
-        on_sweep()
-        if gap > self.tol:
-            self._warn(f"the relative duality gap is {gap:.2g}, above tol={self.tol:.2g}: raise max_iter or tol")
-        return _Learned(kernel_sum, self._objective(kernel_sum, choice.C, sample), gap, n_iter)
-
-    def _objective(self, kernel_sum: KernelSum, C: float, sample: Sample) -> float:
-        return objective(kernel_sum, C, kernel_sum.heights(sample.rows, self.n_jobs), sample.share)
+        if self.solver == "budgeted":
+            self._stream.learner = self._new_learner(X.shape[1], choice)
+            return learn_epochs(self._stream.learner, X, weights, sample, self.max_iter, self.tol, on_epoch)
+        seed = self._stream.seed
+        learned = learn_exactly(X, weights, sample, choice.gamma, choice.C, self.max_iter, self.tol, seed)
+        on_epoch()
+        if learned.gap > self.tol:
+            self._warn(
+                f"the relative duality gap is {learned.gap:.2g}, above tol={self.tol:.2g}: raise max_iter or tol"
+            )
+        return learned
 
     def _begin(self, stream: Stream) -> None:
         """Choose the parameters that are "auto", and take the first steps of a stream."""
-        choice = self._choose(stream.sample(self.n_jobs), self._least_share(stream.weight))
+        choice = self._choose(stream.sample(self.n_jobs), stream)
         rows, weights = stream.reservoir.sample()
         stream.learner = self._new_learner(rows.shape[1], choice)
         stream.learner.learn(rows, np.arange(len(rows)), weights)
@@ -600,88 +557,47 @@ class SupportVectorClustering(Clusterer):
     def _max_iter(self, n_rows: int) -> int:
         if self.max_iter is not None:
             return self.max_iter
-        return SWEEPS if self.solver == "exact" else max(EPOCHS, STEPS // n_rows)
+        return SWEEPS if self.solver == "exact" else max_epochs(n_rows)
 
-    def _least_share(self, total: float) -> float:
-        """Return the minimum share of the rows in a cluster."""
-        if self.min_cluster_size != "auto":
-            return self.min_cluster_size / total
+    def _least_share(self, stream: Stream) -> float:
+        min_cluster_size = None if self.min_cluster_size == "auto" else self.min_cluster_size
+        _, weights = stream.reservoir.sample()
+        return least_share(min_cluster_size, stream.weight, weights)
+
+    def _find_clusters(
+        self, learned: Learned, rows: Floats, sample: Sample, choice: WidthChoice, gamma_is_given: bool
+    ) -> Clustering:
+        """Find the clusters of a learned function, and warn if they are not what was requested."""
         assert self._stream is not None
-        _, weights = self._stream.reservoir.sample()
-        n_rows = max(float(weights.sum()), float(len(weights)))
-        return least_size(n_rows) / n_rows
-
-    # From a function to clusters
-
-    @property
-    def _result(self) -> _Result:
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit or partial_fit")
-        if self._settled is None:
-            assert self._stream is not None
-            self._validate_params()  # parameters may have been set since the first rows
-            stream, sample = self._stream, self._stream.sample(self.n_jobs)
-            least = self._least_share(stream.weight)
-            rows, weights = stream.reservoir.sample()
-            learner = stream.learner
-            if learner is None:
-                choice = self._choose(sample, least)
-                learned = self._learn(rows, weights, sample, choice, lambda: False)
-                stream.learner = None  # the steps of the stream have not started yet
-                self._settled = self._settle(learned, sample, rows, least, choice)
-            else:
-                choice = WidthChoice(learner.gamma, learner.C, None, 0.0)
-                learned = _Learned(
-                    learner.kernel_sum, self._objective(learner.kernel_sum, learner.C, sample), np.nan, 1
-                )
-                self._settled = self._settle(learned, sample, rows, least, choice, steady=True)
-        return self._settled
-
-    def _settle(
-        self, learned: _Learned, sample: Sample, rows: Floats, least: float, choice: WidthChoice, steady: bool = False
-    ) -> _Result:
-        """Find the clusters: those chosen together with γ on the sample, or the most stable ones for a given γ."""
-        kernel_sum, value, gap, n_iter = learned
-        at_rows = kernel_sum.heights(sample.rows, self.n_jobs)
-        if self.C != "auto" and at_rows.max() < 1.0:
+        highest = learned.heights.max()
+        if self.C != "auto" and highest < 1.0:
             self._warn(
-                f"with C={self.C:g} no row is inside the boundary at w = 1, as the largest w is {at_rows.max():.2g}: a "
+                f"with C={self.C:g} no row is inside the boundary at w = 1, as the largest w is {highest:.2g}: a "
                 "lower level is used instead; set a larger C or a smaller gamma"
             )
-        offset = min(1.0, float(levels_below(at_rows, sample.share, np.array([self.contamination]))[0]))
-        hills: Nearest
-        strength = choice.strength
         if self.assignment == "segments":
-            hills = Strip.of(kernel_sum, rows, self.epsilon, self.n_jobs)
-        elif self.gamma != "auto" or steady:
-            hills, strength = Modes.most_steady(kernel_sum, sample, least, self.n_clusters)
-        elif choice.labels is None:
-            hills = Modes.with_number(kernel_sum, sample, least, 1)
+            found = find_segments(learned.kernel_sum, rows, choice, self.epsilon, self.n_jobs)
         else:
-            hills, alike = Modes.most_like(kernel_sum, sample, least, choice.labels)
-            if alike < ALIKE:
-                remedy = "lower tol" if self.solver == "exact" else f"raise budget={self.budget} or lower tol"
-                self._warn(
-                    "the clusters differ from those of the sample on which gamma was chosen (adjusted Rand index "
-                    f"{alike:.2f}): {remedy}"
-                )
-        if self.n_clusters is not None and hills.n_clusters != self.n_clusters:
-            if self.assignment != "segments":
-                with suppress(ValueError):  # raised if no level of the function has this many clusters
-                    hills = Modes.with_number(kernel_sum, sample, least, self.n_clusters)
-            if hills.n_clusters != self.n_clusters:
-                self._warn(
-                    f"found {hills.n_clusters} of the {self.n_clusters} requested clusters: no gamma and level of the "
-                    "grid gives this number"
-                )
-        strength = strength if hills.n_clusters > 1 else 0.0
-        return _Result(kernel_sum, hills, choice.C, offset, strength, value, gap, n_iter)
+            least = self._least_share(self._stream)
+            found = find_modes(learned.kernel_sum, sample, choice, least, self.n_clusters, gamma_is_given)
+        if found.agreement < ALIKE:
+            remedy = "lower tol" if self.solver == "exact" else f"raise budget={self.budget} or lower tol"
+            self._warn(
+                "the clusters differ from those of the sample on which gamma was chosen (adjusted Rand index "
+                f"{found.agreement:.2f}): {remedy}"
+            )
+        if self.n_clusters not in (None, found.modes.n_clusters):
+            self._warn(
+                f"found {found.modes.n_clusters} of the {self.n_clusters} requested clusters: no gamma and level of "
+                "the grid gives this number"
+            )
+        return clustering_of(learned, found, sample, self.contamination)
 
     def _heights(self, rows: Floats) -> Floats:
         return self._result.kernel_sum.heights(rows, self.n_jobs)
 
     def _label_rows(self) -> None:
-        self.labels_ = self._result.hills.labels[self._nearest]
+        self.labels_ = self._result.modes.labels[self._nearest]
         if self.outliers == "label":
             self.labels_[self.outlier_] = -1
 
@@ -697,16 +613,16 @@ class SupportVectorClustering(Clusterer):
             "vectors": result.kernel_sum.vectors,
             "coefficients": result.kernel_sum.coefficients,
             "gamma": result.kernel_sum.gamma,
-            "hill_rows": result.hills.rows,
-            "hill_labels": result.hills.labels,
-            "numbers": {name: getattr(result.hills if name == "level" else result, name) for name in NUMBERS},
+            "mode_rows": result.modes.rows,
+            "mode_labels": result.modes.labels,
+            "numbers": {name: getattr(result.modes if name == "level" else result, name) for name in NUMBERS},
             "rows": rows,
             "stream": self._stream.state() if resume and self._stream is not None else None,
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
-        names = ("vectors", "coefficients", "gamma", "hill_rows", "hill_labels", "numbers", "rows", "stream")
-        vectors, coefficients, gamma, hill_rows, labels, numbers, rows, stream = saved_fields(state, *names)
+        names = ("vectors", "coefficients", "gamma", "mode_rows", "mode_labels", "numbers", "rows", "stream")
+        vectors, coefficients, gamma, mode_rows, labels, numbers, rows, stream = saved_fields(state, *names)
         count_threads(self.n_jobs)  # raises if n_jobs is not a number of threads
         n_columns = self.n_features_in_
         n_vectors = len(saved_rows(vectors, "vectors", n_columns))
@@ -718,13 +634,13 @@ class SupportVectorClustering(Clusterer):
         for name, value in zip(NUMBERS, saved_fields(numbers, *NUMBERS), strict=True):
             if type(value) is not NUMBERS[name] or not (value >= 0 or (name == "gap" and np.isnan(value))):
                 raise ValueError(f"field {name!r} has the invalid value {value!r}")
-        n_hill_rows = len(saved_rows(hill_rows, "hill_rows", n_columns))
-        labels = saved_ints(labels, "hill_labels", n_hill_rows, 0, n_hill_rows - 1)
+        n_mode_rows = len(saved_rows(mode_rows, "mode_rows", n_columns))
+        labels = saved_ints(labels, "mode_labels", n_mode_rows, 0, n_mode_rows - 1)
         if len(np.unique(labels)) != labels.max() + 1:
-            raise ValueError("field 'hill_labels' has a cluster without rows")
+            raise ValueError("field 'mode_labels' has a cluster without rows")
         parts = dict(numbers)
-        hills = Nearest(hill_rows, labels, parts.pop("level"))
-        self._settled = _Result(kernel_sum=KernelSum(vectors, coefficients, gamma), hills=hills, **parts)
+        modes = Nearest(mode_rows, labels, parts.pop("level"))
+        self._settled = Clustering(kernel_sum=KernelSum(vectors, coefficients, gamma), modes=modes, **parts)
         self._stream = None
         if stream is not None:
             self._stream = Stream.from_state(stream, n_columns)
@@ -734,7 +650,7 @@ class SupportVectorClustering(Clusterer):
                 raise ValueError(f"field 'learner' is empty, but more than {SAMPLE} rows were learned")
         if rows is not None:
             nearest, outlier = saved_fields(rows, "nearest", "outlier")
-            self._nearest = saved_ints(nearest, "nearest", None, 0, n_hill_rows - 1)
+            self._nearest = saved_ints(nearest, "nearest", None, 0, n_mode_rows - 1)
             if not isinstance(outlier, np.ndarray) or outlier.dtype != np.bool_ or outlier.shape != nearest.shape:
                 raise ValueError("field 'outlier' must be true or false for each row")
             self.outlier_ = outlier
@@ -753,13 +669,3 @@ class SupportVectorClustering(Clusterer):
         saved_floats(sums, "sums", (n_vectors,), least=0.0)
         learner = self._new_learner(self.n_features_in_, WidthChoice(gamma, C, None, 0.0))
         return learner.resume(n_steps, vectors, sums)
-
-
-def _check_gamma(gamma: float | None, rows: Floats) -> None:
-    """Raise ValueError if the kernel is so narrow or so wide that it sees all rows as unrelated or as equal."""
-    diameter = float(np.linalg.norm(np.ptp(rows, axis=0)))
-    if gamma is not None and diameter > 0 and not 1 / WIDEST <= math.sqrt(gamma) * diameter <= WIDEST:
-        raise ValueError(
-            f"gamma={gamma:.3g} gives a kernel of width {1 / math.sqrt(gamma):.3g}, but the rows extend over "
-            f"{diameter:.3g}: set gamma to about {(10 / diameter) ** 2:.3g}, or gamma='auto'"
-        )

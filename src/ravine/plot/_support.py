@@ -104,7 +104,7 @@ def support(
             "two columns, or on a projection such as PCA(2).fit_transform(X)"
         )
     _, names = columns_and_names(model, None, feature_names)
-    rows = model._result.hills.rows if X is None else _rows(model, X)
+    rows = model._result.modes.rows if X is None else _rows(model, X)
     label, is_outlier = _labeled(model, rows)
     drawn = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_POINTS)).astype(np.int64))
     shown = rows[drawn], label[drawn], is_outlier[drawn]
@@ -137,7 +137,7 @@ def _labeled(model: Any, rows: Floats) -> tuple[Ints, Bools]:
     if not len(rows):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
     is_outlier = model._result.kernel_sum.heights(rows, model.n_jobs) < model.offset_
-    label = model._result.hills.predict(rows, model.n_jobs)
+    label = model._result.modes.predict(rows, model.n_jobs)
     return np.where(is_outlier & (model.outliers == "label"), -1, label), is_outlier
 
 
@@ -182,7 +182,7 @@ def _draw_marks(ax: Axes, model: Any, n_outliers: int, vectors: bool | None, equ
 
 def _draw_region(ax: Axes, model: Any, rows: Floats) -> None:
     """Draw the regions of the clusters, the boundary, and contours between it and the highest point."""
-    kernel_sum, hills, level = model._result.kernel_sum, model._result.hills, model.level_
+    kernel_sum, modes, level = model._result.kernel_sum, model._result.modes, model.level_
     lowest = min(level, model.offset_)
     low, high = _box(kernel_sum, lowest, rows, np.array(points(ax)))
     n_points = np.maximum(GRID * (high - low) / (high - low).max(), 2).astype(np.int64)
@@ -192,7 +192,7 @@ def _draw_region(ax: Axes, model: Any, rows: Floats) -> None:
     is_inside = height >= level
     color = np.zeros(height.shape, dtype=np.int64)
     if is_inside.any():
-        color[is_inside] = hills.predict(grid[is_inside], model.n_jobs) % len(COLOURS)
+        color[is_inside] = modes.predict(grid[is_inside], model.n_jobs) % len(COLOURS)
     for c in np.unique(color[is_inside]):
         # negative inside the other clusters: where two touch, the region of each ends half-way between grid points
         above = np.where(is_inside & (color != c), level - height, height - level)
