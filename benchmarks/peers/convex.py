@@ -35,7 +35,7 @@ from benchmarks.report import Comparison
 from benchmarks.worker import DataSet, load
 from ravine import SumOfNorms
 from ravine._convex import Points, ScaledProblem, Settings, least_size
-from ravine.cluster._sum_of_norms import DUAL_BYTES
+from ravine._convex._solver_choice import DUAL_BYTES
 from ravine.datasets import make_two_gaussians
 
 Floats = NDArray[np.float64]

@@ -259,7 +259,7 @@ def test_a_little_noise_in_further_columns_leaves_clusters_along_a_line():
 
 
 def test_all_pairs_of_many_rows_are_left_to_the_stochastic_solver(monkeypatch, gaussians):
-    monkeypatch.setattr("ravine.cluster._sum_of_norms.DUAL_BYTES", 1000)
+    monkeypatch.setattr("ravine._convex._solver_choice.DUAL_BYTES", 1000)
     model = SumOfNorms(lam=0.006, **UNIFORM).fit(gaussians[0])
     stochastic = SumOfNorms(lam=0.006, solver="stochastic", **UNIFORM).fit(gaussians[0])
     assert_array_equal(model.centroids_, stochastic.centroids_)

@@ -229,3 +229,21 @@ def _outwards(problem: Problem, group: Ints) -> tuple[Ints, Ints]:
 def lambda_grid(first: float, last: float, n_lambdas: int) -> Floats:
     """Return values of λ in a geometric sequence from the first fusions to the last."""
     return np.geomspace(first, max(last, 2.0 * first), n_lambdas)
+
+
+def fusions_of_rows(path: FusionTree, member: Ints) -> tuple[Ints, Floats]:
+    """Return children and λ of the fusions of all rows: first those of the copies of a row, then those of the points.
+
+    `member` is the point of each row, or -1 for a row that is not on the path.
+    """
+    n_rows = len(member)
+    head = np.full(path.n_points, -1)
+    copies: list[tuple[int, int]] = []
+    for row, point in enumerate(member.tolist()):
+        if point >= 0:
+            if head[point] >= 0:
+                copies.append((int(head[point]), row))
+            head[point] = row if head[point] < 0 else n_rows + len(copies) - 1
+    node = np.append(head, n_rows + len(copies) + np.arange(len(path.children)))
+    children = np.concatenate([np.array(copies, dtype=np.int64).reshape(-1, 2), node[path.children]])
+    return children, np.append(np.zeros(len(copies)), path.merge_lambdas)

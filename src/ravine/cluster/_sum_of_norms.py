@@ -13,34 +13,32 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from ravine import _kernels
-from ravine._blocks import BLOCK_CELLS, count_threads
+from ravine._blocks import count_threads
 from ravine._convex import (
     Certificate,
     FusionTree,
     Points,
     ScaledProblem,
     Settings,
-    choose,
-    gaussian_weights,
+    choose_on_path,
+    choose_solver,
+    default_max_iter,
+    find_clusters,
+    fusions_of_rows,
     least_size,
+    mass_of,
+    nearest_center,
+    nearest_neighbor,
+    path_to,
 )
 from ravine._matrix import Floats, Ints
 from ravine._neighbors import by_size
 from ravine._sklearn import Interval, StrOptions
 from ravine.cluster._base import N_JOBS, Clusterer, fitting, warn_user
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
-
-MAX_STEPS, MIN_SWEEPS, RANDOM_STEPS = 5000, 256, 10**7
-"""Default `max_iter`: steps on the dual; sweeps of random steps, or as many sweeps as make this many random steps."""
-
-DUAL_BYTES = 1 << 30
-"""Maximum memory of the dual variables of all pairs with ``solver="auto"``."""
 
 NUMBERS: dict[str, Any] = {
     "lam_": float,
@@ -66,9 +64,6 @@ STATE = (
     "path",
 )
 """Fields that a file keeps."""
-
-PREDICT_STEPS = 50
-"""Number of steps in `predict`, after which the centroid of a new row hardly moves."""
 
 
 class SumOfNorms(Clusterer):
@@ -406,12 +401,12 @@ class SumOfNorms(Clusterer):
     @property
     def children_(self) -> Ints:
         """The path as a tree of the rows: fusion i joins two nodes into node ``n_rows + i``, as in a SciPy linkage."""
-        return self._fusions_of_rows()[0]
+        return fusions_of_rows(self._whole_path(), self._member)[0]
 
     @property
     def merge_lambdas_(self) -> Floats:
         """Value of λ at each fusion of `children_`; copies of a row fuse at 0."""
-        return self._fusions_of_rows()[1]
+        return fusions_of_rows(self._whole_path(), self._member)[1]
 
     @property
     def n_clusters_(self) -> int:
@@ -424,60 +419,34 @@ class SumOfNorms(Clusterer):
 
     def _problem(self, points: Points) -> ScaledProblem:
         n_points, n_columns = points.coordinates.shape
-        size = 8 * n_columns * n_points**2 if self.weights == "uniform" else 0
-        solver = self.solver
-        if solver == "auto":
-            solver = "dual" if size <= DUAL_BYTES else "stochastic"
-            if size > DUAL_BYTES and (self.lam is None or self.path):
-                raise ValueError(
-                    f"a path with all pairs of {n_points} distinct rows needs {size / 1e9:.1f} GB of memory: use "
-                    "weights='knn', or set lam and path=False, or set solver='dual' to use that much memory"
-                )
-        if solver == "stochastic" and (self.lam is None or self.path):
-            raise ValueError(
-                "solver='stochastic' solves for a single lam: set lam and path=False, or use solver='dual'"
-            )
-        settings = Settings(
-            solver,
-            self.tol,
-            self._max_iter(solver, n_points),
-            self.fusion_tol,
-            self.step == "adaptive",
-            self._draw_seed(),
-        )
         n_neighbors = self.n_neighbors if self.weights == "knn" else None
+        solver = choose_solver(self.solver, n_points, n_columns, n_neighbors is None, self.lam is None or self.path)
+        max_iter = default_max_iter(solver, n_points, n_neighbors) if self.max_iter is None else self.max_iter
+        adaptive = self.step == "adaptive"
+        settings = Settings(solver, self.tol, max_iter, self.fusion_tol, adaptive, self._draw_seed())
         return ScaledProblem(points, settings, n_neighbors, self.gamma, self.n_jobs)
-
-    def _max_iter(self, solver: str, n_points: int) -> int:
-        if self.max_iter is not None or solver == "dual":
-            return self.max_iter or MAX_STEPS
-        n_partners = n_points - 1 if self.weights == "uniform" else min(self.n_neighbors, n_points - 1)
-        return max(MIN_SWEEPS, RANDOM_STEPS // max(n_points * n_partners // 2, 1))
 
     def _settle(
         self, problem: ScaledProblem, n_clusters: int | None, on_lambda: Callable[[], bool] = lambda: False
     ) -> None:
         """Choose λ, solve for it, and store the result for the points."""
-        self._points = problem.points
-        mass = problem.points.mass
-        lam, labels, way = self.lam, None, self.path_
+        self._points, self._unit = problem.points, problem.unit
+        lam, labels, path = self.lam, None, self.path_
         self.strength_ = np.nan
         if lam is None or n_clusters is not None:
-            lam, labels = self._choose(n_clusters)
-        elif way is None and problem.edges is not None and problem.settings.solver == "dual" and 0 < lam < np.inf:
-            way = problem.follow(self.n_lambdas, until=lam, on_lambda=on_lambda)
-        answer = problem.solve(lam, way)
-        if self.threshold is not None:
-            labels = _within(answer.centroids, self.threshold)
-        labels = by_size(answer.group if labels is None else labels, mass)
-        self._point_labels, self._point_centroids = labels, answer.centroids
-        self._unit = problem.unit
-        self.lam_ = float(lam)
-        self.cluster_centers_ = _centers(answer.centroids, answer.group, labels, mass)
-        self.objective_, self.gap_ = answer.solution.objective, answer.solution.gap
-        self.n_iter_ = answer.solution.n_iter
-        self.partition_stable_ = answer.stable
-        self.certificate_ = problem.certificate(labels, self.lam_)
+            assert path is not None
+            rows, mass = problem.points.rows, problem.points.mass
+            choice = choose_on_path(path, rows, mass, self._least_size(), n_clusters)
+            lam, labels, self.strength_ = choice.lam, choice.labels, choice.strength
+        elif path is None:
+            path = path_to(problem, lam, self.n_lambdas, on_lambda)
+        found = find_clusters(problem, lam, path, labels, self.threshold)
+        self._point_labels, self._point_centroids = found.labels, found.centroids
+        self.lam_ = found.lam
+        self.cluster_centers_ = found.centers
+        self.objective_, self.gap_, self.n_iter_ = found.bound.objective, found.bound.gap, found.bound.n_iter
+        self.partition_stable_ = found.stable
+        self.certificate_ = found.certificate
 
     def _warn(self) -> None:
         short = []
@@ -494,20 +463,6 @@ class SumOfNorms(Clusterer):
         for text in short:
             warn_user(text, ConvergenceWarning)
 
-    def _choose(self, n_clusters: int | None) -> tuple[float, Ints]:
-        """Choose λ and the clusters of the points on the path."""
-        path, rows, mass = self._whole_path(), self._points.rows, self._points.mass
-        self.strength_ = 0.0
-        choice = choose(path, rows, mass, self._least_size(), n_clusters)
-        if choice is not None:
-            self.strength_ = choice.strength
-            return choice.lam, choice.labels
-        n_fusions = len(path.children)
-        if n_clusters is not None:
-            n_fusions = min(max(len(mass) - n_clusters, 0), n_fusions)
-        lam = path.merge_lambdas[n_fusions - 1] if n_fusions else 0.0
-        return float(lam), path.groups_after(n_fusions)[0]
-
     def _least_size(self) -> float:
         """Return the minimum weight of a large cluster."""
         if self.min_cluster_size == "auto":
@@ -523,43 +478,17 @@ class SumOfNorms(Clusterer):
         """Return, for each new row, the cluster of the centroid nearest to its final position."""
         if self.n_clusters_ == 1:
             return np.zeros(len(rows), dtype=np.int64)
-        nearest = np.empty(len(rows), dtype=np.int64)
         if self.weights == "uniform":
-            weight = np.bincount(self._point_labels, self._points.mass)
-            _kernels.pairs.attract(
-                rows, self.cluster_centers_[np.newaxis], weight[np.newaxis], self.lam_, PREDICT_STEPS, nearest
-            )
-            return nearest
-        n_neighbors = min(self.n_neighbors, len(self._points.mass))
-        search = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=count_threads(self.n_jobs))
-        length, neighbor = search.fit(self._points.rows).kneighbors(rows)
-        weight = np.sqrt(self._points.mass[neighbor]) * gaussian_weights(length, self._unit, self.gamma)
-        n_block = max(BLOCK_CELLS // (neighbor.shape[1] * rows.shape[1]), 2)
-        for start in range(0, len(rows), n_block):
-            b = slice(start, start + n_block)
-            centers = self._point_centroids[neighbor[b]]
-            _kernels.pairs.attract(rows[b], centers, weight[b], self.lam_, PREDICT_STEPS, nearest[b])
-        return self._point_labels[np.take_along_axis(neighbor, nearest[:, np.newaxis], axis=1)[:, 0]]
+            weight = mass_of(self._point_labels, self._points.mass)
+            return nearest_center(rows, self.cluster_centers_, weight, self.lam_)
+        near = (self.n_neighbors, self._unit, self.gamma, self.n_jobs)
+        return self._point_labels[nearest_neighbor(rows, self._points, self._point_centroids, self.lam_, *near)]
 
     def _whole_path(self) -> FusionTree:
         check_is_fitted(self)
         if self.path_ is None:
             raise AttributeError("this model was fitted for a single lam and has no path: set path=True and fit again")
         return self.path_
-
-    def _fusions_of_rows(self) -> tuple[Ints, Floats]:
-        """Return the children and the λ of the fusions of all rows: first the copies of a row, then the points."""
-        path, n_rows = self._whole_path(), len(self._member)
-        head = np.full(path.n_points, -1)
-        copies: list[tuple[int, int]] = []
-        for row, point in enumerate(self._member.tolist()):
-            if point >= 0:
-                if head[point] >= 0:
-                    copies.append((int(head[point]), row))
-                head[point] = row if head[point] < 0 else n_rows + len(copies) - 1
-        node = np.append(head, n_rows + len(copies) + np.arange(len(path.children)))
-        children = np.concatenate([np.array(copies, dtype=np.int64).reshape(-1, 2), node[path.children]])
-        return children, np.append(np.zeros(len(copies)), path.merge_lambdas)
 
     def _state(self, resume: bool) -> dict[str, Any]:
         if not resume:
@@ -603,16 +532,3 @@ class SumOfNorms(Clusterer):
         self.certificate_ = None if certificate is None else Certificate.from_dict(certificate)
         self.path_ = None if path is None else FusionTree.from_dict(path, n_points, n_columns)
         self._label_rows()
-
-
-def _centers(centroids: Floats, group: Ints, labels: Ints, mass: Floats) -> Floats:
-    """Return the centroid of the heaviest group of each cluster."""
-    heaviest_first = np.lexsort((-np.bincount(group, mass)[group], labels))
-    return centroids[heaviest_first[np.searchsorted(labels[heaviest_first], np.arange(labels.max() + 1))]]
-
-
-def _within(centroids: Floats, threshold: float) -> Ints:
-    """Group the centroids so that no two centroids of a group are farther apart than `threshold`."""
-    if len(centroids) == 1:
-        return np.zeros(1, dtype=np.int64)
-    return fcluster(linkage(centroids, "complete"), threshold, "distance").astype(np.int64) - 1
