@@ -11,7 +11,7 @@ from ravine.cuts._principal import mean_cut
 from ravine.datasets import make_blobs
 from ravine.tree import HyperplaneTree
 from ravine.tree._grow import grow
-from ravine.tree._prune import elbow, rank_by_sum_sq, sum_sq_path, vote_elbow
+from ravine.tree._prune import cut_to_elbow, elbow, rank_by_sum_sq, sum_sq_path, vote_elbow
 
 
 @given(trees)
@@ -128,3 +128,10 @@ def test_elbow_of_a_complete_tree_on_separated_blobs_is_their_number():
     tree = rank_by_sum_sq(grow(X, mean_cut, max_depth=5))
     assert vote_elbow(sum_sq_path(tree)) == 4
     assert_array_equal(np.bincount(tree.cut_to(4).predict(X)), [150] * 4)
+
+
+@given(trees)
+def test_tree_at_the_elbow_has_as_many_clusters_as_the_votes_say(tree):
+    at_elbow, path = cut_to_elbow(tree)
+    assert_allclose(path, sum_sq_path(rank_by_sum_sq(tree)))
+    assert at_elbow.n_clusters == vote_elbow(path)

@@ -16,38 +16,27 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ravine._blocks import count_threads
-from ravine._matrix import LARGEST, Floats, Ints, Matrix, Moments, moments_of
+from ravine._matrix import LARGEST, Floats, Ints, Matrix
 from ravine._outofcore import in_order, is_out_of_core
 from ravine._reservoir import Reservoir
 from ravine._sklearn import Interval, StrOptions, fit_context
-from ravine.cluster._base import N_JOBS, TreeClusterer, all_or_nothing, fitting, uninterrupted, warn_user
+from ravine.cluster._base import (
+    N_JOBS,
+    TreeClusterer,
+    all_or_nothing,
+    fitting,
+    thread_pools,
+    uninterrupted,
+    warn_user,
+)
 from ravine.cluster._identity import Identities
 from ravine.cluster._sampled_stream import SampledStream, scaled_rows
 from ravine.cluster._saved import saved_fields, saved_ints
-from ravine.cuts import Cut
-from ravine.cuts._mdh import minimum_density_cut
-from ravine.cuts._principal import flattest_direction, principal_directions
-from ravine.cuts._pursuit import Starts, make_starts
 from ravine.tree import HyperplaneTree
 from ravine.tree._derived import labels_in, with_counts_of, with_leaves
-from ravine.tree._evidence import VALLEY_BANDWIDTH, ValleyTest, confirmed_cut, direction_of, lattice_steps
 from ravine.tree._imdh import IMDHTree, Settings, saved_array
-from ravine.tree._prune import rank_by_sum_sq, sum_sq_path, vote_elbow
-
-POLISH_ROWS, ALPHAS, N_COMPONENTS = 2000, (0.0, 0.9), 2
-"""A cut is refined on at most this many rows, within these bounds, from this many principal components."""
-
-TRIAL_ROWS, GIVE_UP = 750, 0.2
-"""The valley test uses at most this many rows of each half, and draws no more halves above this p-value."""
-
-BANDWIDTH, TOLERANCE = 0.9, 3e-5
-"""Bandwidth factor and tolerance of both searches: refining a cut, and testing for a valley."""
-
-PAIR_CELLS = 1 << 13
-"""Two child nodes with at least this many numbers are searched in parallel."""
-
-ELBOW_LEAVES = 64
-"""The elbow is searched in a tree of at most this many leaves if no cut is confirmed."""
+from ravine.tree._prune import cut_to_elbow, rank_by_sum_sq
+from ravine.tree._sampled import StreamSample, grow_confirmed, grow_to_elbow, grow_to_number
 
 WARM_UP = 100
 """The cut of a node follows the principal component for this many rows."""
@@ -610,8 +599,6 @@ class IncrementalMDH(TreeClusterer):
         size = self.sample_size if self.memory_length is None else min(self.sample_size, math.ceil(self.memory_length))
         return settings, size if self.algorithm == "polished" else None
 
-    # From the state of the stream to a tree
-
     def _settle(self, on_split: Callable[[int], bool] | None) -> HyperplaneTree:
         """Return the tree of the current state, in the units of the data, with the counts of the sample."""
         self._selection = "asked" if self.n_clusters is not None else "elbow"
@@ -619,37 +606,23 @@ class IncrementalMDH(TreeClusterer):
         center, scale = self._stream.center_and_scale()
         if self.algorithm == "online":
             tree = self._stream.online.cut_tree(center, scale)
-            if self.n_clusters is None:
-                return self._at_elbow(tree)
-            return rank_by_sum_sq(tree).cut_to(min(self.n_clusters, tree.n_clusters))
+            if self.n_clusters is not None:
+                return rank_by_sum_sq(tree).cut_to(min(self.n_clusters, tree.n_clusters))
+            tree, self._elbow_path = cut_to_elbow(tree)
+            return tree
         rows, weights = self._stream.sample()
-        return self._grow_sample(scaled_rows(rows, center, scale), weights, on_split).unscaled(center, scale)
+        sample = StreamSample(scaled_rows(rows, center, scale), weights, self._stream.online)
+        with thread_pools().limit(limits=1, user_api="blas"):  # as in `_grown`
+            return self._grow_sample(sample, on_split).unscaled(center, scale)
 
-    def _at_elbow(self, tree: HyperplaneTree) -> HyperplaneTree:
-        tree = rank_by_sum_sq(tree)
-        self._elbow_path = sum_sq_path(tree)
-        return tree.cut_to(vote_elbow(self._elbow_path))
-
-    def _grow_sample(self, Z: Matrix, weights: Floats, on_split: Callable[[int], bool] | None) -> HyperplaneTree:
-        options: dict[str, Any] = {"on_split": on_split, "order": "sum_sq_depth", "pair_cells": PAIR_CELLS}
-        options["keep_order"] = True  # the test draws its halves in this order
+    def _grow_sample(self, sample: StreamSample, on_split: Callable[[int], bool] | None) -> HyperplaneTree:
+        options: dict[str, Any] = {"on_split": on_split, "n_jobs": self.n_jobs}
+        total = float(sample.weights.sum())
         if self.n_clusters is not None:
-            size = self._least_size(float(weights.sum()), tested=False)
-            return self._grown(Z, self._cut, weights, min_cluster_size=size, **options)
+            return grow_to_number(sample, self.n_clusters, self._least_size(total, tested=False), **options)
         if self.selection != "elbow":
-            size = self._least_size(float(weights.sum()), tested=True)
-            test = ValleyTest(
-                direction_of(_trial_cut),
-                VALLEY_BANDWIDTH,
-                lattice_steps(Z),
-                self._stream.seed,
-                size,
-                scout=direction_of(_scout_cut),
-                give_up=GIVE_UP,
-            )
-            whole = direction_of(self._cut)
-            find_cut = partial(confirmed_cut, test=test, direction=whole, significance=self.significance)
-            tree = self._grown(Z, find_cut, weights, min_cluster_size=size, **self._acceptance(), **options)
+            size, seed = self._least_size(total, tested=True), self._stream.seed
+            tree = grow_confirmed(sample, self.significance, size, seed, **self._acceptance(), **options)
             if tree.n_clusters > 1 or self.selection == "evidence":
                 self._selection = "evidence"
                 return tree
@@ -657,45 +630,5 @@ class IncrementalMDH(TreeClusterer):
                 "held-out rows confirmed no cut: the number of clusters comes from the elbow of the sum of squares, "
                 "which finds clusters even if there are none; selection='evidence' gives one cluster instead"
             )
-        options["order"] = "sum_sq"
-        n_leaves = min(ELBOW_LEAVES, Z.shape[0])
-        return self._at_elbow(
-            self._grown(Z, self._cut, weights, n_clusters=n_leaves, max_depth=self.max_depth, **options)
-        )
-
-    def _cut(self, X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
-        """Refine the cut of a node, from its principal components and from the cut that the stream has learned."""
-        proposal = self._stream.online.normal_for(X[:POLISH_ROWS], weights[:POLISH_ROWS])
-
-        def starts(X: Matrix, weights: Floats, moments: Moments) -> Floats:
-            components = principal_directions(X, weights, moments, N_COMPONENTS)
-            return components if proposal is None or not len(components) else np.vstack([components, proposal])
-
-        return _polished(X, weights, moments, slice(POLISH_ROWS), starts)
-
-
-def _trial_cut(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
-    """Find a cut from the rows of a node that are not held out, without the stream, which has seen all of them."""
-    return _polished(X, weights, moments, np.flatnonzero(weights)[:TRIAL_ROWS], make_starts(N_COMPONENTS))
-
-
-def _scout_cut(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
-    """Find such a cut quickly, from one start, which need not be a principal component."""
-
-    def start(X: Matrix, weights: Floats, moments: Moments) -> Floats:
-        flattest = flattest_direction(X, weights, moments)
-        return np.empty((0, X.shape[1])) if flattest is None else flattest[np.newaxis]
-
-    return _polished(X, weights, moments, np.flatnonzero(weights)[:TRIAL_ROWS], start)
-
-
-def _polished(X: Matrix, weights: Floats, moments: Moments, kept: slice | Ints, starts: Starts) -> Cut | None:
-    """Find the minimum density cut of the rows `kept` of a node."""
-    n_rows = X.shape[0]
-    X, weights = X[kept], weights[kept]
-    if X.shape[0] < n_rows:
-        moments = moments_of(X, weights)
-    search: dict[str, Any] = {"bandwidth": BANDWIDTH, "alphas": ALPHAS, "tolerance": TOLERANCE}
-    cut = minimum_density_cut(X, weights, moments, starts=starts, **search)
-    # The largest entry of a normal is made positive, so that the labels do not depend on the start that has won.
-    return cut if cut is None or cut.normal[np.abs(cut.normal).argmax()] > 0 else cut.turned()
+        tree, self._elbow_path = grow_to_elbow(sample, self.max_depth, **options)
+        return tree

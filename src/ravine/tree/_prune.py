@@ -171,3 +171,23 @@ def vote_elbow(path: Floats, k_max: range | None = None) -> int:
         return len(path)
     votes = np.bincount([elbow(path, k) for k in (k_max or range(3, len(path) + 1))])
     return int(votes.argmax())
+
+
+def cut_to_elbow(tree: HyperplaneTree) -> tuple[HyperplaneTree, Floats]:
+    """Rank the cuts of a tree by their sums of squares, and cut it back to the elbow.
+
+    Parameters
+    ----------
+    tree : HyperplaneTree
+        A tree with the sums of squares of its nodes.
+
+    Returns
+    -------
+    tree : HyperplaneTree
+        The tree at the elbow.
+    path : ndarray
+        Sums of squares within 1, 2, … clusters, in which the elbow was searched.
+    """
+    ranked = rank_by_sum_sq(tree)
+    path = sum_sq_path(ranked)
+    return ranked.cut_to(vote_elbow(path)), path
