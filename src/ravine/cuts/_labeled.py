@@ -19,7 +19,7 @@ from ravine._matrix import Floats, Ints, Matrix, Moments, fingerprint, project
 from ravine.cuts._cut import Cut
 from ravine.cuts._density import Line, depth_at
 from ravine.cuts._pursuit import COARSE_ROWS, search, spread_sample
-from ravine.cuts._spectral import contraction_at, drawn_in, first_vectors
+from ravine.cuts._similarity import contraction_at, drawn_in, first_vectors
 
 FIRST_SCALE, FIRST_BOUND = 3.0, 0.5
 """A search begins with a scale this many times larger, and with the cut near the mean; otherwise it stays at its

@@ -4,6 +4,7 @@ If there are at most as many distinct rows as allowed microclusters, each distin
 approximated.
 """
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ from ravine import _kernels
 from ravine._blocks import map_blocks
 from ravine._matrix import Floats, Ints, Matrix, fingerprint
 from ravine._ties import ROUNDING
+from ravine.cuts._projection import CenteredRows, Projection
+from ravine.cuts._similarity import log_similarity
 
 STEPS, FURTHER_STEPS = 8, 3
 """Number of k-means steps from scratch, and from an earlier result. Groups must be small; they need not be optimal."""
@@ -101,3 +104,25 @@ def _totals(group: Ints, weights: Floats) -> Floats:
 
 def _dense(rows: Matrix) -> Floats:
     return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)
+
+
+def approximation_bound(micro: Microclusters, projection: Projection, rows: CenteredRows, normalized: bool) -> float:
+    """Return an upper bound for the relative difference between λ₂ of the microclusters and of the rows.
+
+    Each similarity changes by a factor between two numbers (Hofmeyr 2016, Lemma 15, with the radii in the projection,
+    and applied to rows of one microcluster too). So λ₂ of the standard Laplacian changes by such a factor as well. For
+    the normalized Laplacian, λ₂ is a ratio of two such sums and changes by the quotient of the two numbers.
+    """
+    if micro.exact:
+        return 0.0
+    distances = np.linalg.norm(rows.project(projection.directions) - projection.positions[micro.group], axis=1)
+    radii = np.zeros(len(projection.counts))
+    np.maximum.at(radii, micro.group, distances)
+    both = radii[:, np.newaxis] + radii
+    apart = np.linalg.norm(projection.drawn[:, np.newaxis] - projection.drawn, axis=2)
+    here = log_similarity(apart / projection.scale)
+    least = float((here - log_similarity(np.maximum(apart - both, 0) / projection.scale)).min())
+    most = float((here - log_similarity((apart + both) / projection.scale)).max())
+    with np.errstate(over="ignore"):
+        bound = np.expm1(most - least) if normalized else max(-np.expm1(least), np.expm1(most))
+    return min(float(bound), sys.float_info.max)
