@@ -48,13 +48,26 @@ def renumber(labels: Ints) -> Ints:
     return rank[inverse]
 
 
-def by_size(labels: Ints, mass: Floats) -> Ints:
-    """Return the same groups, numbered by decreasing mass; ties go to the group that appears first."""
+def from_low_to_high(labels: Ints, rows: Floats, mass: Floats) -> Ints:
+    """Return the same groups, numbered from low to high in the column in which their means differ most.
+
+    If two groups have the same mean in this column, the column with the next largest difference decides.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 9.0], [0.0, 5.0], [0.0, 1.0], [0.0, 0.0]])
+    >>> from_low_to_high(np.array([0, 1, 2, 2]), rows, np.ones(4))
+    array([2, 1, 0, 0])
+    """
     labels = renumber(labels)
     size = np.bincount(labels, mass)
+    means = np.stack([np.bincount(labels, mass * (column - column.min())) for column in rows.T]) / size
+    means -= means.min(axis=1, keepdims=True)
+    spread = means.max(axis=1)
+    if spread.max() > 0:  # Rounding makes sums in another order equal.
+        means, spread = (means / spread.max()).round(9), (spread / spread.max()).round(6)
     rank = np.empty(len(size), dtype=np.int64)
-    # Rounding makes sums of the same masses in another order equal.
-    rank[np.argsort(-(size / size.sum()).round(12), kind="stable")] = np.arange(len(rank))
+    rank[np.lexsort(means[np.argsort(-spread, kind="stable")][::-1])] = np.arange(len(size))
     return rank[labels]
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from ravine import HSDC, SPDC, IncrementalMDH, load, save
+from ravine import HSDC, SPDC, IncrementalMDH, SupportVectorClustering, load, save
 from ravine.cluster._identity import Identities
 from ravine.datasets import make_blobs
 
 CENTERS = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
-ONLINE = [IncrementalMDH(), IncrementalMDH(algorithm="online"), HSDC(), SPDC()]
+ONLINE = [IncrementalMDH(), IncrementalMDH(algorithm="online"), SupportVectorClustering(), HSDC(), SPDC()]
 
 
 def each_online(models=ONLINE):
@@ -73,7 +73,7 @@ def test_number_of_rows_seen(model):
     assert model.fit(batches(1)[0]).n_samples_seen_ == 400
 
 
-@each_online(ONLINE[:3])  # SPDC removes and relearns cuts of a stationary stream too
+@each_online(ONLINE[:-1])  # SPDC removes and relearns cuts of a stationary stream too
 def test_clusters_of_a_stationary_stream_keep_their_identifiers(model):
     model, seen = clone(model), []
     for batch in batches(12)[2:]:
@@ -131,3 +131,24 @@ def test_labels_of_chunks_learned_one_after_the_other_are_not_kept():
     model = IncrementalMDH().partial_fit(da.from_array(batches(1)[0], chunks=(100, 2)))
     with pytest.raises(AttributeError, match="use predict"):
         model.labels_  # noqa: B018
+
+
+def test_support_vectors_keep_identifiers_in_files_and_in_coarser_models(tmp_path):
+    first, second, third, *_ = batches()
+    model = SupportVectorClustering(n_clusters=3).partial_fit(first)
+    assert model.cluster_ids_.tolist() == [0, 1, 2]
+    save(model.partial_fit(second), tmp_path / "model.ravine", resume=True)
+    same = load(tmp_path / "model.ravine")
+    for each in (model, same):
+        each.partial_fit(third)
+    np.testing.assert_array_equal(same.cluster_ids_, model.cluster_ids_)
+    two = model.cut_to(2)
+    assert set(two.cluster_ids_) < set(model.cluster_ids_)
+    np.testing.assert_array_equal(two.labels_, two.predict(third))
+
+
+def test_outliers_after_partial_fit_are_those_of_the_last_batch():
+    model = SupportVectorClustering()
+    for batch in batches(2):
+        model.partial_fit(batch)
+        np.testing.assert_array_equal(model.outlier_, model.decision_function(batch) < 0)

@@ -14,6 +14,7 @@ from ravine._convex import (
     path_to,
 )
 from ravine._convex._clusters import centers_of, groups_within
+from ravine._neighbors import from_low_to_high
 from ravine.datasets import make_blobs
 
 X, y = make_blobs([20, 30], centers=[[0, 0], [9, 0]], random_state=0)
@@ -43,11 +44,11 @@ def test_without_large_clusters_the_groups_of_any_size_are_taken(n_clusters, n_l
     assert choice.lam == (path.merge_lambdas[50 - n_left - 1] if n_left < 50 else 0.0)
 
 
-def test_given_labels_are_the_clusters_the_heaviest_first(graph):
+def test_given_labels_are_the_clusters_from_low_to_high(graph):
     problem, path = graph
     labels = 1 - y[np.unique(problem.points.member, return_index=True)[1]]
     found = find_clusters(problem, 0.3, path, labels)
-    assert_array_equal(np.bincount(found.labels), [30, 20])
+    assert_array_equal(found.labels, from_low_to_high(labels, problem.points.rows, problem.points.mass))
     assert found.centers.shape == (2, 2)
     assert found.certificate is None
 

@@ -12,7 +12,7 @@ from ravine._convex._path import FusionTree
 from ravine._convex._problem import Bound
 from ravine._convex._scaled import ScaledProblem
 from ravine._matrix import Floats, Ints
-from ravine._neighbors import by_size
+from ravine._neighbors import from_low_to_high
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def find_clusters(
     solution, mass = problem.solve(lam, path), problem.points.mass
     if threshold is not None:
         labels = groups_within(solution.centroids, threshold)
-    labels = by_size(solution.group if labels is None else labels, mass)
+    labels = from_low_to_high(solution.group if labels is None else labels, problem.points.rows, mass)
     return Clusters(
         float(lam),
         labels,

@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from ravine import _kernels
 from ravine._blocks import count_threads
 from ravine._matrix import Floats, Ints
-from ravine._neighbors import by_size
+from ravine._neighbors import from_low_to_high
 from ravine._svc._kernel_sum import KernelSum
 from ravine._svc._width_choice import Cells, Sample, largest_region
 
@@ -106,7 +106,7 @@ class Modes(Nearest):
 
     @classmethod
     def _with(cls, sample: Sample, labels: Ints, level: float) -> Self:
-        return cls(sample.rows, _numbered(sample.rows, np.maximum(labels, 0), sample.share), float(level))
+        return cls(sample.rows, from_low_to_high(np.maximum(labels, 0), sample.rows, sample.share), float(level))
 
     @staticmethod
     def _at_levels(kernel_sum: KernelSum, sample: Sample, least: float) -> tuple[Floats, Cells, Floats]:
@@ -134,15 +134,4 @@ class Strip(Nearest):
         group = np.empty(len(equilibria), dtype=np.int64)
         vectors = (kernel_sum.vectors, kernel_sum.coefficients, kernel_sum.gamma)
         _kernels.svc.connect(equilibria, *vectors, 1.0, N_POINTS, group)
-        return cls(rows[strip], _numbered(rows[strip], group[which], np.ones(len(which))), 1.0)
-
-
-def _numbered(rows: Floats, labels: Ints, mass: Floats) -> Ints:
-    """Number the groups by decreasing mass.
-
-    Ties go to the group with the smallest row, so that neither unit nor order changes the numbers.
-    """
-    order = np.lexsort(rows.T[::-1])
-    numbered = np.empty(len(rows), dtype=np.int64)
-    numbered[order] = by_size(labels[order], mass[order])
-    return numbered
+        return cls(rows[strip], from_low_to_high(group[which], rows[strip], np.ones(len(which))), 1.0)

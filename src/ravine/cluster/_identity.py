@@ -5,12 +5,13 @@ identifier: old and new clusters are paired so that as many rows as possible sta
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ravine._matrix import Floats, Ints
+from ravine.cluster._saved import saved_ints
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,16 @@ class Identities:
     def of_new_clusters(cls, n_clusters: int) -> Self:
         """Return the identifiers 0, 1, … of a model that starts."""
         return cls(np.arange(n_clusters), n_clusters)
+
+    @classmethod
+    def restored(cls, ids: Any, next_id: Any, n_clusters: int) -> Self:
+        """Return the identifiers of a saved model; raise ValueError that names an invalid field."""
+        if type(next_id) is not int or not n_clusters <= next_id < 1 << 62:
+            raise ValueError("field 'next_id' must be an integer of at least the number of clusters")
+        ids = saved_ints(ids, "ids", n_clusters, 0, next_id - 1)
+        if len(np.unique(ids)) < len(ids):
+            raise ValueError("field 'ids' has an entry twice")
+        return cls(ids, next_id)
 
     def carried_over(self, before: Ints, after: Ints, weights: Floats, n_clusters: int) -> "Identities":
         """Return the identifiers of new clusters, given the old and the new label of the same rows.

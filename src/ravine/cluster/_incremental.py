@@ -31,7 +31,7 @@ from ravine.cluster._base import (
 )
 from ravine.cluster._identity import Identities
 from ravine.cluster._sampled_stream import SampledStream, scaled_rows
-from ravine.cluster._saved import saved_fields, saved_ints
+from ravine.cluster._saved import saved_fields
 from ravine.tree import HyperplaneTree
 from ravine.tree._derived import labels_in, with_counts_of, with_leaves
 from ravine.tree._imdh import IMDHTree, Settings, saved_array
@@ -520,13 +520,7 @@ class IncrementalMDH(TreeClusterer):
             self._last_tree = HyperplaneTree.from_dict(last)
             if self._last_tree.n_features != self.n_features_in_:
                 raise ValueError("field 'identities' has a tree of another number of columns than the data")
-        n_clusters = (self._last_tree or self.tree_).n_clusters
-        if type(next_id) is not int or not n_clusters <= next_id < 1 << 62:
-            raise ValueError("field 'next_id' must be an integer of at least the number of clusters")
-        ids = saved_ints(ids, "ids", n_clusters, 0, next_id - 1)
-        if len(np.unique(ids)) < len(ids):
-            raise ValueError("field 'ids' has an entry twice")
-        self._identities = Identities(ids, next_id)
+        self._identities = Identities.restored(ids, next_id, (self._last_tree or self.tree_).n_clusters)
 
     def _restored_stream(self, state: dict[str, Any]) -> SampledStream:
         names = ("seed", "is_sparse", "n_rows", "count", "mean", "square", "seen", "online", "sample")

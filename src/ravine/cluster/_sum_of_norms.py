@@ -35,7 +35,7 @@ from ravine._convex import (
     path_to,
 )
 from ravine._matrix import Floats, Ints
-from ravine._neighbors import by_size
+from ravine._neighbors import from_low_to_high
 from ravine._sklearn import Interval, StrOptions
 from ravine.cluster._base import N_JOBS, Clusterer, fitting, warn_user
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
@@ -126,7 +126,8 @@ class SumOfNorms(Clusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, from 0 to ``n_clusters_ - 1``, the largest first.
+        Cluster of each row, from 0 to ``n_clusters_ - 1``. Clusters are numbered from low to high in
+        the column in which their means differ most.
     n_clusters_ : int
         Number of clusters found.
     lam_ : float
@@ -339,7 +340,7 @@ class SumOfNorms(Clusterer):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Group of each row. The largest group is 0; rows of weight 0 have the label -1.
+            Group of each row, numbered as `labels_`; rows of weight 0 have the label -1.
 
         Examples
         --------
@@ -352,7 +353,7 @@ class SumOfNorms(Clusterer):
         [0 0 0 1 1]
         [0 0 0 0 0]
         """
-        labels = by_size(self._whole_path().labels_at(lam), self._points.mass)
+        labels = from_low_to_high(self._whole_path().labels_at(lam), self._points.rows, self._points.mass)
         return np.where(self._member >= 0, labels[self._member], -1)
 
     def cut_to(self, n_clusters: int) -> Self:

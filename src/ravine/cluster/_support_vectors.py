@@ -41,6 +41,7 @@ from ravine._svc import (
     max_epochs,
 )
 from ravine.cluster._base import N_JOBS, Clusterer, fitting, uninterrupted, warn_user
+from ravine.cluster._identity import Identities
 from ravine.cluster._saved import saved_fields, saved_floats, saved_ints, saved_rows
 from ravine.cluster._support_stream import SAMPLE, Stream
 
@@ -119,11 +120,18 @@ class SupportVectorClustering(Clusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row of `fit`; the largest cluster is 0. Not available after `partial_fit`: use `predict`.
+        Cluster of each row of `fit`, or of the last batch of `partial_fit`. Clusters are numbered from low to high in
+        the column in which their means differ most.
     n_clusters_ : int
         Number of clusters found.
+    cluster_ids_ : ndarray of shape (`n_clusters_`,)
+        Identifier of each cluster, in the order of the labels. When the clusters are found again after `partial_fit`, a
+        cluster keeps the identifier of the old cluster with which it shares most rows of the sample.
+    n_samples_seen_ : int
+        Number of rows learned so far; rows of weight 0 do not count.
     outlier_ : ndarray of shape (n_samples,)
-        Whether each row of `fit` is an outlier, that is, its `decision_function` is below 0.
+        Whether each row of `fit`, or of the last batch of `partial_fit`, is an outlier, that is, its
+        `decision_function` is below 0.
     support_vectors_ : ndarray of shape (n_vectors, n_features)
         The vectors v.
     dual_coef_ : ndarray of shape (n_vectors,)
@@ -188,10 +196,14 @@ class SupportVectorClustering(Clusterer):
     _accept_sparse: ClassVar[str | bool] = False
     _dtypes: ClassVar[list[Any]] = [np.float64]
 
-    labels_: Ints
-    outlier_: Bools
     _settled: Clustering | None
     _stream: Stream | None
+    _last_modes: Nearest | None = None  # the clusters before the rows that were learned since
+    _identities: Identities  # of the clusters of `_settled`, or else of `_last_modes`
+    _nearest: Ints | None = None
+    _outlier: Bools | None = None
+    _labels: Ints | None = None
+    _batch: Floats | None = None
 
     def __init__(
         self,
@@ -263,9 +275,9 @@ class SupportVectorClustering(Clusterer):
             choice = self._choose(sample, stream)
             learned = self._learn(training, mass, sample, choice, on_epoch)
             self._settled = self._find_clusters(learned, training, sample, choice, self.gamma != "auto")
-            self._nearest = self._settled.modes.find(rows, self.n_jobs)
-            self.outlier_ = self._settled.kernel_sum.heights(rows, self.n_jobs) < self._settled.offset
-            self._label_rows()
+            self._identities = Identities.of_new_clusters(self.n_clusters_)
+            self._last_modes = self._batch = None
+            self._locate(rows)
         return self
 
     @available_if(_learns_online)
@@ -288,7 +300,7 @@ class SupportVectorClustering(Clusterer):
         Returns
         -------
         self : object
-            The updated estimator. It has no `labels_`: use `predict`.
+            The updated estimator. Its `labels_` are those of the last batch.
 
         Examples
         --------
@@ -315,10 +327,11 @@ class SupportVectorClustering(Clusterer):
         has_weight = weights > 0
         with uninterrupted():
             stream.learn(rows[has_weight], weights[has_weight], self._begin)
-            self._settled = None
-            for name in ("labels_", "outlier_", "_nearest"):
-                if hasattr(self, name):
-                    delattr(self, name)
+            settled: Clustering | None = getattr(self, "_settled", None)
+            if settled is not None:
+                self._last_modes = settled.modes
+            self._settled = self._nearest = self._outlier = self._labels = None
+            self._batch = rows
         return self
 
     def _restore_point(self) -> dict[str, Any]:
@@ -355,7 +368,7 @@ class SupportVectorClustering(Clusterer):
         >>> X, y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
         >>> model = SupportVectorClustering(outliers="label").fit(X)
         >>> model.predict([[0, 0], [9, 0], [30, 30]])
-        array([ 0,  2, -1])
+        array([ 1,  0, -1])
         """
         check_is_fitted(self)
         rows = self._validate(X, reset=False, order="C")
@@ -421,14 +434,44 @@ class SupportVectorClustering(Clusterer):
         model = copy(self)
         model._stream = deepcopy(self._stream)  # both models may learn further, independently
         model._settled = replace(result, modes=modes)
-        if hasattr(self, "_nearest"):
+        model._identities = self._identities_in(modes, result.modes)
+        if not self._learned_in_batches:
             model._label_rows()
+        else:
+            model._labels = None
         return model
 
     @property
     def n_clusters_(self) -> int:
         """Number of clusters found."""
         return self._result.modes.n_clusters
+
+    @property
+    def cluster_ids_(self) -> Ints:
+        """Identifier of each cluster, in the order of the labels; a cluster keeps it while the model learns."""
+        self._result  # noqa: B018 — finding the clusters updates the identifiers
+        return self._identities.ids
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Number of rows learned so far; rows of weight 0 do not count."""
+        if self._stream is None:
+            raise AttributeError("this model was saved without its sample of rows: save it with resume=True")
+        return self._stream.n_rows
+
+    @property
+    def labels_(self) -> Ints:
+        """Cluster of each row of `fit`, or of the last batch of `partial_fit`."""
+        self._locate_batch()
+        assert self._labels is not None
+        return self._labels
+
+    @property
+    def outlier_(self) -> Bools:
+        """Whether each row of `fit`, or of the last batch of `partial_fit`, is an outlier."""
+        self._locate_batch()
+        assert self._outlier is not None
+        return self._outlier
 
     @property
     def support_vectors_(self) -> Floats:
@@ -493,7 +536,7 @@ class SupportVectorClustering(Clusterer):
 
     @property
     def _learned_in_batches(self) -> bool:
-        return not hasattr(self, "labels_")
+        return self._nearest is None or self._batch is not None
 
     @property
     def _result(self) -> Clustering:
@@ -502,8 +545,19 @@ class SupportVectorClustering(Clusterer):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet: call fit or partial_fit")
         if self._settled is None:
             self._validate_params()  # parameters may have been set since the first rows
-            self._settled = self._settle()
+            settled = self._settle()
+            self._identities = self._identities_in(settled.modes, self._last_modes)
+            self._settled = settled
         return self._settled
+
+    def _identities_in(self, modes: Nearest, last: Nearest | None) -> Identities:
+        """Return the identifiers of the clusters of `modes`, which follow those of `last` if there are any."""
+        if last is None:
+            return Identities.of_new_clusters(modes.n_clusters)
+        assert self._stream is not None
+        rows, weights = self._stream.reservoir.sample()
+        before, after = (each.predict(rows, self.n_jobs) for each in (last, modes))
+        return self._identities.carried_over(before, after, weights, modes.n_clusters)
 
     def _settle(self) -> Clustering:
         """Find the clusters of a stream, on a sample of all rows so far."""
@@ -596,10 +650,24 @@ class SupportVectorClustering(Clusterer):
     def _heights(self, rows: Floats) -> Floats:
         return self._result.kernel_sum.heights(rows, self.n_jobs)
 
+    def _locate_batch(self) -> None:
+        """Find the clusters of the rows of the last batch, if they are not known yet."""
+        if self._labels is None:
+            if self._batch is None:
+                raise AttributeError("there are no rows to label: use predict")
+            self._locate(self._batch)
+
+    def _locate(self, rows: Floats) -> None:
+        self._nearest = self._result.modes.find(rows, self.n_jobs)
+        self._outlier = self._heights(rows) < self._result.offset
+        self._label_rows()
+
     def _label_rows(self) -> None:
-        self.labels_ = self._result.modes.labels[self._nearest]
+        assert self._nearest is not None
+        self._labels = self._result.modes.labels[self._nearest]
         if self.outliers == "label":
-            self.labels_[self.outlier_] = -1
+            assert self._outlier is not None
+            self._labels[self._outlier] = -1
 
     def _warn(self, text: str) -> None:
         warn_user(text, ConvergenceWarning)
@@ -608,7 +676,9 @@ class SupportVectorClustering(Clusterer):
 
     def _state(self, resume: bool) -> dict[str, Any]:
         result = self._result
-        rows = {"nearest": self._nearest, "outlier": self.outlier_} if resume and hasattr(self, "_nearest") else None
+        rows = None
+        if resume and not self._learned_in_batches:
+            rows = {"nearest": self._nearest, "outlier": self._outlier}
         return {
             "vectors": result.kernel_sum.vectors,
             "coefficients": result.kernel_sum.coefficients,
@@ -616,13 +686,17 @@ class SupportVectorClustering(Clusterer):
             "mode_rows": result.modes.rows,
             "mode_labels": result.modes.labels,
             "numbers": {name: getattr(result.modes if name == "level" else result, name) for name in NUMBERS},
+            "ids": self._identities.ids,
+            "next_id": self._identities.next_id,
             "rows": rows,
             "stream": self._stream.state() if resume and self._stream is not None else None,
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
-        names = ("vectors", "coefficients", "gamma", "mode_rows", "mode_labels", "numbers", "rows", "stream")
-        vectors, coefficients, gamma, mode_rows, labels, numbers, rows, stream = saved_fields(state, *names)
+        names = ("vectors", "coefficients", "gamma", "mode_rows", "mode_labels", "numbers", "ids", "next_id")
+        vectors, coefficients, gamma, mode_rows, labels, numbers, ids, next_id, rows, stream = saved_fields(
+            state, *names, "rows", "stream"
+        )
         count_threads(self.n_jobs)  # raises if n_jobs is not a number of threads
         n_columns = self.n_features_in_
         n_vectors = len(saved_rows(vectors, "vectors", n_columns))
@@ -638,6 +712,7 @@ class SupportVectorClustering(Clusterer):
         labels = saved_ints(labels, "mode_labels", n_mode_rows, 0, n_mode_rows - 1)
         if len(np.unique(labels)) != labels.max() + 1:
             raise ValueError("field 'mode_labels' has a cluster without rows")
+        self._identities = Identities.restored(ids, next_id, int(labels.max()) + 1)
         parts = dict(numbers)
         modes = Nearest(mode_rows, labels, parts.pop("level"))
         self._settled = Clustering(kernel_sum=KernelSum(vectors, coefficients, gamma), modes=modes, **parts)
@@ -653,7 +728,7 @@ class SupportVectorClustering(Clusterer):
             self._nearest = saved_ints(nearest, "nearest", None, 0, n_mode_rows - 1)
             if not isinstance(outlier, np.ndarray) or outlier.dtype != np.bool_ or outlier.shape != nearest.shape:
                 raise ValueError("field 'outlier' must be true or false for each row")
-            self.outlier_ = outlier
+            self._outlier = outlier
             self._label_rows()
 
     def _restored_learner(self, state: dict[str, Any]) -> Learner:

@@ -108,7 +108,7 @@ def support(
     label, is_outlier = _labeled(model, rows)
     drawn = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_POINTS)).astype(np.int64))
     shown = rows[drawn], label[drawn], is_outlier[drawn]
-    if X is None and hasattr(model, "labels_"):
+    if X is None and not model._learned_in_batches:
         label, is_outlier = model.labels_, model.outlier_
     is_new = ax is None
     ax = new_axes(6.5, 4.5) if ax is None else ax

@@ -138,6 +138,8 @@ def _ranges(groups: Groups, rows: ReportData) -> LeafRanges:
 
 def _n_fitted(model: Any, rows: ReportData) -> float:
     """Number of rows in the fit of a model without a tree, or of the given rows if the model does not record it."""
+    if hasattr(model, "n_samples_seen_"):
+        return float(model.n_samples_seen_)
     labels = getattr(model, "labels_", getattr(model, "transduction_", None))
     return float(rows.n_rows if labels is None else len(labels))
 
