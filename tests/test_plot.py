@@ -748,9 +748,8 @@ def test_regions_of_clusters_that_touch_leave_no_gap_and_share_nothing(enclosed)
     X = X[np.hypot(*X.T) < 4]
     one = SupportVectorClustering(1, gamma=0.3).fit(X)
     (whole,) = contours(plot.support(one), filled=True)
-    result, rows = one._result, one._result.modes.rows
-    modes = Nearest(rows, (rows[:, 0] > 0).astype(np.int64), one.level_)
-    one._settled = replace(result, modes=modes)
+    modes = Nearest(one.sample_, (one.sample_[:, 0] > 0).astype(np.int64), one.level_)
+    one._settled = replace(one._result, modes=modes)
     parts = contours(plot.support(one, X), filled=True)
     assert len(parts) == 2
     assert area(parts[0]) + area(parts[1]) == pytest.approx(area(whole), rel=1e-3)
@@ -911,5 +910,5 @@ def test_region_of_the_ends_is_drawn(X, options):
     ax.figure.savefig(os.devnull, format="png")
     assert ax.get_title().startswith(f"{model.n_clusters_} cluster")
     shown = np.concatenate([rows for hollow in (False, True) for _, rows in rows_drawn(ax, hollow)])
-    assert_array_equal(sorted_rows(shown), sorted_rows(model._result.modes.rows))
+    assert_array_equal(sorted_rows(shown), sorted_rows(model.sample_))
     plt.close("all")

@@ -5,11 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import dendrogram, fcluster, is_valid_linkage
 from sklearn.datasets import make_circles, make_moons
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from tests.callbacks import TaskCallback
 
 from ravine import SumOfNorms, plot
+from ravine._convex import least_size
 from ravine.datasets import make_blobs, make_two_gaussians
 
 UNIFORM = {"weights": "uniform"}
@@ -317,3 +318,29 @@ def test_common_factor_of_the_weights_leaves_the_path(moons):
         path = SumOfNorms().fit(X, sample_weight=np.full(len(X), factor)).path_
         assert_array_equal(path.children, expected.children)
         assert_allclose(path.merge_lambdas, expected.merge_lambdas, rtol=1e-9)
+
+
+def test_points_are_the_distinct_rows_in_the_order_of_the_path(rng):
+    X = np.repeat(rng.normal(size=(12, 2)), [1, 2] * 6, axis=0)
+    weights = np.r_[0.0, np.ones(len(X) - 1)]
+    model = SumOfNorms().fit(X, sample_weight=weights)
+    assert len(model.points_) == model.path_.n_points == 11
+    has_weight = weights > 0
+    assert_array_equal(model.points_[model.point_indices_[has_weight]], X[has_weight])
+    assert model.point_indices_[0] == -1
+    assert_array_equal(model.point_weights_, np.bincount(model.point_indices_[has_weight]))
+    lam = float(np.median(model.path_.merge_lambdas))
+    of_points = model.path_.labels_at(lam)[model.point_indices_[has_weight]]
+    assert same_partition(of_points, model.labels_at(lam)[has_weight])
+
+
+def test_chosen_size_of_a_cluster_is_readable(moons):
+    X, _ = moons
+    assert SumOfNorms(n_lambdas=20, min_cluster_size=7).fit(X).min_cluster_size_ == 7.0
+    assert SumOfNorms(n_lambdas=20).fit(X).min_cluster_size_ == least_size(len(X))
+
+
+@pytest.mark.parametrize("name", ["points_", "point_weights_", "point_indices_", "min_cluster_size_"])
+def test_attributes_before_fit_are_not_there(name):
+    with pytest.raises(NotFittedError):
+        getattr(SumOfNorms(), name)

@@ -302,3 +302,13 @@ def test_a_callback_can_stop_the_epochs(moons):
 def test_attributes_before_fit_say_what_to_do():
     with pytest.raises(AttributeError, match="is not fitted yet: call fit or partial_fit"):
         SupportVectorClustering().gamma_  # noqa: B018
+
+
+@pytest.mark.parametrize("assignment", ["modes", "segments"])
+def test_cluster_of_a_row_is_that_of_the_nearest_row_of_the_sample(assignment, moons):
+    X, _ = moons
+    model = SupportVectorClustering(gamma=8.0, C=20.0, assignment=assignment).fit(X)
+    rows = X + 0.01
+    nearest = np.linalg.norm(rows[:, None] - model.sample_, axis=2).argmin(axis=1)
+    assert_array_equal(model.predict(rows), model.sample_labels_[nearest])
+    assert_array_equal(np.unique(model.sample_labels_), np.arange(model.n_clusters_))

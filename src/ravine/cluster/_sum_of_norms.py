@@ -158,6 +158,14 @@ class SumOfNorms(Clusterer):
         The path as a tree of the rows: fusion i joins two nodes into node ``n_rows + i``, as in a SciPy linkage.
     merge_lambdas_ : ndarray of shape (n_fusions,)
         λ of each fusion, a value of the grid; copies of a row fuse at 0.
+    points_ : ndarray of shape (n_points, n_features)
+        The distinct rows of positive weight, in the order of the leaves of `path_`.
+    point_weights_ : ndarray of shape (n_points,)
+        Total weight of the copies of each of `points_`.
+    point_indices_ : ndarray of shape (n_samples,)
+        Position of each row in `points_`; -1 for rows of weight 0.
+    min_cluster_size_ : float
+        The given or chosen minimum weight of a large cluster.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -410,6 +418,30 @@ class SumOfNorms(Clusterer):
         return fusions_of_rows(self._whole_path(), self._member)[1]
 
     @property
+    def points_(self) -> Floats:
+        """The distinct rows of positive weight, in the order of the leaves of `path_`."""
+        check_is_fitted(self)
+        return self._points.rows
+
+    @property
+    def point_weights_(self) -> Floats:
+        """Total weight of the copies of each of `points_`."""
+        check_is_fitted(self)
+        return self._points.mass
+
+    @property
+    def point_indices_(self) -> Ints:
+        """Position of each row in `points_`; -1 for rows of weight 0."""
+        check_is_fitted(self)
+        return self._member
+
+    @property
+    def min_cluster_size_(self) -> float:
+        """The given or chosen minimum weight of a large cluster."""
+        check_is_fitted(self)
+        return self._least_size(self._points.mass)
+
+    @property
     def n_clusters_(self) -> int:
         """Number of clusters found."""
         return len(self.cluster_centers_)
@@ -437,7 +469,7 @@ class SumOfNorms(Clusterer):
         if lam is None or n_clusters is not None:
             assert path is not None
             rows, mass = problem.points.rows, problem.points.mass
-            choice = choose_on_path(path, rows, mass, self._least_size(), n_clusters)
+            choice = choose_on_path(path, rows, mass, self._least_size(mass), n_clusters)
             lam, labels, self.strength_ = choice.lam, choice.labels, choice.strength
         elif path is None:
             path = path_to(problem, lam, self.n_lambdas, on_lambda)
@@ -464,10 +496,9 @@ class SumOfNorms(Clusterer):
         for text in short:
             warn_user(text, ConvergenceWarning)
 
-    def _least_size(self) -> float:
-        """Return the minimum weight of a large cluster."""
+    def _least_size(self, mass: Floats) -> float:
         if self.min_cluster_size == "auto":
-            return least_size(float(self._points.mass.sum()))
+            return least_size(float(mass.sum()))
         return float(self.min_cluster_size)
 
     def _label_rows(self) -> None:

@@ -138,6 +138,11 @@ class SupportVectorClustering(Clusterer):
         The coefficients c of the vectors; none is negative.
     equilibria_ : ndarray of shape (n_equilibria, n_features)
         Local maxima of w that are reached by climbing from the vectors, the highest first.
+    sample_ : ndarray of shape (n_sample, n_features)
+        Rows whose clusters were found; `predict` gives a row the cluster of the nearest of them. They are a sample of
+        at most 2,000 distinct rows or, with ``assignment="segments"``, the rows near the boundary.
+    sample_labels_ : ndarray of shape (n_sample,)
+        Cluster of each row of `sample_`.
     gamma_, C_ : float
         The given or chosen `gamma` and `C`.
     level_ : float
@@ -487,6 +492,16 @@ class SupportVectorClustering(Clusterer):
     def equilibria_(self) -> Floats:
         """Local maxima of the function that are reached by climbing from the vectors, the highest first."""
         return self._result.kernel_sum.equilibria(self.support_vectors_, self.n_jobs)[0]
+
+    @property
+    def sample_(self) -> Floats:
+        """Rows whose clusters were found; `predict` gives a row the cluster of the nearest of them."""
+        return self._result.modes.rows
+
+    @property
+    def sample_labels_(self) -> Ints:
+        """Cluster of each row of `sample_`."""
+        return self._result.modes.labels
 
     @property
     def gamma_(self) -> float:

@@ -95,8 +95,9 @@ def clusterpath(
     ax = new_axes(6.5, 4.5) if ax is None else ax
     n_rows, group = path.n_points, path.labels_at(model.lam_)
     drawn = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MOST_POINTS)).astype(np.int64))
-    halts = model._point_centroids[np.unique(group, return_index=True)[1]]
-    place = np.concatenate([model._points.rows, path.centroids, halts])[:, columns]
+    row = _row_of_point(model)
+    halts = model.centroids_[row[np.unique(group, return_index=True)[1]]]
+    place = np.concatenate([model.points_, path.centroids, halts])[:, columns]
     centers = model.cluster_centers_[:, columns]
     if len(columns) == 1:
         grid = path.lambdas if len(path.lambdas) else np.ones(1)
@@ -110,7 +111,7 @@ def clusterpath(
     ways = np.stack([place[start], place[end]], axis=1) if len(columns) == 2 else _bent(place[start], place[end])
     widths = EARLY + (LATE - EARLY) * lateness
     ax.add_collection(LineCollection(list(ways), colors=INK(lateness), linewidths=widths, capstyle="round", zorder=3))
-    _draw_clusters(ax, model, place[drawn], drawn, centers)
+    _draw_clusters(ax, place[drawn], model.labels_[row[drawn]], centers, _cluster_sizes(model))
     ax.legend(frameon=False, fontsize=8, **beside)
     ax.set_xlabel(written(shortened(names[0], LONGEST)))
     ax.set_ylabel(written(shortened(names[1], LONGEST)))
@@ -148,11 +149,10 @@ def fusions(model: SumOfNorms, *, ax: Axes | None = None) -> Axes:
         >>> model = SumOfNorms().fit(X)
         >>> ax = plot.fusions(model)
     """
-    path, mass = _path_of(model, "fusions"), model._points.mass
+    path, size = _path_of(model, "fusions"), model.min_cluster_size_
     ax = new_axes(6.5, 3.4) if ax is None else ax
-    size = model._least_size()
     n_fusions = np.searchsorted(path.merge_lambdas, path.lambdas, side="right")
-    _, number, changes, is_covered = clusters_that_matter(path, mass, size)
+    _, number, changes, is_covered = clusters_that_matter(path, model.point_weights_, size)
     ax.set(xscale="log", yscale="log", xlabel="λ", ylabel="number of groups", ylim=(0.8, 1.4 * path.n_points))
     ax.step(
         path.lambdas,
@@ -226,10 +226,22 @@ def _bent(start: Floats, end: Floats) -> Floats:
     return np.stack([lam, start[:, 1:] + done * (end[:, 1:] - start[:, 1:])], axis=2)
 
 
-def _draw_clusters(ax: Axes, model: Any, place: Floats, drawn: Ints, centers: Floats) -> None:
+def _row_of_point(model: Any) -> Ints:
+    """One of the rows of `fit` that are equal to each point."""
+    point = model.point_indices_
+    row = np.empty(len(model.points_), dtype=np.int64)
+    row[point[point >= 0]] = np.flatnonzero(point >= 0)
+    return row
+
+
+def _cluster_sizes(model: Any) -> Floats:
+    """Total weight of the rows of each cluster."""
+    sizes = np.bincount(model.labels_[_row_of_point(model)], model.point_weights_, model.n_clusters_)
+    return sizes.astype(np.float64)
+
+
+def _draw_clusters(ax: Axes, place: Floats, label: Ints, centers: Floats, size: Floats) -> None:
     """Draw the rows with the color and marker of their cluster, and the centers."""
-    label = model._point_labels[drawn]
-    size = np.bincount(model._point_labels, model._points.mass)
     for cluster, center in enumerate(centers):
         marker, color = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
         x, y = place[label == cluster].T

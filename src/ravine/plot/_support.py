@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ravine._matrix import Bools, Floats, Ints
-from ravine._svc import KernelSum
 from ravine.cluster import SupportVectorClustering
 from ravine.plot._common import (
     COLOURS,
@@ -104,8 +104,12 @@ def support(
             "two columns, or on a projection such as PCA(2).fit_transform(X)"
         )
     _, names = columns_and_names(model, None, feature_names)
-    rows = model._result.modes.rows if X is None else _rows(model, X)
-    label, is_outlier = _labeled(model, rows)
+    sample = model.sample_  # after partial_fit, this finds the clusters, which the copy shares
+    plain = _plain(model)
+    rows = sample if X is None else _rows(model, X)
+    label, is_outlier = _labeled(plain, rows)
+    if model.outliers == "label":
+        label = np.where(is_outlier, -1, label)
     drawn = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_POINTS)).astype(np.int64))
     shown = rows[drawn], label[drawn], is_outlier[drawn]
     if X is None and not model._learned_in_batches:
@@ -121,7 +125,7 @@ def support(
     if is_new:
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, frameon=False, fontsize=8)
         ax.figure.canvas.draw()  # sets the size of the axes next to the legend
-    _draw_region(ax, model, shown[0])
+    _draw_region(ax, plain, shown[0])
     return ax
 
 
@@ -132,13 +136,18 @@ def _rows(model: Any, X: ArrayLike) -> Floats:
     return np.asarray(rows_to_show(model, 2, X), dtype=np.float64)
 
 
+def _plain(model: Any) -> Any:
+    """A copy of the model that gives outliers their cluster too, and takes arrays without names of columns."""
+    plain = copy(model).set_params(outliers="assign")
+    vars(plain).pop("feature_names_in_", None)
+    return plain
+
+
 def _labeled(model: Any, rows: Floats) -> tuple[Ints, Bools]:
-    """Cluster of each row, as `predict` returns it, and whether it is an outlier."""
+    """Cluster of each row, and whether it is an outlier."""
     if not len(rows):
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
-    is_outlier = model._result.kernel_sum.heights(rows, model.n_jobs) < model.offset_
-    label = model._result.modes.predict(rows, model.n_jobs)
-    return np.where(is_outlier & (model.outliers == "label"), -1, label), is_outlier
+    return model.predict(rows), model.decision_function(rows) < 0
 
 
 def _in_words(model: Any, n_drawn: int, is_outlier: Bools) -> str:
@@ -181,25 +190,27 @@ def _draw_marks(ax: Axes, model: Any, n_outliers: int, vectors: bool | None, equ
 
 
 def _draw_region(ax: Axes, model: Any, rows: Floats) -> None:
-    """Draw the regions of the clusters, the boundary, and contours between it and the highest point."""
-    kernel_sum, modes, level = model._result.kernel_sum, model._result.modes, model.level_
-    lowest = min(level, model.offset_)
-    low, high = _box(kernel_sum, lowest, rows, np.array(points(ax)))
+    """Draw the regions of the clusters, the boundary, and contours between it and the highest point.
+
+    Heights are those of the decision function, which is 0 at the boundary.
+    """
+    level = model.level_ - model.offset_
+    low, high = _box(model, rows, np.array(points(ax)))
     n_points = np.maximum(GRID * (high - low) / (high - low).max(), 2).astype(np.int64)
     x, y = (np.linspace(*ends) for ends in zip(low, high, n_points, strict=True))
     grid = np.stack(np.meshgrid(x, y), axis=-1)
-    height = kernel_sum.heights(grid.reshape(-1, 2), model.n_jobs).reshape(grid.shape[:2])
+    height = model.decision_function(grid.reshape(-1, 2)).reshape(grid.shape[:2])
     is_inside = height >= level
     color = np.zeros(height.shape, dtype=np.int64)
     if is_inside.any():
-        color[is_inside] = modes.predict(grid[is_inside], model.n_jobs) % len(COLOURS)
+        color[is_inside] = model.predict(grid[is_inside]) % len(COLOURS)
     for c in np.unique(color[is_inside]):
         # negative inside the other clusters: where two touch, the region of each ends half-way between grid points
         above = np.where(is_inside & (color != c), level - height, height - level)
         ax.contourf(x, y, above, levels=[0, np.inf], colors=[COLOURS[c]], alpha=0.16, zorder=0)
         _draw_lines(ax, x, y, above, np.zeros(1), color=COLOURS[c], width=0.6)
-    _draw_lines(ax, x, y, height, np.linspace(lowest, height.max(), N_LINES + 2)[1:-1], color=FAINT, width=0.5)
-    _draw_lines(ax, x, y, height, np.array([model.offset_]), color=LINE, width=1.0)
+    _draw_lines(ax, x, y, height, np.linspace(min(level, 0.0), height.max(), N_LINES + 2)[1:-1], color=FAINT, width=0.5)
+    _draw_lines(ax, x, y, height, np.zeros(1), color=LINE, width=1.0)
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
 
 
@@ -210,15 +221,16 @@ def _draw_lines(ax: Axes, x: Floats, y: Floats, height: Floats, levels: Floats, 
         ax.contour(x, y, height, levels=reached, colors=[color], linewidths=width, zorder=1)
 
 
-def _box(kernel_sum: KernelSum, lowest: float, rows: Floats, shape: Floats) -> tuple[Floats, Floats]:
+def _box(model: Any, rows: Floats, shape: Floats) -> tuple[Floats, Floats]:
     """Two corners of a box with the shape of the axes. It contains the region unless that is far wider than the rows.
 
     At a distance d from all vectors, w is at most Σ cᵢ exp(-γ d²).
     """
-    places = np.concatenate([rows, kernel_sum.vectors])
-    low, high = places.min(axis=0), places.max(axis=0)
-    ratio = kernel_sum.coefficients.sum() / max(lowest, np.finfo(np.float64).tiny)
-    margin = kernel_sum.width * np.sqrt(np.log(max(ratio, math.e)))
+    positions = np.concatenate([rows, model.support_vectors_])
+    low, high = positions.min(axis=0), positions.max(axis=0)
+    lowest = max(min(model.level_, model.offset_), np.finfo(np.float64).tiny)
+    ratio = model.dual_coef_.sum() / lowest
+    margin = np.sqrt(np.log(max(ratio, math.e)) / model.gamma_)
     size = float((high - low).max())
     if size > 0:
         margin = min(margin, size / 2)
