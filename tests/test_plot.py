@@ -464,7 +464,7 @@ def test_clusters_differ_in_color_and_marker_and_have_their_rows_and_center(conv
 
 def test_fifty_six_clusters_differ_in_color_or_marker():
     styles = {
-        (_clusterpath.COLOURS[k % len(_clusterpath.COLOURS)], _clusterpath.MARKERS[k % len(_clusterpath.MARKERS)])
+        (_clusterpath.COLORS[k % len(_clusterpath.COLORS)], _clusterpath.MARKERS[k % len(_clusterpath.MARKERS)])
         for k in range(56)
     }
     assert len(styles) == 56
@@ -689,7 +689,7 @@ def test_region_of_each_cluster_has_its_rows_above_the_level_and_no_others(enclo
     ax = plot.support(model)
     height = model.decision_function(X) + model.offset_
     for k in range(3):
-        (region,) = (c for c in contours(ax, filled=True) if to_hex(c.get_facecolor()[0]) == _clusterpath.COLOURS[k])
+        (region,) = (c for c in contours(ax, filled=True) if to_hex(c.get_facecolor()[0]) == _clusterpath.COLORS[k])
         here = model.labels_ == k
         assert is_in(X[here & (height > model.level_ + 0.01)], region).all()
         assert not is_in(X[~here | (height < model.level_ - 0.01)], region).any()
@@ -703,7 +703,7 @@ def test_rows_have_the_color_of_their_cluster_and_hollow_ones_are_the_outliers(e
     for hollow, are_shown in ((False, ~model.outlier_), (True, model.outlier_)):
         of_color = rows_drawn(ax, hollow)
         for color, rows in of_color:
-            k = _clusterpath.COLOURS.index(color)
+            k = _clusterpath.COLORS.index(color)
             assert_array_equal(sorted_rows(rows), sorted_rows(X[are_shown & (model.labels_ == k)]))
         assert sum(len(rows) for _, rows in of_color) == are_shown.sum() > 0
     assert len(rows_drawn(ax, hollow=False)) == 3
@@ -786,7 +786,7 @@ def test_given_rows_are_drawn_as_they_are_predicted(enclosed, rng):
     label, is_outlier = model.predict(X), model.decision_function(X) < 0
     for hollow in (False, True):
         for color, rows in rows_drawn(ax, hollow):
-            here = (label == _clusterpath.COLOURS.index(color)) & (is_outlier == hollow)
+            here = (label == _clusterpath.COLORS.index(color)) & (is_outlier == hollow)
             assert_array_equal(rows, X[here])
     assert ax.get_title().endswith(f"{is_outlier.mean():.1%} outliers")
 
@@ -824,7 +824,7 @@ def test_many_clusters_share_colors_and_the_legend_says_how_many_it_leaves_out()
     model = SupportVectorClustering().fit(X)
     ax = plot.support(model)
     assert model.n_clusters_ == 20
-    assert len(contours(ax, filled=True)) == len(_clusterpath.COLOURS)
+    assert len(contours(ax, filled=True)) == len(_clusterpath.COLORS)
     words = [text.get_text() for text in ax.get_legend().get_texts()]
     assert words[12] == "and 8 smaller"
     assert sum(len(rows) for hollow in (False, True) for _, rows in rows_drawn(ax, hollow)) == 400

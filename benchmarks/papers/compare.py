@@ -38,7 +38,7 @@ def comparison(
     results: pd.DataFrame, table: Table, columns: Mapping[str, str], not_in_means: Collection[str] = ()
 ) -> Comparison:
     """Return ravine's scores minus the paper's for `columns`, method -> published column to compare with."""
-    frame = beside(results, table, columns)
+    frame = side_by_side(results, table, columns)
     methods = [method for method, part in frame.columns if part == "ours"]
     differences = pd.DataFrame({method: frame[method, "difference"] for method in methods})
     return Comparison(table.name, differences, not_in_means)
@@ -46,7 +46,7 @@ def comparison(
 
 def markdown(results: pd.DataFrame, table: Table, columns: Mapping[str, str], digits: int = 4) -> str:
     """Return a table: where ravine scores lower, one line per data set, three columns per method, and the mean."""
-    frame = beside(results, table, columns)
+    frame = side_by_side(results, table, columns)
     common = report.comparable(frame)
     frame.loc[f"mean of {len(common)}"] = common.mean()
     heads = [f"{method}, ravine" if part == "ours" else part for method, part in frame.columns]
@@ -58,7 +58,7 @@ def markdown(results: pd.DataFrame, table: Table, columns: Mapping[str, str], di
     return report.section(table.name, note, report.grid(["data set", *heads], lines))
 
 
-def beside(results: pd.DataFrame, table: Table, columns: Mapping[str, str]) -> pd.DataFrame:
+def side_by_side(results: pd.DataFrame, table: Table, columns: Mapping[str, str]) -> pd.DataFrame:
     """Data sets × (method, ours | paper | difference) for `columns`, method -> published column."""
     methods = [method for method, column in columns.items() if column in table.columns]
     ours, paper = report.pivot(results, table.score, methods), table.published()

@@ -168,7 +168,7 @@ def published_of(cell: tuple[int, str, int], method: str) -> tuple[Score, Score]
     return purity, v
 
 
-def beside(results: pd.DataFrame, table: int, score: str) -> pd.DataFrame:
+def side_by_side(results: pd.DataFrame, table: int, score: str) -> pd.DataFrame:
     """Cells that were run × (method, ours | deviation | runs | paper | paper's deviation | difference)."""
     groups = results[results["table"] == table].groupby(["cell", "d", "method"])[score]
     found = groups.agg(["mean", "std", "count"])
@@ -187,7 +187,7 @@ def beside(results: pd.DataFrame, table: int, score: str) -> pd.DataFrame:
 
 
 def comparison(results: pd.DataFrame, table: int, score: str) -> Comparison:
-    frame = beside(results, table, score).xs("difference", axis="columns", level=1)
+    frame = side_by_side(results, table, score).xs("difference", axis="columns", level=1)
     frame.index = [f"{name}, d = {d}" for name, d in frame.index]
     return Comparison(f"{TITLES[table]}: {SCORES[score]}", frame)
 
@@ -199,7 +199,7 @@ def comparisons(stem: Path) -> list[Comparison]:
 
 def markdown(results: pd.DataFrame, table: int, score: str) -> str:
     """One score of one table: ours and the paper's with their deviations, the difference, and CluStream's."""
-    frame, compared = beside(results, table, score), comparison(results, table, score)
+    frame, compared = side_by_side(results, table, score), comparison(results, table, score)
     methods = list(dict.fromkeys(method for method, _ in frame.columns))
     lines = []
     for (name, d), row in frame.iterrows():

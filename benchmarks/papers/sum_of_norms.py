@@ -41,7 +41,7 @@ LAMBDAS = np.geomspace(0.2, 2.0, 25)
 """Times the number of rows; the means of the Gaussians meet at √2."""
 
 SOLVERS: tuple[Literal["dual", "stochastic"], ...] = ("dual", "stochastic")
-COLOURS = {"dual": "#1f5fa8", "stochastic": "#c4541a", "cone": "#555555"}
+COLORS = {"dual": "#1f5fa8", "stochastic": "#c4541a", "cone": "#555555"}
 TOL, SPREAD, N_LAMBDAS = 1e-4, 0.1, 50
 """For Figure 2: relative gap, σ, and values of λ on the path."""
 
@@ -80,7 +80,7 @@ def draw_figure_1(results: pd.DataFrame, path: Path) -> None:
     for ax, (sigma, part) in zip(axes.flat, results.groupby("sigma"), strict=True):
         for (solver, labels), line in part.groupby(["solver", "labels"]):
             name = f"{solver}, {labels}"
-            ax.plot(line.lam * ROWS, line.ari, styles[labels], color=COLOURS[solver], label=name, linewidth=1.6)
+            ax.plot(line.lam * ROWS, line.ari, styles[labels], color=COLORS[solver], label=name, linewidth=1.6)
         ax.set(xscale="log", ylim=(-0.05, 1.05), title=f"σ = {sigma:g}")
         ax.set_xticks([0.2, 0.5, 1.0, 2.0], ["0.2", "0.5", "1", "2"])
         ax.minorticks_off()
@@ -179,7 +179,7 @@ def figure_2(sizes: list[int], *, cone: bool) -> pd.DataFrame:
 def draw_figure_2(results: pd.DataFrame, path: Path) -> None:
     plt = importlib.import_module("matplotlib.pyplot")
     figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
-    for name, color in COLOURS.items():
+    for name, color in COLORS.items():
         line = results.dropna(subset=f"{name}_s")
         if len(line):
             label = "cone solver" if name == "cone" else name

@@ -141,7 +141,7 @@ FOUND = [*INDICES, "ari", "n_clusters", "training_s", "clustering_s"]
 GAP_BUDGETS = (10, 20, 50, 100, 200, 400)
 GAP_SETS = ("aggregation", "breast_cancer")
 EPOCHS, OPTIMAL, SWEEPS = 20, 1e-7, 20_000
-COLOURS = {"removal": "#CC79A7", "random": "#E69F00", "nearest": "#0072B2"}
+COLORS = {"removal": "#CC79A7", "random": "#E69F00", "nearest": "#0072B2"}
 MARKERS = {"removal": "s", "random": "^", "nearest": "o"}
 
 
@@ -271,7 +271,7 @@ def blocks_table(results: pd.DataFrame) -> str:
     return report.grid(["random_state", *(f"{variant}, {index}" for variant, index in heads)], lines)
 
 
-def beside(best: pd.DataFrame, score: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+def side_by_side(best: pd.DataFrame, score: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Data sets × the paper's columns, × ours, and × the numbers of clusters of ours."""
     variants, is_time = [*VARIANTS, CLASSICAL], score not in INDICES
     part = best[best["index"] == (INDICES[0] if is_time else score)].set_index(["dataset", "variant"])
@@ -283,7 +283,7 @@ def beside(best: pd.DataFrame, score: str) -> tuple[pd.DataFrame, pd.DataFrame, 
 
 def comparison(best: pd.DataFrame, score: str) -> Comparison:
     """Our strategies less the paper's."""
-    published, ours, _ = beside(best, score)
+    published, ours, _ = side_by_side(best, score)
     differences = pd.DataFrame({name: ours[name] - published[column] for name, column in SAME_AS.items()})
     return Comparison(TITLES[score].partition(", and in")[0], differences, {LARGE})
 
@@ -295,7 +295,7 @@ def comparisons(stem: Path) -> list[Comparison]:
 
 def table(best: pd.DataFrame, score: str) -> str:
     """The paper's columns and ours, and the mean over the small data sets."""
-    published, ours, number = beside(best, score)
+    published, ours, number = side_by_side(best, score)
     frame = published.add_suffix(", paper").join(ours)
     small = [name for name in frame.index if name != LARGE]
     mean = f"mean of {len(small)}"
@@ -314,7 +314,7 @@ def table(best: pd.DataFrame, score: str) -> str:
 def _note(best: pd.DataFrame, score: str) -> str:
     if score in INDICES:
         return comparison(best, score).lower()
-    published, ours, _ = beside(best, score)
+    published, ours, _ = side_by_side(best, score)
     columns = list(SAME_AS.values())
     return report.slower(ours[list(SAME_AS)].set_axis(columns, axis="columns"), published[columns])
 
@@ -363,7 +363,7 @@ def draw_gaps(results: pd.DataFrame, path: Path) -> None:
     figure, axes = plt.subplots(1, len(names), figsize=(3.4 * len(names), 3.5), sharey=True, layout="constrained")
     for ax, name in zip(np.atleast_1d(axes), names, strict=True):
         part = results[results.dataset == name]
-        for strategy, color in COLOURS.items():
+        for strategy, color in COLORS.items():
             line = part[(part.strategy == strategy) & part.budget.notna()]
             style = {"color": color, "marker": MARKERS[strategy], "markersize": 5.5, "linewidth": 1.8}
             ax.plot(line.budget.astype(float), line.gap, label=strategy, **style)

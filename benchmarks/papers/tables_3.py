@@ -162,7 +162,7 @@ def differences(results: pd.DataFrame) -> pd.DataFrame:
     """Methods × scores: the mean over data sets of ravine's score minus the paper's."""
     means: dict[str, dict[str, float]] = {}
     for table in TABLES:
-        frame = report.comparable(_without_voting(compare.beside(results, table, _columns(table))))
+        frame = report.comparable(_without_voting(compare.side_by_side(results, table, _columns(table))))
         means.setdefault(table.score, {}).update({name: frame[name, "difference"].mean() for name in table.columns})
     return pd.DataFrame(means).reindex(list(METHODS))
 
@@ -185,7 +185,7 @@ def summary(results: pd.DataFrame) -> str:
 
 def markdown(results: pd.DataFrame, table: Table) -> str:
     """Return one table: ravine's mean (standard deviation), the paper's mean, and the difference."""
-    frame = compare.beside(results, table, _columns(table))
+    frame = compare.side_by_side(results, table, _columns(table))
     spread = results[results["status"] == "ok"].groupby(["dataset", "method"])[table.score].std(ddof=0)
     common = report.comparable(_without_voting(frame))
     heads = [head for method in table.columns for head in (f"{method}, ravine", "paper", "difference")]

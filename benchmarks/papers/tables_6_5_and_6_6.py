@@ -199,7 +199,7 @@ def tables_of(results: pd.DataFrame) -> list[str]:
     return [table for table, cells in PUBLISHED.items() if {name for _, name in cells} & set(results["dataset"])]
 
 
-def beside(results: pd.DataFrame, table: str) -> pd.DataFrame:
+def side_by_side(results: pd.DataFrame, table: str) -> pd.DataFrame:
     """(Labels, data set) × (method, ours | deviation | paper | difference | fit_s) for what was run."""
     groups = results.groupby(["labels", "dataset", "method"])
     ours, deviation = groups["accuracy"].mean().unstack(), groups["accuracy"].std(ddof=0).unstack()
@@ -219,21 +219,21 @@ def beside(results: pd.DataFrame, table: str) -> pd.DataFrame:
 def comparisons(stem: Path) -> list[Comparison]:
     results = _read(stem)
     found = [comparison(results, table) for table in tables_of(results)]
-    return found + [beside_machines(results, table)[1] for table in PUBLISHED_MACHINES]
+    return found + [difference_to_svms(results, table)[1] for table in PUBLISHED_MACHINES]
 
 
 def comparison(results: pd.DataFrame, table: str) -> Comparison:
     """Ours less the paper's."""
-    frame = beside(results, table)
+    frame = side_by_side(results, table)
     known = [method for method in PUBLISHED_COLUMNS if (method, "difference") in frame.columns]
     differences = pd.DataFrame({method: frame[method, "difference"] for method in known})
     differences.index = [f"{name} with {labels} labels" for labels, name in frame.index]
     return Comparison(f"{table}: accuracy", differences)
 
 
-def beside_peers(results: pd.DataFrame, table: str) -> Comparison:
+def difference_to_peers(results: pd.DataFrame, table: str) -> Comparison:
     """Ours less the best peer of each line."""
-    frame = beside(results, table)
+    frame = side_by_side(results, table)
     known = [method for method in METHODS if (method, "ours") in frame.columns]
     ours, peers = (
         [m for m in known if m in PUBLISHED_COLUMNS],
@@ -245,7 +245,7 @@ def beside_peers(results: pd.DataFrame, table: str) -> Comparison:
     return Comparison(f"{table}, compared with the best peer of each line", differences)
 
 
-def beside_machines(results: pd.DataFrame, table: str) -> tuple[pd.DataFrame, Comparison]:
+def difference_to_svms(results: pd.DataFrame, table: str) -> tuple[pd.DataFrame, Comparison]:
     """Return ravine's and the published scores, and ravine's minus those of the published S³VM."""
     ours = results.groupby(["labels", "dataset", "method"])["accuracy"].mean().unstack()
     cells = [cell for cell in PUBLISHED_MACHINES[table] if cell in ours.index]
@@ -259,7 +259,7 @@ def beside_machines(results: pd.DataFrame, table: str) -> tuple[pd.DataFrame, Co
 
 
 def machines_table(results: pd.DataFrame, table: str) -> str:
-    frame, compared = beside_machines(results, table)
+    frame, compared = difference_to_svms(results, table)
     lines = [
         [*cell, *(f"{value:.3f}" for value in row)] for cell, row in zip(frame.index, frame.to_numpy(), strict=True)
     ]
@@ -270,7 +270,7 @@ def machines_table(results: pd.DataFrame, table: str) -> str:
 
 def markdown(results: pd.DataFrame, table: str) -> str:
     """A line a data set and number of labels, with the mean over data sets, and the mean of all lines."""
-    frame, compared = beside(results, table), comparison(results, table)
+    frame, compared = side_by_side(results, table), comparison(results, table)
     columns = [column for column in frame.columns if column[1] in {"ours", "paper", "difference"}]
     lines = []
     for labels, group in frame.groupby(level="labels", sort=False):
@@ -279,7 +279,7 @@ def markdown(results: pd.DataFrame, table: str) -> str:
     lines.append([ALL, f"mean of {len(frame)}", *(_cell(frame.mean(), column, False) for column in columns)])
     heads = ["labels", "data set", *(name if part == "ours" else part for name, part in columns)]
     has_peers = any(method not in PUBLISHED_COLUMNS for method, _ in columns)
-    peers = beside_peers(results, table).lower() if has_peers else ""
+    peers = difference_to_peers(results, table).lower() if has_peers else ""
     return report.section(
         compared.title,
         f"Beside the paper. {compared.lower()}",
@@ -298,7 +298,7 @@ def _cell(row: pd.Series[float], column: tuple[str, str], deviation: bool = True
 
 def time_table(results: pd.DataFrame) -> str:
     """Seconds of a fit, the median over the sets of labels."""
-    frame = pd.concat([beside(results, table) for table in tables_of(results)])
+    frame = pd.concat([side_by_side(results, table) for table in tables_of(results)])
     columns = [column for column in frame.columns if column[1] == "fit_s"]
     lines = [[*cell, *(f"{row[column]:.3f}" for column in columns)] for cell, row in frame.iterrows()]
     table = report.grid(["labels", "data set", *(name for name, _ in columns)], lines, text=2)

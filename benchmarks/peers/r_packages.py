@@ -28,7 +28,7 @@ SPECTRAL = {
 }
 
 
-def beside(stem: Path, score: str, columns: Mapping[str, str]) -> pd.DataFrame:
+def side_by_side(stem: Path, score: str, columns: Mapping[str, str]) -> pd.DataFrame:
     """Data sets that both sides finished × (method, ours | R | difference)."""
     ours = report.pivot(stored.read_table(stem), score, list(columns))
     theirs = stored.read_table(stem.with_name("r_packages_reference")).pivot(
@@ -42,14 +42,14 @@ def beside(stem: Path, score: str, columns: Mapping[str, str]) -> pd.DataFrame:
 
 
 def comparison(stem: Path, title: str, score: str, columns: Mapping[str, str]) -> Comparison:
-    frame = beside(stem, score, columns)
+    frame = side_by_side(stem, score, columns)
     differences = pd.DataFrame({method: frame[method, "difference"] for method in columns})
     return Comparison(f"{title}: {report.TITLES[score]}", differences)
 
 
 def table(stem: Path, title: str, score: str, columns: Mapping[str, str]) -> str:
     """One score, with the mean."""
-    frame = beside(stem, score, columns)
+    frame = side_by_side(stem, score, columns)
     frame.loc[f"mean of {len(frame)}"] = frame.mean()
     heads = [f"{method}, ravine" if part == "ours" else part for method, part in frame.columns]
     lines = [

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from _rows import few_labels
 
-from ravine.plot._common import COLOURS, FAINT, LINE, MARKERS
+from ravine.plot._common import COLORS, FAINT, LINE, MARKERS
 
 CELLS = 300
 """Number of grid cells per side when boundaries are traced."""
@@ -15,7 +15,7 @@ SIDES = np.array([-1, 1])
 def draw_rows(ax, X, labels, size=8, alpha=0.6):
     """Draw rows of the plane, with one color and marker per cluster."""
     for cluster in np.unique(labels):
-        marker, color = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
+        marker, color = MARKERS[cluster % len(MARKERS)], COLORS[cluster % len(COLORS)]
         ax.scatter(*X[labels == cluster].T, s=size, marker=marker, color=color, alpha=alpha, linewidth=0)
 
 
@@ -47,7 +47,7 @@ def draw_clusters(ax, X, model, title):
 def draw_labeled(ax, X, y, size=60):
     """Draw the labeled rows large, with a dark edge."""
     for k in range(2):
-        ax.scatter(*X[y == k].T, s=size, marker=MARKERS[k], color=COLOURS[k], edgecolor=LINE, linewidth=1.1, zorder=4)
+        ax.scatter(*X[y == k].T, s=size, marker=MARKERS[k], color=COLORS[k], edgecolor=LINE, linewidth=1.1, zorder=4)
 
 
 def plain(ax, title):
@@ -68,8 +68,8 @@ def draw_few_labels(cases, methods, machine, numbers, n_draws, seed, lowest):
     `cases` are pairs of a function that draws rows and a title. `methods` maps names to estimators that see all rows.
     The boundary of the first one is drawn. `machine` sees only the labeled rows.
     """
-    styles = dict(zip(methods, (("o-", LINE), ("^:", COLOURS[0])), strict=False))
-    styles["support vector machine on the labels"] = ("s--", COLOURS[3])
+    styles = dict(zip(methods, (("o-", LINE), ("^:", COLORS[0])), strict=False))
+    styles["support vector machine on the labels"] = ("s--", COLORS[3])
 
     def fitted(X, y):
         return [*(model.fit(X, y) for model in methods.values()), machine.fit(X[y >= 0], y[y >= 0])]
@@ -89,7 +89,7 @@ def draw_few_labels(cases, methods, machine, numbers, n_draws, seed, lowest):
         draw_labeled(plane, X, y)
         first, *_, last = fitted(X, y)
         draw_boundaries(plane, first.predict, linewidths=2)
-        draw_boundaries(plane, last.predict, linestyles="--", colors=COLOURS[3], linewidths=1.6)
+        draw_boundaries(plane, last.predict, linestyles="--", colors=COLORS[3], linewidths=1.6)
         plain(plane, title)
         means = np.mean([[accuracies(draw, n, draws) for n in numbers] for draws in range(n_draws)], axis=0)
         for mean, (name, (style, color)) in zip(means.T, styles.items(), strict=True):

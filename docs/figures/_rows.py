@@ -28,7 +28,7 @@ def arc_and_core(seed=0):
     return np.column_stack([plane, rng.normal(0, 1.8, (600, 6))]), np.repeat([0, 1], 300)
 
 
-def gap_between(rng, n_rows=600):
+def valley_between_classes(rng, n_rows=600):
     """Generate two long clusters side by side, rotated, where each cluster is a class."""
     y = rng.integers(2, size=n_rows)
     X = rng.normal(size=(n_rows, 2)) * [3, 0.8]
@@ -36,7 +36,7 @@ def gap_between(rng, n_rows=600):
     return X @ np.array([[0.8, 0.6], [-0.6, 0.8]]), y
 
 
-def gap_across(rng, n_rows=600):
+def valley_across_classes(rng, n_rows=600):
     """Generate two clusters, where the boundary between the classes cuts through both of them."""
     X = rng.normal(size=(n_rows, 2))
     X[:, 0] += 5 * rng.integers(2, size=n_rows)

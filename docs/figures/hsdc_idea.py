@@ -5,7 +5,7 @@ import numpy as np
 from _drawing import draw_boundaries, draw_rows, plain
 
 from ravine import HSDC
-from ravine.plot._common import COLOURS, FAINT
+from ravine.plot._common import COLORS, FAINT
 
 CHANGE, END = 4_000, 7_900
 rng = np.random.default_rng(0)
@@ -34,9 +34,9 @@ for name, stop, title in (
     plain(panels[name], title)
 
 ax = panels["line"]
-ax.step(rows, numbers, where="post", color=COLOURS[0])
+ax.step(rows, numbers, where="post", color=COLORS[0])
 for event in model.drift_events_:
-    ax.axvline(event["row"], color=COLOURS[1], linewidth=1.2)
+    ax.axvline(event["row"], color=COLORS[1], linewidth=1.2)
     ax.annotate(f" {event['kind']} at row {event['row']:,}", (event["row"], 0.6), color="#b34a00")
 ax.axvline(CHANGE, color=FAINT, linestyle=":", linewidth=1.4)
 ax.annotate("the cluster moves ", (CHANGE, 3.4), ha="right", color="#555555")

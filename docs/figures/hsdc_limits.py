@@ -7,14 +7,14 @@ from _drawing import draw_boundaries, draw_rows, plain
 from ravine import HSDC, SPDC, IncrementalMDH
 from ravine.datasets import make_overhaul_stream
 from ravine.evaluation import evaluate
-from ravine.plot._common import COLOURS, FAINT
+from ravine.plot._common import COLORS, FAINT
 
 figure = plt.figure(figsize=(8, 5.4), layout="constrained")
 panels = figure.subplot_mosaic([["line", "line"], ["a", "b"]], height_ratios=[1.2, 1])
 
 X, y = make_overhaul_stream(20_000, every=10_000, n_classes=20, n_features=100, random_state=0)
 ax = panels["line"]
-for model, color, dashes in ((HSDC(), COLOURS[0], "-"), (SPDC(), COLOURS[1], "--")):
+for model, color, dashes in ((HSDC(), COLORS[0], "-"), (SPDC(), COLORS[1], "--")):
     records = evaluate(model, X, y).records
     rows, score = ([record[name] for record in records] for name in ("row", "v_measure"))
     ax.plot(rows, score, color=color, linestyle=dashes, label=type(model).__name__)

@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from ravine import HSDC, MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, SumOfNorms, SupportVectorClustering
-from ravine.plot._common import COLOURS
+from ravine.plot._common import COLORS
 
 N = 600
 
@@ -61,7 +61,7 @@ def methods(k):
 
 data = shapes()
 names = list(methods(1))
-colors = ListedColormap(COLOURS)
+colors = ListedColormap(COLORS)
 figure, axes = plt.subplots(len(data), len(names), figsize=(15, 1.35 * len(data)), layout="constrained")
 for line, (shape, (X, y)) in zip(axes, data.items(), strict=True):
     X = StandardScaler().fit_transform(X)
@@ -74,7 +74,7 @@ for line, (shape, (X, y)) in zip(axes, data.items(), strict=True):
             labels = model.fit(X).labels_
             took = time.perf_counter() - begun
         inside = labels >= 0
-        ax.scatter(*X[inside].T, s=4, c=labels[inside] % len(COLOURS), cmap=colors, vmin=-0.5, vmax=len(COLOURS) - 0.5)
+        ax.scatter(*X[inside].T, s=4, c=labels[inside] % len(COLORS), cmap=colors, vmin=-0.5, vmax=len(COLORS) - 0.5)
         ax.scatter(*X[~inside].T, s=3, c="#bbbbbb")
         score = adjusted_rand_score(y, labels)
         found = len(np.unique(labels[inside]))

@@ -7,7 +7,7 @@ from _rows import few_labels
 from scipy.linalg import eigh
 
 from ravine import SpectralPursuitClassifier
-from ravine.plot._common import COLOURS, FAINT, LINE
+from ravine.plot._common import COLORS, FAINT, LINE
 
 rng = np.random.default_rng(3)
 truth = np.repeat([0, 1, 1], 40)
@@ -42,7 +42,7 @@ plain(plane, "six labels: one class has two clusters")
 degrees = np.arange(-90, 270, 3)
 for with_labels, color, dashes, name in (
     (False, FAINT, "--", "without labels"),
-    (True, COLOURS[0], "-", "with labels"),
+    (True, COLORS[0], "-", "with labels"),
 ):
     values = [connectivity(np.radians(angle), with_labels) for angle in degrees]
     line.plot(degrees, values, color=color, linestyle=dashes, label=name)

@@ -15,7 +15,7 @@ surface = model.tree_.surface[0]
 
 def side(plane):
     """Return whether the microcluster nearest to each position in the plane is on the right."""
-    return ~surface.is_left[KDTree(surface.places).query(plane)[1]]
+    return ~surface.is_left[KDTree(surface.positions).query(plane)[1]]
 
 
 fig, axes = plt.subplots(1, 3, figsize=(8, 2.9), layout="constrained")
@@ -24,7 +24,7 @@ draw_in_a_square(axes[0], X @ components.T, model.labels_)
 axes[0].set_title("two principal components")
 draw_in_a_square(axes[1], X @ surface.directions.T, model.labels_)
 axes[1].set_title("the plane found")
-draw_in_a_square(axes[2], surface.places, np.where(surface.is_left, 0, 1), size=22)
+draw_in_a_square(axes[2], surface.positions, np.where(surface.is_left, 0, 1), size=22)
 axes[2].set_title("microclusters and the bent cut")
 draw_boundaries(axes[1], side)
 draw_boundaries(axes[2], side)

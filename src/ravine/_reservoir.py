@@ -25,7 +25,7 @@ class Reservoir:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._parts: list[tuple[Any, ...]] = []
+        self._batches: list[tuple[Any, ...]] = []
         self._largest = np.inf
 
     @classmethod
@@ -44,8 +44,8 @@ class Reservoir:
         """Offer rows: their keys, and arrays or CSR matrices with one entry per row, the same ones in every call."""
         better = np.flatnonzero(keys < self._largest)
         if len(better):
-            self._parts.append((keys[better], *(column[better] for column in columns)))
-        if sum(len(part[0]) for part in self._parts) > 2 * self.size:
+            self._batches.append((keys[better], *(column[better] for column in columns)))
+        if sum(len(batch[0]) for batch in self._batches) > 2 * self.size:
             self._compact()
 
     def sample(self) -> tuple[Any, ...]:
@@ -55,20 +55,20 @@ class Reservoir:
     def state(self) -> tuple[Any, ...]:
         """Return keys and columns of the kept rows, sorted by key: everything that must be saved."""
         self._compact()
-        return self._parts[0] if self._parts else ()
+        return self._batches[0] if self._batches else ()
 
     def _compact(self) -> None:
-        if not self._parts:
+        if not self._batches:
             return
-        keys, *columns = (_joined(parts) for parts in zip(*self._parts, strict=True))
+        keys, *columns = (_joined(column) for column in zip(*self._batches, strict=True))
         kept = np.argsort(keys, kind="stable")[: self.size]
-        self._parts = [(keys[kept], *(column[kept] for column in columns))]
+        self._batches = [(keys[kept], *(column[kept] for column in columns))]
         if len(kept) == self.size:
             self._largest = keys[kept[-1]]
 
 
-def _joined(parts: tuple[Any, ...]) -> Any:
-    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+def _joined(arrays: tuple[Any, ...]) -> Any:
+    return sparse.vstack(arrays, format="csr") if sparse.issparse(arrays[0]) else np.concatenate(arrays)
 
 
 def arrival_keys(first: int, n_rows: int, seed: int, memory_length: float | None = None) -> Floats:

@@ -89,9 +89,9 @@ def in_array(X, n_rows=500):
     return da.from_array(X, chunks=(n_rows, X.shape[1]))
 
 
-def in_frame(X, n_parts=5):
+def in_frame(X, n_chunks=5):
     frame = pd.DataFrame(X, columns=NAMES, index=pd.RangeIndex(100, 100 + len(X), name="key"))
-    return dd.from_pandas(frame, npartitions=n_parts)
+    return dd.from_pandas(frame, npartitions=n_chunks)
 
 
 def in_files(X, folder, n_files=3):
@@ -104,9 +104,9 @@ def collection(kind, X, folder):
     return {"array": in_array, "frame": in_frame, "files": lambda X: in_files(X, folder)}[kind](X)
 
 
-def in_held_parts(X, weights=None, n_parts=4):
-    rows = np.array_split(X, n_parts)
-    of_rows = [None] * n_parts if weights is None else np.array_split(weights, n_parts)
+def in_local_chunks(X, weights=None, n_chunks=4):
+    rows = np.array_split(X, n_chunks)
+    of_rows = [None] * n_chunks if weights is None else np.array_split(weights, n_chunks)
     return LocalChunks(lambda: zip(rows, of_rows, strict=True), X.shape[1])
 
 
@@ -148,7 +148,7 @@ def test_large_nodes_are_searched_on_all_rows(model, blobs, large, monkeypatch):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What is asked of parts."""
+    """What is asked of chunks."""
     asked = []
 
     def recorded(name, function):
@@ -165,16 +165,16 @@ def asked(monkeypatch):
 
 @pytest.mark.parametrize("model", MODELS[:2], ids=str)
 def test_children_are_searched_in_shared_passes(model, blobs, large, asked):
-    parts = in_held_parts(blobs[0])
-    clone(model).fit(parts)
-    assert parts.n_passes < len(asked)
+    chunks = in_local_chunks(blobs[0])
+    clone(model).fit(chunks)
+    assert chunks.n_passes < len(asked)
 
 
 @pytest.mark.parametrize("model", [NCutH(2, init=np.eye(3)), MDH(2, init=np.eye(3))], ids=["NCutH", "MDH"])
 def test_starts_are_searched_in_shared_passes(model, blobs, large, asked):
-    parts = in_held_parts(blobs[0])
-    clone(model).fit(parts)
-    assert parts.n_passes < len(asked)
+    chunks = in_local_chunks(blobs[0])
+    clone(model).fit(chunks)
+    assert chunks.n_passes < len(asked)
 
 
 @pytest.mark.parametrize("model", [*MODELS, *SAMPLED], ids=str)
@@ -186,9 +186,9 @@ def test_tree_does_not_depend_on_the_partitions(model, blobs, large, rng):
         order = rng.permutation(len(X))
         places = np.unique(rng.integers(1, len(X), size=n_places))
         chunks = tuple(np.diff([0, *places, len(X)]).tolist())
-        parts = clone(model).fit(da.from_array(X[order], chunks=(chunks, (3,))))
-        assert parts.tree_ == whole.tree_
-        assert_array_equal(parts.labels_.compute(), labels[order])
+        fitted = clone(model).fit(da.from_array(X[order], chunks=(chunks, (3,))))
+        assert fitted.tree_ == whole.tree_
+        assert_array_equal(fitted.labels_.compute(), labels[order])
 
 
 def test_arrays_frames_and_files_give_the_same_tree(blobs, large, tmp_path):
@@ -467,18 +467,18 @@ def test_coarser_models_have_lazy_labels(blobs):
 
 
 @pytest.mark.parametrize("model", [MODELS[0], SAMPLED[0]], ids=str)
-def test_parts_can_be_given(model, blobs, in_memory, large):
-    parts = in_held_parts(blobs[0])
-    found = clone(model).fit(parts)
+def test_chunks_can_be_given(model, blobs, in_memory, large):
+    chunks = in_local_chunks(blobs[0])
+    found = clone(model).fit(chunks)
     assert not hasattr(found, "labels_")
-    labels, distances = found.predict(parts), found.transform(parts)
+    labels, distances = found.predict(chunks), found.transform(chunks)
     assert adjusted_rand_score(labels, in_memory) == 1
     assert_array_equal(labels, found.predict(blobs[0]))
     assert_array_equal(distances, found.transform(blobs[0]))
     assert found.tree_ == clone(model).fit(in_array(blobs[0])).tree_
 
 
-def test_rows_in_memory_are_no_parts(blobs):
+def test_rows_in_memory_are_no_chunks(blobs):
     for rows in (blobs[0], pd.DataFrame(blobs[0]), blobs[0].tolist()):
         assert not is_out_of_core(rows)
 
@@ -490,13 +490,13 @@ def test_fits_take_dask_collections_by_the_same_call():
 
 @each_sampled
 @each_kind
-def test_sample_of_parts_gives_the_labels_of_rows_in_memory(model, kind, blobs, in_memory, tmp_path):
+def test_sample_of_chunks_gives_the_labels_of_rows_in_memory(model, kind, blobs, in_memory, tmp_path):
     found = clone(model).fit(collection(kind, blobs[0], tmp_path))
     assert_array_equal(found.tree_.predict(blobs[0]), in_memory)
     assert found.selection_ == ("evidence" if model.n_clusters is None else "asked")
 
 
-def test_sample_of_parts_has_the_cuts_of_rows_in_memory(blobs):
+def test_sample_of_chunks_has_the_cuts_of_rows_in_memory(blobs):
     ours, theirs = (clone(SAMPLED[0]).fit(X) for X in (in_array(blobs[0]), blobs[0]))
     assert_array_equal(ours._stream.sample()[0], theirs._stream.sample()[0])
     assert_allclose(ours.tree_.normal, theirs.tree_.normal, atol=1e-9)
@@ -504,7 +504,7 @@ def test_sample_of_parts_has_the_cuts_of_rows_in_memory(blobs):
 
 
 @each_kind
-def test_sample_that_holds_all_rows_of_parts_gives_the_fit_in_memory(kind, blobs, tmp_path):
+def test_sample_that_holds_all_rows_of_chunks_gives_the_fit_in_memory(kind, blobs, tmp_path):
     X = blobs[0][:600]
     model = IncrementalMDH(sample_size=600)
     ours, theirs = clone(model).fit(collection(kind, X, tmp_path)), clone(model).fit(X)
@@ -513,7 +513,7 @@ def test_sample_that_holds_all_rows_of_parts_gives_the_fit_in_memory(kind, blobs
     assert_array_equal(ours.tree_.predict(X), theirs.labels_)
 
 
-def test_leaves_count_all_rows_of_the_parts(blobs):
+def test_leaves_count_all_rows_of_the_chunks(blobs):
     tree = clone(SAMPLED[0]).fit(in_array(blobs[0])).tree_
     leaf = tree.apply(blobs[0])
     assert_array_equal(tree.count[tree.leaves], [(leaf == node).sum() for node in tree.leaves])
@@ -524,14 +524,14 @@ def test_leaves_count_all_rows_of_the_parts(blobs):
 
 @pytest.mark.parametrize(("sample_size", "n_passes"), [(500, 4), (2399, 4), (2400, 3)])
 def test_sample_is_gathered_in_few_passes(sample_size, n_passes, blobs):
-    parts = in_held_parts(blobs[0])
-    model = IncrementalMDH(4, sample_size=sample_size).fit(parts)
-    assert parts.n_passes == n_passes
+    chunks = in_local_chunks(blobs[0])
+    model = IncrementalMDH(4, sample_size=sample_size).fit(chunks)
+    assert chunks.n_passes == n_passes
     assert model.n_clusters_ == 4
 
 
-@pytest.mark.parametrize("kind", ["array", "frame", "parts"])
-def test_weights_of_sampled_parts_are_those_of_rows_in_memory(kind, blobs, rng):
+@pytest.mark.parametrize("kind", ["array", "frame", "chunks"])
+def test_weights_of_sampled_chunks_are_those_of_rows_in_memory(kind, blobs, rng):
     X, weights = blobs[0], rng.integers(0, 4, size=2400).astype(float)
     model = clone(SAMPLED[0])
     if kind == "array":
@@ -541,14 +541,14 @@ def test_weights_of_sampled_parts_are_those_of_rows_in_memory(kind, blobs, rng):
         of_rows = dd.from_pandas(pd.Series(weights, index=frame.compute().index), npartitions=frame.npartitions)
         model.fit(frame, sample_weight=of_rows)
     else:
-        model.fit(in_held_parts(X, weights))
+        model.fit(in_local_chunks(X, weights))
     expected = clone(SAMPLED[0]).fit(X, sample_weight=weights)
     assert_array_equal(model.tree_.predict(X), expected.labels_)
     assert_array_equal(model.tree_.count, expected.tree_.count)
     assert_allclose(model.tree_.mean, expected.tree_.mean)
 
 
-def test_labels_of_sampled_parts_are_lazy_or_not_kept(blobs, tmp_path):
+def test_labels_of_sampled_chunks_are_lazy_or_not_kept(blobs, tmp_path):
     model = clone(SAMPLED[0])
     for rows, kind in ((in_array(blobs[0]), da.Array), (in_frame(blobs[0]), dd.Series)):
         assert isinstance(model.fit(rows).labels_, kind)
@@ -556,7 +556,7 @@ def test_labels_of_sampled_parts_are_lazy_or_not_kept(blobs, tmp_path):
     assert not hasattr(model.fit(in_files(blobs[0], tmp_path)), "labels_")
 
 
-def test_sample_of_parts_can_choose_by_the_elbow(blobs):
+def test_sample_of_chunks_can_choose_by_the_elbow(blobs):
     model = IncrementalMDH(selection="elbow", sample_size=500)
     found, expected = clone(model).fit(in_array(blobs[0])), clone(model).fit(blobs[0])
     assert found.selection_ == "elbow"
@@ -581,7 +581,7 @@ def streamed(blobs):
 
 
 @each_kind
-def test_stream_of_parts_is_that_of_all_rows(kind, blobs, streamed, tmp_path):
+def test_stream_of_chunks_is_that_of_all_rows(kind, blobs, streamed, tmp_path):
     model = clone(SAMPLED[0]).partial_fit(collection(kind, blobs[0], tmp_path))
     assert model.tree_ == streamed
     if kind == "array":
@@ -603,23 +603,23 @@ def test_stream_leaves_out_empty_partitions(blobs, streamed, tmp_path):
     X = blobs[0]
     holes = da.from_array(X, chunks=((0, 1000, 0, 1400, 0), (3,)))
     assert clone(SAMPLED[0]).partial_fit(holes).tree_ == streamed
-    parts = LocalChunks(lambda: ((rows, None) for rows in np.split(X, [0, 700, 700, 1500])), 3)
-    assert clone(SAMPLED[0]).partial_fit(parts).tree_ == streamed
+    chunks = LocalChunks(lambda: ((rows, None) for rows in np.split(X, [0, 700, 700, 1500])), 3)
+    assert clone(SAMPLED[0]).partial_fit(chunks).tree_ == streamed
     dataset.write_dataset(table_of(X[:0]), tmp_path / "empty", format="parquet")
     assert clone(SAMPLED[0]).partial_fit(in_files(X, tmp_path)).tree_ == streamed
 
 
-def test_stream_of_the_paper_takes_parts(blobs):
-    of_parts, of_rows = (clone(PAPER).partial_fit(X) for X in (in_array(blobs[0]), blobs[0]))
-    assert of_parts.tree_ == of_rows.tree_
+def test_stream_of_the_paper_takes_chunks(blobs):
+    of_chunks, of_rows = (clone(PAPER).partial_fit(X) for X in (in_array(blobs[0]), blobs[0]))
+    assert of_chunks.tree_ == of_rows.tree_
 
 
-def test_stream_of_parts_takes_weights(blobs, rng):
+def test_stream_of_chunks_takes_weights(blobs, rng):
     X, weights = blobs[0], rng.integers(0, 4, size=2400).astype(float)
     expected = clone(SAMPLED[0]).partial_fit(X, sample_weight=weights).tree_
     lazy = da.from_array(weights, chunks=500)
     assert clone(SAMPLED[0]).partial_fit(in_array(X), sample_weight=lazy).tree_ == expected
-    assert clone(SAMPLED[0]).partial_fit(in_held_parts(X, weights)).tree_ == expected
+    assert clone(SAMPLED[0]).partial_fit(in_local_chunks(X, weights)).tree_ == expected
     with pytest.raises(ValueError, match="sample_weight has 3 partitions and X 5"):
         clone(SAMPLED[0]).partial_fit(in_array(X), sample_weight=da.ones(2400, chunks=800))
 
@@ -634,15 +634,15 @@ def test_stream_of_parts_takes_weights(blobs, rng):
     ids=["missing", "large", "narrow"],
 )
 def test_error_in_a_stream_names_the_part(spoil, message, blobs):
-    parts = [blobs[0][:800], blobs[0][:0], spoil(blobs[0][800:])]
+    chunks = [blobs[0][:800], blobs[0][:0], spoil(blobs[0][800:])]
     with pytest.raises(ValueError, match=message):
-        clone(SAMPLED[0]).partial_fit(LocalChunks(lambda: ((rows, None) for rows in parts), 3))
+        clone(SAMPLED[0]).partial_fit(LocalChunks(lambda: ((rows, None) for rows in chunks), 3))
 
 
 def test_error_in_a_stream_names_the_partition(blobs):
     X = blobs[0].copy()
     X[1600, 1] = np.nan
-    for number, rows in ((3, in_array(X)), (4, in_frame(X, n_parts=6))):
+    for number, rows in ((3, in_array(X)), (4, in_frame(X, n_chunks=6))):
         with pytest.raises(ValueError, match=f"chunk {number}: Input X contains NaN"):
             clone(SAMPLED[0]).partial_fit(rows)
 
@@ -658,9 +658,9 @@ def test_model_with_lazy_labels_is_saved_without_them(model, make, blobs, tmp_pa
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_weights_beside_parts_are_an_error(method, blobs):
-    parts = LocalChunks(lambda: iter([(blobs[0], None)]), 3)
-    for rows in (parts, dataset.dataset(table_of(blobs[0]))):
+def test_weights_beside_chunks_are_an_error(method, blobs):
+    chunks = LocalChunks(lambda: iter([(blobs[0], None)]), 3)
+    for rows in (chunks, dataset.dataset(table_of(blobs[0]))):
         with pytest.raises(ValueError, match="sample_weight is not supported for files or chunks"):
             getattr(IncrementalMDH(4), method)(rows, sample_weight=np.ones(2400))
 
@@ -672,11 +672,11 @@ def test_partial_fit_leaves_out_partitions_without_weight(blobs):
     assert model.tree_ == IncrementalMDH(4).partial_fit(blobs[0], sample_weight=weights).tree_
 
 
-def test_names_of_parts_are_kept(blobs):
-    parts = LocalChunks(lambda: ((rows, None) for rows in np.array_split(blobs[0], 3)), 3, NAMES)
-    for model in (IncrementalMDH(4).fit(parts), IncrementalMDH(4).partial_fit(parts)):
+def test_names_of_chunks_are_kept(blobs):
+    chunks = LocalChunks(lambda: ((rows, None) for rows in np.array_split(blobs[0], 3)), 3, NAMES)
+    for model in (IncrementalMDH(4).fit(chunks), IncrementalMDH(4).partial_fit(chunks)):
         assert_array_equal(model.feature_names_in_, NAMES)
-        assert_array_equal(model.predict(parts), model.predict(pd.DataFrame(blobs[0], columns=NAMES)))
+        assert_array_equal(model.predict(chunks), model.predict(pd.DataFrame(blobs[0], columns=NAMES)))
 
 
 @each
@@ -685,6 +685,6 @@ def test_few_rows_are_fetched_and_fitted_in_memory(model, blobs, in_memory):
     assert isinstance(found.labels_, dd.Series)
     assert_array_equal(found.feature_names_in_, NAMES)
     assert_array_equal(found.labels_.compute(), in_memory)
-    parts = in_held_parts(blobs[0])
-    clone(model).fit(parts)
-    assert parts.n_passes == 3
+    chunks = in_local_chunks(blobs[0])
+    clone(model).fit(chunks)
+    assert chunks.n_passes == 3

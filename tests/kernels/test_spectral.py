@@ -165,8 +165,8 @@ def test_sweep_is_the_best_of_all_cuts_in_the_order(normalized, seed, d):
 @given(seeds, st.integers(1, 3))
 def test_heights_are_differences_of_the_nearest_distances(seed, d):
     rng = np.random.default_rng(seed)
-    values, places, is_left = rng.normal(size=(20, d)), rng.normal(size=(7, d)), np.arange(7) % 3 == 0
+    values, positions, is_left = rng.normal(size=(20, d)), rng.normal(size=(7, d)), np.arange(7) % 3 == 0
     out = np.empty(20)
-    spectral.heights(values, places, is_left, out)
-    apart = np.linalg.norm(values[:, None] - places, axis=2)
+    spectral.heights(values, positions, is_left, out)
+    apart = np.linalg.norm(values[:, None] - positions, axis=2)
     assert_allclose(out, apart[:, is_left].min(axis=1) - apart[:, ~is_left].min(axis=1), atol=1e-12)

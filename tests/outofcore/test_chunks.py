@@ -40,14 +40,14 @@ def make_rows(kind, rng, n_rows=300, n_columns=3):
 
 
 def held(X, weights=None, places=()):
-    """Rows in memory as parts, cut at some places."""
+    """Rows in memory as chunks, cut at some places."""
     rows = np.split(X, places)
     of_rows = [None] * len(rows) if weights is None else np.split(weights, places)
     return LocalChunks(lambda: iter(list(zip(rows, of_rows, strict=True))), X.shape[1])
 
 
 def shuffled(X, weights, rng):
-    """The same rows in another order and in other parts, some of them empty."""
+    """The same rows in another order and in other chunks, some of them empty."""
     order = rng.permutation(len(X))
     places = np.sort(rng.integers(0, len(X) + 1, size=rng.integers(0, 9)))
     return held(X[order], None if weights is None else weights[order], places)
@@ -93,7 +93,7 @@ def drawn_in_order(node, size, seed=1):
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=seeds, weighted=st.booleans(), with_scatter=st.booleans())
 @settings(max_examples=8)
-def test_parts_and_their_order_have_no_say(kind, seed, weighted, with_scatter):
+def test_chunks_and_their_order_have_no_say(kind, seed, weighted, with_scatter):
     rng = np.random.default_rng(seed)
     X, v = make_rows(kind, rng), unit(rng, 3)
     weights = rng.choice([0.25, 1.0, 1 / 3], size=len(X)) if weighted else None
@@ -182,15 +182,15 @@ def test_scatter_of_children_costs_no_pass_where_it_is_small(rng, monkeypatch):
     X, v = make_rows("normal", rng), unit(rng, 3)
     for most_columns, is_given in ((3, True), (2, False)):
         monkeypatch.setattr(_node, "CELL_COLUMNS", most_columns)
-        parts = shuffled(X, None, rng)
-        root = ChunkedNode.root(parts)
+        chunks = shuffled(X, None, rng)
+        root = ChunkedNode.root(chunks)
         assert root.deviation(v) == pytest.approx((X @ v).std())
         assert root.scatter.shape == (3, 3)
         assert root.deviation(v) == pytest.approx((X @ v).std())
         nodes = root.children(v, float(np.median(X @ v)))
-        before = parts.n_passes
+        before = chunks.n_passes
         assert all(np.isfinite(node.scatter).all() for node in nodes)
-        assert parts.n_passes - before == (0 if is_given else 2)
+        assert chunks.n_passes - before == (0 if is_given else 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -215,17 +215,17 @@ def test_cells_hold_the_sums_of_their_rows(kind, rng):
 @pytest.mark.parametrize("tilt", [0.0, 0.3])
 def test_pull_with_cells_is_that_by_a_pass(kind, tilt, rng):
     X, weights, v = make_rows(kind, rng), rng.uniform(0.1, 2, size=300), unit(rng, 3)
-    parts = shuffled(X, weights, rng)
-    node = ChunkedNode.root(parts)
+    chunks = shuffled(X, weights, rng)
+    node = ChunkedNode.root(chunks)
     values = _matrix.project(X, v) - node.moments.mean @ v
     looked = node.look(v, values.std() / 7, MAX_BINS)
     on = looked.lattices[0]
     slopes = rng.normal(size=on.n_points - 1)
-    scatter, before = node.scatter, parts.n_passes
+    scatter, before = node.scatter, chunks.n_passes
     with_cells = node.pull(v, looked, slopes, tilt)
-    assert parts.n_passes == before
+    assert chunks.n_passes == before
     by_a_pass = node.pull(v, replace(looked, cells=None), slopes, tilt)
-    assert parts.n_passes == before + 1
+    assert chunks.n_passes == before + 1
     c = weights * (slopes[np.floor(values / on.step).astype(int) - on.first] - tilt * values)
     apart = X.astype(float) - node.moments.mean
     size = 1e-9 * (np.abs(c) @ np.abs(apart)).max() + 1e-9 * tilt * np.abs(scatter).max()
@@ -242,8 +242,8 @@ def test_sums_over_cells_are_left_out_where_they_are_many(limit, rng, monkeypatc
     slopes = rng.normal(size=wanted.lattices[0].n_points - 1)
     monkeypatch.setattr(*limit)
     pulls = []
-    for parts in (held(X), held(X, places=range(1, len(X))), shuffled(X, None, rng)):
-        node = ChunkedNode.root(parts)
+    for chunks in (held(X), held(X, places=range(1, len(X))), shuffled(X, None, rng)):
+        node = ChunkedNode.root(chunks)
         looked = node.look(v, 0.1, MAX_BINS)
         assert looked.cells is None or looked.cells.sums is None
         assert_array_equal(looked.lattices[0].masses, wanted.lattices[0].masses)
@@ -254,14 +254,14 @@ def test_sums_over_cells_are_left_out_where_they_are_many(limit, rng, monkeypatc
 
 def test_second_look_costs_no_pass_and_one_that_is_finer_does(rng):
     X, v, other = make_rows("normal", rng), unit(rng, 3), unit(rng, 3)
-    parts = shuffled(X, None, rng)
-    node = ChunkedNode.root(parts)
+    chunks = shuffled(X, None, rng)
+    node = ChunkedNode.root(chunks)
 
     def passes_of(*arguments):
-        before = parts.n_passes
+        before = chunks.n_passes
         looked = node.look(*arguments)
         assert [lattice.step for lattice in looked.lattices][: len(arguments) - 2] == [arguments[1], *arguments[3:]]
-        return parts.n_passes - before
+        return chunks.n_passes - before
 
     assert passes_of(v, 0.5, MAX_BINS) == 1
     assert passes_of(v.copy(), 0.5, MAX_BINS) == 0
@@ -362,11 +362,11 @@ def test_draws_differ_by_seed(rng):
     assert (drawn_in_order(node, 50, seed=1)[1] != drawn_in_order(node, 50, seed=2)[1]).any()
 
 
-@pytest.mark.parametrize("n_parts", [1, 7])
-def test_row_that_stands_often_is_drawn_as_often(n_parts, rng):
+@pytest.mark.parametrize("n_chunks", [1, 7])
+def test_row_that_stands_often_is_drawn_as_often(n_chunks, rng):
     X = np.concatenate([rng.normal(size=(300, 3)), np.zeros((100, 3))])
     order = rng.permutation(len(X))
-    node = ChunkedNode.root(held(X[order], places=np.linspace(0, len(X), n_parts + 1)[1:-1].astype(int)))
+    node = ChunkedNode.root(held(X[order], places=np.linspace(0, len(X), n_chunks + 1)[1:-1].astype(int)))
     n_drawn = [(node.draw(100, seed).X == 0).all(axis=1).sum() for seed in range(200)]
     assert np.mean(n_drawn) == pytest.approx(25, abs=3)
     assert (node.draw(400, 0).X == 0).all(axis=1).sum() == 100
@@ -377,12 +377,12 @@ def test_row_that_stands_often_is_drawn_as_often(n_parts, rng):
 def test_moments_of_leaves_are_those_of_rows_in_memory(kind, weighted, rng):
     X = make_rows(kind, rng)
     weights = rng.uniform(0.1, 2, size=len(X)) if weighted else np.ones(len(X))
-    parts = shuffled(X, weights, rng)
-    node, tree = ChunkedNode.root(parts), random_tree(4, 3, 3)
+    chunks = shuffled(X, weights, rng)
+    node, tree = ChunkedNode.root(chunks), random_tree(4, 3, 3)
     cuts, leaves, centers = leaves_of(tree, node)
-    before = parts.n_passes
+    before = chunks.n_passes
     count, mean, sum_sq = node.leaf_moments(cuts, leaves, centers)
-    assert parts.n_passes == before + 1
+    assert chunks.n_passes == before + 1
     is_empty = count == 0
     assert_array_equal(mean[is_empty], centers[is_empty])
     assert_array_equal(sum_sq[is_empty], 0)
@@ -406,8 +406,8 @@ def test_rows_without_weight_are_left_out(rng):
 
 def test_threads_change_nothing(rng):
     X, v = make_rows("normal", rng), unit(rng, 3)
-    parts = np.array_split(X, 7)
-    nodes = [ChunkedNode.root(LocalChunks(lambda: ((x, None) for x in parts), 3, n_jobs=n)) for n in (1, 3)]
+    chunks = np.array_split(X, 7)
+    nodes = [ChunkedNode.root(LocalChunks(lambda: ((x, None) for x in chunks), 3, n_jobs=n)) for n in (1, 3)]
     for mine, yours in zip(all_of(nodes[0], v), all_of(nodes[1], v), strict=True):
         assert_array_equal(mine, yours)
 
@@ -421,26 +421,26 @@ def test_every_pass_is_counted_and_reads_the_parts_once(rng):
         yield from ((x, None) for x in np.array_split(X, 3))
 
     X = make_rows("normal", rng)
-    parts = LocalChunks(read, 3)
-    root = ChunkedNode.root(parts)
-    assert 0 < parts.n_passes == n_reads
+    chunks = LocalChunks(read, 3)
+    root = ChunkedNode.root(chunks)
+    assert 0 < chunks.n_passes == n_reads
     root.children(np.array([1.0, 0, 0]), 2.0)
     root.fetch()
-    assert parts.n_passes == n_reads
+    assert chunks.n_passes == n_reads
 
 
 def test_what_is_asked_at_once_is_answered_in_one_pass(rng):
     X, v = make_rows("normal", rng), unit(rng, 3)
-    parts = shuffled(X, None, rng)
-    nodes = ChunkedNode.root(parts).children(v, float(np.median(X @ v)))
-    before = parts.n_passes
-    both = parts.at_once(lambda node: [node.scatter_times(v), node.fetch().X], nodes)
-    assert parts.n_passes == before + 2
+    chunks = shuffled(X, None, rng)
+    nodes = ChunkedNode.root(chunks).children(v, float(np.median(X @ v)))
+    before = chunks.n_passes
+    both = chunks.at_once(lambda node: [node.scatter_times(v), node.fetch().X], nodes)
+    assert chunks.n_passes == before + 2
     for node, (times, rows) in zip(nodes, both, strict=True):
         assert_array_equal(times, node.scatter_times(v))
         assert_array_equal(rows, node.fetch().X)
     with pytest.raises(TypeError, match="no function of a node"):
-        parts.at_once(not_of_a_node, nodes)
+        chunks.at_once(not_of_a_node, nodes)
     assert_array_equal(nodes[0].fetch().X, both[0][1])
 
 
@@ -448,12 +448,12 @@ def not_of_a_node(node):
     raise TypeError("no function of a node")
 
 
-def test_parts_are_given_in_order_without_those_that_are_empty(rng):
+def test_chunks_are_given_in_order_without_those_that_are_empty(rng):
     X, weights = make_rows("normal", rng), rng.uniform(size=300)
-    parts = held(X, weights, [0, 100, 100, 250])
-    assert is_out_of_core(parts)
-    assert_array_equal(np.concatenate(list(tables_of(parts, named=False))), X)
-    numbers, rows, its_weights = zip(*in_order(parts), strict=True)
+    chunks = held(X, weights, [0, 100, 100, 250])
+    assert is_out_of_core(chunks)
+    assert_array_equal(np.concatenate(list(tables_of(chunks, named=False))), X)
+    numbers, rows, its_weights = zip(*in_order(chunks), strict=True)
     assert numbers == (1, 3, 4)
     assert_array_equal(np.concatenate(rows), X)
     assert_array_equal(np.concatenate(its_weights), weights)
@@ -477,33 +477,33 @@ def broken(X, entry):
     ],
 )
 def test_what_is_wrong_with_rows_names_their_chunk(spoil, message, rng):
-    parts = np.split(make_rows("normal", rng), [50, 50, 100])
-    parts[2] = spoil(parts[2])
+    chunks = np.split(make_rows("normal", rng), [50, 50, 100])
+    chunks[2] = spoil(chunks[2])
     with pytest.raises(ValueError, match=message):
-        ChunkedNode.root(LocalChunks(lambda: ((x, None) for x in parts), 3))
+        ChunkedNode.root(LocalChunks(lambda: ((x, None) for x in chunks), 3))
 
 
 @pytest.mark.parametrize("bad", [np.full(50, -1.0), np.full(50, np.nan), np.full(50, np.inf), np.ones(49)])
 def test_what_is_wrong_with_weights_names_their_chunk(bad, rng):
-    parts = list(zip(np.split(make_rows("normal", rng), 6), [np.ones(50)] * 4 + [bad, np.ones(50)], strict=True))
+    chunks = list(zip(np.split(make_rows("normal", rng), 6), [np.ones(50)] * 4 + [bad, np.ones(50)], strict=True))
     with pytest.raises(ValueError, match="chunk 4 has weights"):
-        ChunkedNode.root(LocalChunks(lambda: iter(parts), 3))
+        ChunkedNode.root(LocalChunks(lambda: iter(chunks), 3))
 
 
 @pytest.mark.parametrize(("shape", "weight"), [((0, 3), 1.0), ((5, 3), 0.0)])
 def test_no_rows_at_all_are_an_error(shape, weight):
-    part = np.ones(shape), np.full(shape[0], weight)
+    chunk = np.ones(shape), np.full(shape[0], weight)
     with pytest.raises(ValueError, match="no rows in any chunk"):
-        ChunkedNode.root(LocalChunks(lambda: iter([part, part]), 3))
+        ChunkedNode.root(LocalChunks(lambda: iter([chunk, chunk]), 3))
 
 
 @pytest.mark.parametrize(
-    "change", [lambda parts: parts.append(parts[0]), lambda parts: parts.insert(0, parts.pop()[1:])]
+    "change", [lambda chunks: chunks.append(chunks[0]), lambda chunks: chunks.insert(0, chunks.pop()[1:])]
 )
-def test_parts_that_change_between_passes_are_an_error(change, rng):
-    parts = np.split(make_rows("normal", rng), [90, 190])
-    root = ChunkedNode.root(LocalChunks(lambda: ((x, None) for x in parts), 3))
-    change(parts)
+def test_chunks_that_change_between_passes_are_an_error(change, rng):
+    chunks = np.split(make_rows("normal", rng), [90, 190])
+    root = ChunkedNode.root(LocalChunks(lambda: ((x, None) for x in chunks), 3))
+    change(chunks)
     with pytest.raises(RuntimeError, match="changed between two passes"):
         root.scatter_times(np.array([1.0, 0, 0]))
 
@@ -513,16 +513,16 @@ def test_rows_without_weight_have_no_say_in_the_sums(value, rng):
     X, extra = make_rows("normal", rng), np.full((1, 3), value)
     together = held(np.vstack([X, extra]), np.append(np.ones(len(X)), 0.0))
     apart = held(np.vstack([X, extra]), np.append(np.ones(len(X)), 0.0), [len(X)])
-    nodes = [ChunkedNode.root(parts) for parts in (together, apart, held(X))]
+    nodes = [ChunkedNode.root(chunks) for chunks in (together, apart, held(X))]
     for node in nodes[:2]:
         assert_array_equal(node.moments.mean, nodes[2].moments.mean)
         assert node.moments.sum_sq == nodes[2].moments.sum_sq
 
 
 def test_part_that_is_gone_is_noticed(rng):
-    parts = np.array_split(make_rows("normal", rng), 3)
-    root = ChunkedNode.root(LocalChunks(lambda: ((x, None) for x in parts), 3))
-    parts.pop()
+    chunks = np.array_split(make_rows("normal", rng), 3)
+    root = ChunkedNode.root(LocalChunks(lambda: ((x, None) for x in chunks), 3))
+    chunks.pop()
     with pytest.raises(RuntimeError, match="changed between two passes"):
         root.fetch()
 

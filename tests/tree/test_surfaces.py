@@ -16,10 +16,10 @@ from ravine.tree._derived import labels_in, nodes_in, with_counts_of
 
 def random_surface(rng, n_features, n_directions=None):
     n_directions = n_directions or int(rng.integers(1, 4))
-    n_places = int(rng.integers(2, 9))
-    is_left = rng.random(n_places) < 0.5
+    n_positions = int(rng.integers(2, 9))
+    is_left = rng.random(n_positions) < 0.5
     is_left[:2] = True, False
-    return Surface(rng.normal(size=(n_directions, n_features)), rng.normal(size=(n_places, n_directions)), is_left)
+    return Surface(rng.normal(size=(n_directions, n_features)), rng.normal(size=(n_positions, n_directions)), is_left)
 
 
 def bent_tree(n_cuts, n_features, seed):
@@ -45,7 +45,7 @@ def height(tree, node, x):
     surface = tree.surface[node]
     if surface is None:
         return x @ tree.normal[node] - tree.offset[node]
-    apart = np.linalg.norm(surface.places - surface.directions @ x, axis=1)
+    apart = np.linalg.norm(surface.positions - surface.directions @ x, axis=1)
     return apart[surface.is_left].min() - apart[~surface.is_left].min()
 
 
@@ -150,8 +150,8 @@ def test_trees_differ_where_one_surface_does(tree):
     surface = tree.surface[bent]
     others = [
         surface.turned(),
-        Surface(surface.directions * 2, surface.places, surface.is_left),
-        Surface(surface.directions, surface.places + 1, surface.is_left),
+        Surface(surface.directions * 2, surface.positions, surface.is_left),
+        Surface(surface.directions, surface.positions + 1, surface.is_left),
         None,
     ]
     for other in others:
@@ -187,8 +187,8 @@ def test_surfaces_cannot_be_written_to_and_leaves_have_none():
 
 def changes(record):
     """Every entry of the packed surfaces made wrong, and what the error says."""
-    node, places, is_left = record["node"], record["places"], record["is_left"]
-    counts, n_places = record["n_directions"], record["n_places"]
+    node, positions, is_left = record["node"], record["positions"], record["is_left"]
+    counts, n_positions = record["n_directions"], record["n_positions"]
     return [
         ({"node": node + 99}, "names a wrong node"),
         ({"node": node - 99}, "names a wrong node"),
@@ -196,24 +196,24 @@ def changes(record):
         ({"node": node[:-1]}, "has bad counts"),
         ({"node": node.astype(float)}, "has bad counts"),
         ({"node": np.int64(1)}, "has bad counts"),
-        ({"n_directions": counts * 0}, "has an entry without directions or places"),
+        ({"n_directions": counts * 0}, "has an entry without directions or positions"),
         ({"n_directions": counts + 1}, "has directions of another shape"),
         ({"n_directions": counts[:, np.newaxis]}, "has bad counts"),
         ({"directions": record["directions"][:-1]}, "has directions of another shape"),
         ({"directions": record["directions"][:, :-1]}, "has directions of another shape"),
         ({"directions": record["directions"] * np.nan}, "is not finite"),
         ({"directions": record["directions"].astype(int)}, "is not finite"),
-        ({"n_places": n_places * 0 + 1}, "has an entry without directions or places"),
-        ({"n_places": n_places[::-1] + 1}, "has another number of places"),
-        ({"n_places": n_places.astype(bool)}, "has bad counts"),
-        ({"places": places[:-1]}, "has another number of places"),
-        ({"places": places[:, np.newaxis]}, "has another number of places"),
-        ({"places": places + np.inf}, "is not finite"),
-        ({"places": places.astype("U9")}, "is not finite"),
+        ({"n_positions": n_positions * 0 + 1}, "has an entry without directions or positions"),
+        ({"n_positions": n_positions[::-1] + 1}, "has another number of positions"),
+        ({"n_positions": n_positions.astype(bool)}, "has bad counts"),
+        ({"positions": positions[:-1]}, "has another number of positions"),
+        ({"positions": positions[:, np.newaxis]}, "has another number of positions"),
+        ({"positions": positions + np.inf}, "is not finite"),
+        ({"positions": positions.astype("U9")}, "is not finite"),
         ({"is_left": is_left[:-1]}, "has another number of sides"),
         ({"is_left": is_left.astype(int)}, "has another number of sides"),
-        ({"is_left": is_left | True}, "has an entry without places on one side"),
-        ({"is_left": is_left & False}, "has an entry without places on one side"),
+        ({"is_left": is_left | True}, "has an entry without positions on one side"),
+        ({"is_left": is_left & False}, "has an entry without positions on one side"),
         ({"more": is_left}, "does not have the entries node, n_directions"),
     ]
 
@@ -242,7 +242,7 @@ def test_packed_surfaces_that_fit_nothing_are_refused():
         np.uint64,
     ],
 )
-@pytest.mark.parametrize("name", ["n_directions", "n_places"])
+@pytest.mark.parametrize("name", ["n_directions", "n_positions"])
 def test_counts_may_be_integers_of_any_type(name, dtype):
     tree = bent_tree(6, 3, 2)
     record = tree.to_dict()
@@ -259,8 +259,8 @@ def test_sums_of_counts_that_wrap_around_are_refused():
         "node": np.array([0, 1]),
         "n_directions": np.array([1, 1], dtype=np.uint64),
         "directions": np.ones((2, 2)),
-        "n_places": huge,
-        "places": np.zeros(2),
+        "n_positions": huge,
+        "positions": np.zeros(2),
         "is_left": np.array([True, False]),
     }
     with pytest.raises(ValueError, match="field 'surfaces'"):

@@ -94,15 +94,15 @@ class Data:
     def matrix(self, what: str) -> tuple[Floats, list[Any]]:
         """All rows, and their classes if there is a label column. Raises TooLargeError if memory is too small."""
         self._check_memory(self.n_rows or 0)
-        parts: list[Floats] = []
+        blocks: list[Floats] = []
         classes: list[Any] = []
         n_rows = 0
         for block in self.blocks(what, with_label=True):
-            parts.append(block.X)
+            blocks.append(block.X)
             classes += block.label or []
             n_rows += len(block.X)
             self._check_memory(n_rows)
-        return stacked(parts), classes
+        return stacked(blocks), classes
 
     def _check_memory(self, n_rows: int) -> None:
         n_bytes = n_rows * len(self.columns.names) * np.dtype(self.columns.dtype).itemsize
@@ -118,14 +118,14 @@ class TooLargeError(DataError):
     """The rows do not fit into memory."""
 
 
-def stacked(parts: list[Floats]) -> Floats:
-    """Stack the parts into one array. The list is emptied, to free the memory of each part once it is copied."""
-    X = np.empty((sum(map(len, parts)), parts[0].shape[1]), dtype=parts[0].dtype)
+def stacked(blocks: list[Floats]) -> Floats:
+    """Stack the blocks into one array. The list is emptied, to free the memory of each block once it is copied."""
+    X = np.empty((sum(map(len, blocks)), blocks[0].shape[1]), dtype=blocks[0].dtype)
     start = 0
-    while parts:
-        part = parts.pop(0)
-        X[start : start + len(part)] = part
-        start += len(part)
+    while blocks:
+        block = blocks.pop(0)
+        X[start : start + len(block)] = block
+        start += len(block)
     return X
 
 

@@ -19,9 +19,9 @@ def by_chunks(model: Any, method: str, X: Any, n_columns: int | None, dtype: Any
     """
     if not is_dask(X):
         tables = tables_of(X, named=hasattr(model, "feature_names_in_"))
-        parts = [getattr(model, method)(rows) for rows in tables if len(rows)]
+        results = [getattr(model, method)(rows) for rows in tables if len(rows)]
         shape = (0,) if n_columns is None else (0, n_columns)
-        return np.concatenate(parts) if parts else np.empty(shape, dtype)
+        return np.concatenate(results) if results else np.empty(shape, dtype)
     light = copy(model)
     light._drop_labels()
     light.n_jobs = 1  # a Dask task has one thread

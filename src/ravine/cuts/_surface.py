@@ -19,9 +19,9 @@ class Surface:
     ----------
     directions : ndarray of shape (n_directions, n_features)
         The projection of a row x is ``directions @ x``.
-    places : ndarray of shape (n_places, n_directions)
+    positions : ndarray of shape (n_positions, n_directions)
         Points in the projection.
-    is_left : ndarray of shape (n_places,)
+    is_left : ndarray of shape (n_positions,)
         Whether each point belongs to the left. Both sides have at least one point.
 
     Examples
@@ -34,7 +34,7 @@ class Surface:
     """
 
     directions: Floats
-    places: Floats
+    positions: Floats
     is_left: Bools
 
     def turned(self) -> "Surface":
@@ -45,7 +45,7 @@ class Surface:
         surface : Surface
             A surface with the same points.
         """
-        return Surface(self.directions, self.places, ~self.is_left)
+        return Surface(self.directions, self.positions, ~self.is_left)
 
     def heights(self, X: Matrix, n_jobs: int | None = None) -> Floats:
         """Return the distance of each row to the nearest point on the left minus that to the nearest on the right.
@@ -66,9 +66,9 @@ class Surface:
         out = np.empty(X.shape[0])
 
         def fill(block: slice) -> None:
-            _kernels.spectral.heights(values[block], self.places, self.is_left, out[block])
+            _kernels.spectral.heights(values[block], self.positions, self.is_left, out[block])
 
-        map_blocks(fill, (X.shape[0], self.places.size), n_jobs)
+        map_blocks(fill, (X.shape[0], self.positions.size), n_jobs)
         return out
 
     def unscaled(self, center: Floats, scale: Floats) -> "Surface":
@@ -85,12 +85,12 @@ class Surface:
             A surface that sends each row to the side to which this one sends the scaled row.
         """
         directions = self.directions / scale
-        return Surface(directions, self.places + directions @ center, self.is_left)
+        return Surface(directions, self.positions + directions @ center, self.is_left)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Surface):
             return NotImplemented
-        mine, theirs = ((s.directions, s.places, s.is_left) for s in (self, other))
+        mine, theirs = ((s.directions, s.positions, s.is_left) for s in (self, other))
         return all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
 
     __hash__ = None  # type: ignore[assignment]

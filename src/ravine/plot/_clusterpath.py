@@ -13,7 +13,7 @@ from ravine._convex import FusionTree, clusters_that_matter
 from ravine._matrix import Floats, Ints
 from ravine.cluster import SumOfNorms
 from ravine.plot._common import (
-    COLOURS,
+    COLORS,
     FAINT,
     LINE,
     LONGEST,
@@ -243,7 +243,7 @@ def _cluster_sizes(model: Any) -> Floats:
 def _draw_clusters(ax: Axes, place: Floats, label: Ints, centers: Floats, size: Floats) -> None:
     """Draw the rows with the color and marker of their cluster, and the centers."""
     for cluster, center in enumerate(centers):
-        marker, color = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
+        marker, color = MARKERS[cluster % len(MARKERS)], COLORS[cluster % len(COLORS)]
         x, y = place[label == cluster].T
         ax.scatter(x, y, s=14, marker=marker, facecolor=color, linewidth=0, alpha=0.6, zorder=2)
         ax.scatter(

@@ -25,7 +25,7 @@ from ravine.tree._text import counted, named, shortened, shown_names
 LEFT, RIGHT, LINE, FAINT, PALE = "#4477aa", "#ee7733", "#222222", "#999999", "#dddddd"
 """Colors that color-blind readers can distinguish. A line, a marker or a word always repeats their meaning."""
 
-COLOURS = (LEFT, RIGHT, "#228833", "#aa3377", "#33bbee", "#aa9911", "#774411")
+COLORS = (LEFT, RIGHT, "#228833", "#aa3377", "#33bbee", "#aa9911", "#774411")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 """Colors and markers of the clusters. There is one marker more than colors, so that 56 clusters differ."""
 

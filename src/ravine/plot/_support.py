@@ -13,7 +13,7 @@ from scipy import sparse
 from ravine._matrix import Bools, Floats, Ints
 from ravine.cluster import SupportVectorClustering
 from ravine.plot._common import (
-    COLOURS,
+    COLORS,
     FAINT,
     LINE,
     LONGEST,
@@ -39,7 +39,7 @@ N_LINES = 3
 MOST_VECTORS = 100
 """Largest number of support vectors that are marked by default."""
 
-N_STYLES = len(COLOURS) * len(MARKERS)
+N_STYLES = len(COLORS) * len(MARKERS)
 """Number of clusters that differ in color or marker."""
 
 HOLLOW: dict[str, Any] = {"s": 16, "facecolor": "none", "linewidth": 0.9, "zorder": 4}
@@ -162,7 +162,7 @@ def _in_words(model: Any, n_drawn: int, is_outlier: Bools) -> str:
 def _draw_rows(ax: Axes, rows: Floats, label: Ints, is_outlier: Bools, size: Ints) -> None:
     """Draw each cluster with its color and marker. Outliers are hollow, and gray if they are in no cluster."""
     for cluster in range(min(len(size), N_STYLES)):
-        marker, color = MARKERS[cluster % len(MARKERS)], COLOURS[cluster % len(COLOURS)]
+        marker, color = MARKERS[cluster % len(MARKERS)], COLORS[cluster % len(COLORS)]
         is_here = (label >= 0) & (label % N_STYLES == cluster)
         x, y = rows[is_here & ~is_outlier].T
         name = f"cluster {cluster}, {_map.rows_in_words(size[cluster])}" if cluster < MOST_NAMED else None
@@ -203,12 +203,12 @@ def _draw_region(ax: Axes, model: Any, rows: Floats) -> None:
     is_inside = height >= level
     color = np.zeros(height.shape, dtype=np.int64)
     if is_inside.any():
-        color[is_inside] = model.predict(grid[is_inside]) % len(COLOURS)
+        color[is_inside] = model.predict(grid[is_inside]) % len(COLORS)
     for c in np.unique(color[is_inside]):
         # negative inside the other clusters: where two touch, the region of each ends half-way between grid points
         above = np.where(is_inside & (color != c), level - height, height - level)
-        ax.contourf(x, y, above, levels=[0, np.inf], colors=[COLOURS[c]], alpha=0.16, zorder=0)
-        _draw_lines(ax, x, y, above, np.zeros(1), color=COLOURS[c], width=0.6)
+        ax.contourf(x, y, above, levels=[0, np.inf], colors=[COLORS[c]], alpha=0.16, zorder=0)
+        _draw_lines(ax, x, y, above, np.zeros(1), color=COLORS[c], width=0.6)
     _draw_lines(ax, x, y, height, np.linspace(min(level, 0.0), height.max(), N_LINES + 2)[1:-1], color=FAINT, width=0.5)
     _draw_lines(ax, x, y, height, np.zeros(1), color=LINE, width=1.0)
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
