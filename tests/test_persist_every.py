@@ -178,7 +178,8 @@ def test_what_load_would_refuse_is_not_saved(field, tmp_path):
     model = IncrementalMDH(max_depth=2).partial_fit(ROWS["dense"])
     model._stream.online.state()[field][1, 0] = np.nan
     with pytest.raises(
-        ValueError, match=f"IncrementalMDH cannot be saved, because load would reject the file: field '{field}'"
+        ValueError,
+        match=f"cannot be saved, because load would reject the file: field 'stream.online.{field}'",
     ):
         save(model, tmp_path / "model")
     assert not (tmp_path / "model").exists()

@@ -4,6 +4,7 @@ Every row draws a key, and the rows with the smallest keys are kept. So the samp
 divided into batches. If keys are drawn from the contents of rows, it does not depend on their order either.
 """
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,39 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ravine._matrix import Floats, Ints, Matrix, column_deviations, fingerprint, mix, order_along, project
+from ravine._schema import Array, Group, Sizes, State, require
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def keys_are_sorted(state: State, sizes: Sizes) -> None:
+    """The keys are in order, and no more than the sample may have."""
+    keys, size = state["keys"], sizes["sample_size"]
+    require(len(keys) <= size, "keys", f"has {len(keys)} entries for a sample of at most {size} rows")
+    require((keys[1:] >= keys[:-1]).all(), "keys", "is not sorted")
+
+
+def sum_of_weights_is_finite(state: State, sizes: Sizes) -> None:
+    """The weights have a finite sum."""
+    require(state["weights"].sum() < np.inf, "weights", "has a sum that is not finite")
+
+
+def sample_is_part_of_the_stream(state: State, sizes: Sizes) -> None:
+    """The rows of the sample are some of those that were learned."""
+    n_rows, n_kept = state["n_rows"], sizes.get("n_kept", 0)
+    require(n_kept <= n_rows, "n_rows", f"is {n_rows}, less than the {n_kept} rows of the sample")
+
+
+def sample_of(rows: Array, least_weight: float) -> Group:
+    """Return the declaration of a sample of rows with their weights, the result of `Reservoir.state` by name."""
+    return Group(
+        {
+            "rows": rows,
+            "keys": Array("float64", ("n_kept",), low=-np.inf, high=sys.float_info.max),
+            "weights": Array("float64", ("n_kept",), low=least_weight),
+        },
+        (keys_are_sorted, sum_of_weights_is_finite),
+    )
 
 
 class Reservoir:
@@ -30,11 +62,7 @@ class Reservoir:
 
     @classmethod
     def from_state(cls, size: int, keys: Floats, *columns: Any) -> "Reservoir":
-        """Restore a reservoir of this size from the result of `state`; raise ValueError if that is not valid."""
-        if not 0 < len(keys) <= size:
-            raise ValueError(f"field 'keys' has {len(keys)} entries for a sample of 1 to {size} rows")
-        if not (keys < np.inf).all() or (keys[1:] < keys[:-1]).any():
-            raise ValueError("field 'keys' is not sorted, or has an entry that is not a key")
+        """Restore a reservoir of this size from the checked result of `state`."""
         reservoir = cls(size)
         reservoir.add(keys, *columns)
         reservoir._compact()

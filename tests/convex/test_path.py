@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import is_valid_linkage
 from sklearn.datasets import make_moons
 
-from ravine._convex import FusionTree
+from ravine._convex import PATH, FusionTree
 from ravine._convex._edges import Edges, gaussian_weights
 from ravine._convex._graph import GraphProblem
 from ravine._convex._pairs import PairsProblem
@@ -149,52 +149,49 @@ def test_groups_after_some_fusions_have_the_node_that_holds_them():
     assert [tree.n_fusions_at(lam) for lam in (0.5, 1.0, 1.9, 2.0, 9.0)] == [0, 2, 2, 3, 4]
 
 
+SIZES = {"n_points": 5, "n_features": 1}
+
+
 def test_path_is_read_back_from_its_fields():
     tree = small_tree()
-    again = FusionTree.from_dict(asdict(tree), 5, 1)
+    again = FusionTree(**PATH.checked(asdict(tree), SIZES))
     for name, value in asdict(tree).items():
         assert_array_equal(getattr(again, name), value)
 
 
-@pytest.mark.parametrize("record", [None, {}, [1, 2], {"n_points": 5}, dict(reversed(asdict(small_tree()).items()))])
-def test_path_refuses_other_fields(record):
-    with pytest.raises(ValueError, match="a path has the fields"):
-        FusionTree.from_dict(record, 5, 1)
-
-
-NOT_AN_ARRAY = "field '{}' is not an array of numbers"
+NOT_FLOATS, NOT_INTEGERS = "must be an array of float64", "must be an array of int64"
 NONSENSE = [
-    ("lambdas", [1.0, 2, 4, 8], NOT_AN_ARRAY),
-    ("lambdas", np.array([1, 2, 4, 8]), NOT_AN_ARRAY),
-    ("lambdas", np.ones((2, 2)), NOT_AN_ARRAY),
-    ("children", np.ones((4, 2)), NOT_AN_ARRAY),
-    ("children", np.arange(8), NOT_AN_ARRAY),
-    ("centroids", np.zeros(4), NOT_AN_ARRAY),
-    ("merge_lambdas", np.array([1.0, 1, 2, np.inf]), "field '{}' has an entry that is not finite"),
-    ("centroids", np.full((4, 1), np.nan), "field '{}' has an entry that is not finite"),
-    ("n_points", 6, "field '{}' or 'centroids' does not match the rows"),
-    ("centroids", np.zeros((4, 2)), "'{}' does not match the rows"),
-    ("centroids", np.zeros((3, 1)), "'{}' does not match the rows"),
-    ("children", np.array([[0, 1, 2], [5, 2, 3], [3, 4, 1], [6, 7, 1]]), "field '{}' does not have two nodes"),
-    ("merge_lambdas", np.array([1.0, 1, 2]), "does not have two nodes for each fusion"),
-    ("children", np.array([[0, -1], [5, 2], [3, 4], [6, 7]]), "field '{}' has a node that does not exist yet"),
-    ("children", np.array([[0, 5], [1, 2], [3, 4], [6, 7]]), "field '{}' has a node that does not exist yet"),
-    ("children", np.array([[0, 1], [5, 2], [3, 2], [6, 7]]), "or fuses twice"),
-    ("merge_lambdas", np.array([1.0, 2, 1, 8]), "field '{}' or 'lambdas' is not in order"),
-    ("merge_lambdas", np.array([-1.0, 1, 2, 8]), "field '{}' or 'lambdas' is not in order"),
-    ("lambdas", np.array([1.0, 2, 2, 8]), "'{}' is not in order"),
+    ("lambdas", [1.0, 2, 4, 8], NOT_FLOATS),
+    ("lambdas", np.array([1, 2, 4, 8]), NOT_FLOATS),
+    ("lambdas", np.ones((2, 2)), "has shape"),
+    ("children", np.ones((4, 2)), NOT_INTEGERS),
+    ("children", np.arange(8), "has shape"),
+    ("centroids", np.zeros(4), "has shape"),
+    ("merge_lambdas", np.array([1.0, 1, 2, np.inf]), "has the entry inf"),
+    ("centroids", np.full((4, 1), np.nan), "has the entry nan"),
+    ("n_points", 6, "is not 5, the number of points"),
+    ("centroids", np.zeros((4, 2)), "has shape"),
+    ("centroids", np.zeros((3, 1)), "has shape"),
+    ("children", np.array([[0, 1, 2], [5, 2, 3], [3, 4, 1], [6, 7, 1]]), "has shape"),
+    ("merge_lambdas", np.array([1.0, 1, 2]), "has shape"),
+    ("children", np.array([[0, -1], [5, 2], [3, 4], [6, 7]]), "has the entry -1"),
+    ("children", np.array([[0, 5], [1, 2], [3, 4], [6, 7]]), "has a node that does not exist yet"),
+    ("children", np.array([[0, 1], [5, 2], [3, 2], [6, 7]]), "has a node that fuses twice"),
+    ("merge_lambdas", np.array([1.0, 2, 1, 8]), "is not in order"),
+    ("merge_lambdas", np.array([-1.0, 1, 2, 8]), "has the entry -1"),
+    ("lambdas", np.array([1.0, 2, 2, 8]), "is not in order"),
 ]
 
 
 @pytest.mark.parametrize(("name", "value", "message"), NONSENSE)
 def test_path_refuses_nonsense(name, value, message):
-    with pytest.raises(ValueError, match=message.format(name)):
-        FusionTree.from_dict(asdict(small_tree()) | {name: value}, 5, 1)
+    with pytest.raises(ValueError, match=f"field '{name}' {message}"):
+        PATH.checked(asdict(small_tree()) | {name: value}, SIZES)
 
 
 def test_path_refuses_more_fusions_than_points_have():
     record = asdict(small_tree())
     record |= {"children": np.array([[0, 1], [5, 2], [3, 4], [6, 7], [8, 9]]), "centroids": np.zeros((5, 1))}
     record["merge_lambdas"] = np.array([1.0, 1, 2, 8, 8])
-    with pytest.raises(ValueError, match="or has too many of them"):
-        FusionTree.from_dict(record, 5, 1)
+    with pytest.raises(ValueError, match="field 'children' has more fusions than the points allow"):
+        PATH.checked(record, SIZES)

@@ -81,9 +81,12 @@ def learned():
     return tree
 
 
+SIZES = {"n_features": 3, "n_slots": 31, "n_cut_numbers": _kernels.hsdc.N_CUT, "n_sample_numbers": 5}
+
+
 def restored(tree, **changes):
     other = HSDCTree(3, tree.settings)
-    other.restore({**tree.state(), **changes})
+    other.restore(_hsdc.STREAM.checked({**tree.state(), **changes}, SIZES))
     return other
 
 
@@ -105,7 +108,7 @@ def test_state_of_an_older_version_goes_on_as_it_was_learned(learned, rng):
         del state[name]
     state["leaf"] = state["leaf"][:, : _kernels.hsdc.UNIT]
     old = HSDCTree(3, learned.settings)
-    old.restore(state)
+    old.restore(_hsdc.STREAM.checked(state, SIZES))
     assert_array_equal(old.leaf[: len(state["leaf"]), _kernels.hsdc.UNIT], 1.0)
     old.learn(five_blobs(rng, 500)[0])
     assert old.n_rows == learned.n_rows + 500

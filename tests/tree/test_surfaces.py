@@ -186,35 +186,35 @@ def test_surfaces_cannot_be_written_to_and_leaves_have_none():
 
 
 def changes(record):
-    """Every entry of the packed surfaces made wrong, and what the error says."""
+    """Every entry of the packed surfaces made wrong, the field that the error names, and what it says."""
     node, positions, is_left = record["node"], record["positions"], record["is_left"]
     counts, n_positions = record["n_directions"], record["n_positions"]
     return [
-        ({"node": node + 99}, "names a wrong node"),
-        ({"node": node - 99}, "names a wrong node"),
-        ({"node": np.full_like(node, node[0])}, "names a wrong node"),
-        ({"node": node[:-1]}, "has bad counts"),
-        ({"node": node.astype(float)}, "has bad counts"),
-        ({"node": np.int64(1)}, "has bad counts"),
-        ({"n_directions": counts * 0}, "has an entry without directions or positions"),
-        ({"n_directions": counts + 1}, "has directions of another shape"),
-        ({"n_directions": counts[:, np.newaxis]}, "has bad counts"),
-        ({"directions": record["directions"][:-1]}, "has directions of another shape"),
-        ({"directions": record["directions"][:, :-1]}, "has directions of another shape"),
-        ({"directions": record["directions"] * np.nan}, "is not finite"),
-        ({"directions": record["directions"].astype(int)}, "is not finite"),
-        ({"n_positions": n_positions * 0 + 1}, "has an entry without directions or positions"),
-        ({"n_positions": n_positions[::-1] + 1}, "has another number of positions"),
-        ({"n_positions": n_positions.astype(bool)}, "has bad counts"),
-        ({"positions": positions[:-1]}, "has another number of positions"),
-        ({"positions": positions[:, np.newaxis]}, "has another number of positions"),
-        ({"positions": positions + np.inf}, "is not finite"),
-        ({"positions": positions.astype("U9")}, "is not finite"),
-        ({"is_left": is_left[:-1]}, "has another number of sides"),
-        ({"is_left": is_left.astype(int)}, "has another number of sides"),
-        ({"is_left": is_left | True}, "has an entry without positions on one side"),
-        ({"is_left": is_left & False}, "has an entry without positions on one side"),
-        ({"more": is_left}, "does not have the entries node, n_directions"),
+        ({"node": node + 99}, "node", "has the entry"),
+        ({"node": node - 99}, "node", "has the entry"),
+        ({"node": np.full_like(node, node[0])}, "node", "has a node twice"),
+        ({"node": node[:-1]}, "n_directions", "has shape"),
+        ({"node": node.astype(float)}, "node", "must be an array of integers"),
+        ({"node": np.int64(1)}, "node", "has shape"),
+        ({"n_directions": counts * 0}, "n_directions", "has the entry 0"),
+        ({"n_directions": counts + 1}, "directions", "has 7 entries, but needs 11"),
+        ({"n_directions": counts[:, np.newaxis]}, "n_directions", "has shape"),
+        ({"directions": record["directions"][:-1]}, "directions", "has .* entries, but needs"),
+        ({"directions": record["directions"][:, :-1]}, "directions", "has shape"),
+        ({"directions": record["directions"] * np.nan}, "directions", "has the entry nan"),
+        ({"directions": record["directions"].astype(int)}, "directions", "must be an array of float32 or float64"),
+        ({"n_positions": n_positions * 0 + 1}, "n_positions", "has the entry 1"),
+        ({"n_positions": n_positions[::-1] + 1}, "is_left", "has .* entries, but needs"),
+        ({"n_positions": n_positions.astype(bool)}, "n_positions", "must be an array of integers"),
+        ({"positions": positions[:-1]}, "positions", "has .* entries, but needs"),
+        ({"positions": positions[:, np.newaxis]}, "positions", "has shape"),
+        ({"positions": positions + np.inf}, "positions", "has the entry inf"),
+        ({"positions": positions.astype("U9")}, "positions", "must be an array of float32 or float64"),
+        ({"is_left": is_left[:-1]}, "is_left", "has .* entries, but needs"),
+        ({"is_left": is_left.astype(int)}, "is_left", "must be an array of bool"),
+        ({"is_left": is_left | True}, "is_left", "has a surface without positions on one side"),
+        ({"is_left": is_left & False}, "is_left", "has a surface without positions on one side"),
+        ({"more": is_left}, "more", "is unknown"),
     ]
 
 
@@ -222,15 +222,17 @@ def test_packed_surfaces_that_fit_nothing_are_refused():
     record = bent_tree(6, 3, 2).to_dict()
     packed = record["surfaces"]
     assert len(packed["node"]) > 1
-    for change, message in changes(packed):
-        with pytest.raises(ValueError, match=f"field 'surfaces' {message}"):
+    for change, name, message in changes(packed):
+        with pytest.raises(ValueError, match=f"field 'surfaces.{name}' {message}"):
             HyperplaneTree.from_dict({**record, "surfaces": {**packed, **change}})
     missing = {name: array for name, array in packed.items() if name != "node"}
-    for surfaces in (missing, [], 3):
-        with pytest.raises(ValueError, match="field 'surfaces' does not have the entries"):
+    with pytest.raises(ValueError, match=r"field 'surfaces\.node' is missing"):
+        HyperplaneTree.from_dict({**record, "surfaces": missing})
+    for surfaces in ([], 3):
+        with pytest.raises(ValueError, match="field 'surfaces' must be a dictionary"):
             HyperplaneTree.from_dict({**record, "surfaces": surfaces})
     leaf = HyperplaneTree.from_dict(record).leaves[0]
-    with pytest.raises(ValueError, match="field 'surface' is not None at a leaf"):
+    with pytest.raises(ValueError, match=r"field 'surfaces\.node' has a leaf"):
         HyperplaneTree.from_dict({**record, "surfaces": {**packed, "node": np.r_[leaf, packed["node"][1:]]}})
 
 
@@ -263,5 +265,5 @@ def test_sums_of_counts_that_wrap_around_are_refused():
         "positions": np.zeros(2),
         "is_left": np.array([True, False]),
     }
-    with pytest.raises(ValueError, match="field 'surfaces'"):
+    with pytest.raises(ValueError, match=r"field 'surfaces\.n_positions' has the entry"):
         HyperplaneTree.from_dict({**record, "surfaces": wrapped})

@@ -1,17 +1,19 @@
 """Convex clustering: centroids that attract each other and fuse, the path over λ, and bounds that prove the result."""
 
 from ravine._convex._attraction import nearest_center, nearest_neighbor
-from ravine._convex._certificate import Certificate
+from ravine._convex._certificate import CERTIFICATE, Certificate
 from ravine._convex._clusters import Clusters, choose_on_path, find_clusters, path_to
 from ravine._convex._edges import gaussian_weights
 from ravine._convex._groups import mass_of
 from ravine._convex._lambda_choice import LambdaChoice, choose, clusters_that_matter, least_size
-from ravine._convex._path import FusionTree, fusions_of_rows
-from ravine._convex._points import Points
+from ravine._convex._path import PATH, FusionTree, fusions_of_rows
+from ravine._convex._points import Points, is_in_order
 from ravine._convex._scaled import ScaledProblem, Settings
 from ravine._convex._solver_choice import choose_solver, default_max_iter
 
 __all__ = [
+    "CERTIFICATE",
+    "PATH",
     "Certificate",
     "Clusters",
     "FusionTree",
@@ -27,6 +29,7 @@ __all__ = [
     "find_clusters",
     "fusions_of_rows",
     "gaussian_weights",
+    "is_in_order",
     "least_size",
     "mass_of",
     "nearest_center",

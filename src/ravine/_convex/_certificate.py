@@ -3,8 +3,7 @@
 The bounds are sufficient, not necessary: clusters are found long before the theorem proves it.
 """
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -12,6 +11,11 @@ from sklearn.neighbors import NearestNeighbors
 from ravine import _kernels
 from ravine._convex._groups import group_mean, mass_of
 from ravine._matrix import Floats, Ints
+from ravine._schema import Group, Number
+
+BOUND = Number((float, np.float64), low=0, high=np.inf)
+CERTIFICATE = Group({"lam": BOUND, "lower": BOUND, "upper": BOUND, "upper_any": BOUND}, optional=True)
+"""What a file keeps of a `Certificate`."""
 
 
 @dataclass(frozen=True)
@@ -83,27 +87,6 @@ class Certificate:
         """The inequalities that fail at `lam`, and by which factor; empty if recovery is proved."""
         ratios = {"lower <= lam": _ratio(self.lower, self.lam), "lam <= upper": _ratio(self.lam, self.upper)}
         return {name: ratio for name, ratio in ratios.items() if ratio > 1}
-
-    @classmethod
-    def from_dict(cls, record: Any) -> "Certificate":
-        """Create a certificate from its fields; raise ValueError if they are not four numbers.
-
-        Parameters
-        ----------
-        record : dict
-            The parameters by name, as returned by ``dataclasses.asdict``.
-
-        Returns
-        -------
-        certificate : Certificate
-            The checked certificate.
-        """
-        names = [f.name for f in fields(cls)]
-        if not isinstance(record, dict) or list(record) != names:
-            raise ValueError(f"a certificate has the fields {names}")
-        if not all(isinstance(value, float) and value >= 0 for value in record.values()):
-            raise ValueError("a certificate has numbers from 0 to infinity")
-        return cls(**record)
 
     def __str__(self) -> str:
         if self.holds:

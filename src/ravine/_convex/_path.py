@@ -6,8 +6,7 @@ the whole graph shows (`GraphProblem.prove`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +14,41 @@ from ravine._convex._groups import group_mean
 from ravine._convex._problem import Problem
 from ravine._matrix import Floats, Ints
 from ravine._neighbors import components
+from ravine._schema import MOST, Array, Group, Number, Sizes, State, require
+
+
+def points_are_those_of_the_rows(state: State, sizes: Sizes) -> None:
+    """There are as many points as distinct rows, and fewer fusions."""
+    require(state["n_points"] == sizes["n_points"], "n_points", f"is not {sizes['n_points']}, the number of points")
+    require(sizes["n_fusions"] < sizes["n_points"], "children", "has more fusions than the points allow")
+
+
+def nodes_fuse_once(state: State, sizes: Sizes) -> None:
+    """A fusion joins two nodes that exist before it, and no node fuses twice."""
+    children, n_points = state["children"], sizes["n_points"]
+    own = n_points + np.arange(len(children))[:, np.newaxis]
+    require((children < own).all(), "children", "has a node that does not exist yet")
+    require(len(np.unique(children)) == children.size, "children", "has a node that fuses twice")
+
+
+def lambdas_are_in_order(state: State, sizes: Sizes) -> None:
+    """The grid increases, and no fusion happens before the one that is listed before it."""
+    require((np.diff(state["lambdas"]) > 0).all(), "lambdas", "is not in order")
+    require((np.diff(state["merge_lambdas"]) >= 0).all(), "merge_lambdas", "is not in order")
+
+
+PATH = Group(
+    {
+        "n_points": Number(int, low=1, high=MOST),
+        "lambdas": Array("float64", ("n_lambdas",), empty=True),
+        "children": Array("int64", ("n_fusions", 2), low=0, empty=True),
+        "merge_lambdas": Array("float64", ("n_fusions",), low=0, empty=True),
+        "centroids": Array("float64", ("n_fusions", "n_features"), empty=True),
+    },
+    (points_are_those_of_the_rows, nodes_fuse_once, lambdas_are_in_order),
+    optional=True,
+)
+"""What a file keeps of a `FusionTree`."""
 
 
 @dataclass(frozen=True)
@@ -63,46 +97,6 @@ class FusionTree:
     children: Ints
     merge_lambdas: Floats
     centroids: Floats
-
-    @classmethod
-    def from_dict(cls, record: Any, n_points: int, n_columns: int) -> "FusionTree":
-        """Create a path from its fields; a ValueError names the invalid field.
-
-        Parameters
-        ----------
-        record : dict
-            The parameters by name, as returned by ``dataclasses.asdict``.
-        n_points, n_columns : int
-            Number of points and columns that the path must have.
-
-        Returns
-        -------
-        path : FusionTree
-            The checked path.
-        """
-        names = [f.name for f in fields(cls)]
-        if not isinstance(record, dict) or list(record) != names:
-            raise ValueError(f"a path has the fields {names}")
-        arrays = {name: record[name] for name in names[1:]}
-        for name, array in arrays.items():
-            kind = "i" if name == "children" else "f"
-            n_dimensions = 2 if name in ("children", "centroids") else 1
-            if not isinstance(array, np.ndarray) or array.dtype.kind != kind or array.ndim != n_dimensions:
-                raise ValueError(f"field {name!r} is not an array of numbers of {n_dimensions} dimensions")
-            if kind == "f" and not np.isfinite(array).all():
-                raise ValueError(f"field {name!r} has an entry that is not finite")
-        children, merge_lambdas = arrays["children"], arrays["merge_lambdas"]
-        n_fusions = len(children)
-        if record["n_points"] != n_points or arrays["centroids"].shape != (n_fusions, n_columns):
-            raise ValueError("field 'n_points' or 'centroids' does not match the rows")
-        if children.shape[1] != 2 or len(merge_lambdas) != n_fusions or n_fusions >= n_points:
-            raise ValueError("field 'children' does not have two nodes for each fusion, or has too many of them")
-        own = n_points + np.arange(n_fusions)[:, np.newaxis]
-        if (children < 0).any() or (children >= own).any() or len(np.unique(children)) < children.size:
-            raise ValueError("field 'children' has a node that does not exist yet, or fuses twice")
-        if (np.diff(merge_lambdas) < 0).any() or (np.diff(arrays["lambdas"]) <= 0).any() or (merge_lambdas < 0).any():
-            raise ValueError("field 'merge_lambdas' or 'lambdas' is not in order")
-        return cls(n_points, *arrays.values())
 
     @property
     def is_complete(self) -> bool:

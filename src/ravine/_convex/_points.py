@@ -90,6 +90,12 @@ def _basis_of_span(points: Floats) -> Floats | None:
     return None if rank == n_columns else np.ascontiguousarray(basis[:, :rank])
 
 
+def is_in_order(rows: Floats) -> bool:
+    """Return whether the rows are distinct and in the order of `Points.rows`."""
+    ordered = rows[order_of_rows(rows)]
+    return bool((ordered == rows).all() and (rows[1:] != rows[:-1]).any(axis=1).all())
+
+
 def order_of_rows(X: Floats) -> Ints:
     """Return an order in which equal rows are adjacent, and close rows are near each other."""
     return np.lexsort((fingerprint(X, SEED), X[:, 0]))

@@ -22,7 +22,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
-from ravine._blocks import count_threads, map_blocks
+from ravine._blocks import map_blocks
 from ravine._checks import (
     as_floats,
     checked_sparse,
@@ -33,16 +33,18 @@ from ravine._checks import (
 )
 from ravine._matrix import LARGEST, SMALLEST, Bools, Floats, Ints, Matrix, Moments
 from ravine._outofcore import ChunkedNode, FetchedRows, chunked_root, is_dask, is_out_of_core
+from ravine._schema import Array, Group, Sizes, State, require
 from ravine._sklearn import Interval, InvalidParameterError, fit_context, is_fitted
 from ravine.cluster._chunked_predict import by_chunks
 from ravine.cluster._outliers import find_outliers, is_outlier
-from ravine.cluster._saved import saved_fields, saved_ints
 from ravine.cuts import Cut
 from ravine.tree import HyperplaneTree
+from ravine.tree._check import TREE
 from ravine.tree._chunked import ChunkedRows, FindChunkedCut, FinishChunkedCut
 from ravine.tree._derived import labels_in
 from ravine.tree._evidence import Direction, cut_with_evidence
 from ravine.tree._grow import FindCut, Order, grow, grow_on
+from ravine.tree._tree import restored
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -205,6 +207,13 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
     _accept_sparse: ClassVar[str | bool] = "csr"
     _dtypes: ClassVar[list[Any]] = [np.float64, np.float32]
 
+    _schema: ClassVar[Group]
+    """What a file keeps of the fitted model: the fields of `_state`."""
+
+    def _sizes(self) -> Sizes:
+        """Return the sizes in `_schema` that the parameters and the number of features determine."""
+        return {"n_features": self.n_features_in_}
+
     @contextmanager
     def _progress(self, X: Matrix, task_name: str, n_tasks: int | None) -> Iterator[Callable[..., bool]]:
         """Yield a function to call after each task; it notifies the callbacks and returns whether one wants to stop."""
@@ -333,11 +342,26 @@ class Clusterer(ClusterMixin, RowEstimator):
         return False
 
 
+def labels_are_clusters(state: State, sizes: Sizes) -> None:
+    """The labels are numbers of leaves."""
+    n_clusters = (sizes.get("n_nodes", 0) + 1) // 2  # of a binary tree
+    is_valid = state["labels"] is None or state["labels"].max() < n_clusters
+    require(is_valid, "labels", f"has an entry outside the {n_clusters} clusters of the tree")
+
+
+LABELED_TREE = Group(
+    {"tree": TREE, "labels": Array("integer", ("n_samples",), low=0, optional=True)}, (labels_are_clusters,)
+)
+"""What most models with a tree save. Labels are left out if single rows are not to be saved."""
+
+
 class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer):
     """Base class of the estimators whose model is a HyperplaneTree in `tree_`."""
 
     _shrink: ClassVar[float] = 1.0
     """The level of the valley test is divided by this number with each further level of look-ahead."""
+
+    _schema: ClassVar[Group] = LABELED_TREE
 
     tree_: HyperplaneTree
     labels_: Ints
@@ -498,15 +522,11 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         smallest = None if labels is None else labels.astype(np.min_scalar_type(int(labels.max())))
         return {"tree": self.tree_.to_dict(), "labels": smallest}
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        """Restore what `_state` returned; raise ValueError that names an invalid field."""
-        tree, labels = saved_fields(state, "tree", "labels")
-        count_threads(self.n_jobs)  # raises if n_jobs is not a number of threads
-        self.tree_ = HyperplaneTree.from_dict(tree)
-        if self.tree_.n_features != self.n_features_in_:
-            raise ValueError(f"field 'normal' has {self.tree_.n_features} columns, the data has {self.n_features_in_}")
-        if labels is not None:
-            self.labels_ = saved_ints(labels, "labels", None, 0, self.n_clusters_ - 1)
+    def _restore(self, state: State) -> None:
+        """Restore what `_state` returned, after it was checked."""
+        self.tree_ = restored(state["tree"])
+        if state["labels"] is not None:
+            self.labels_ = state["labels"]
 
     @property
     def n_clusters_(self) -> int:

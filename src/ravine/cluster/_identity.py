@@ -5,13 +5,25 @@ identifier: old and new clusters are paired so that as many rows as possible sta
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ravine._matrix import Floats, Ints
-from ravine.cluster._saved import saved_ints
+from ravine._schema import MOST, Array, Field, Number, Sizes, State, require
+
+IDENTITIES: dict[str, Field] = {
+    "ids": Array("integer", ("n_identities",), low=0),
+    "next_id": Number(int, low=1, high=MOST),
+}
+"""What a file keeps of `Identities`."""
+
+
+def ids_are_distinct(state: State, sizes: Sizes) -> None:
+    """Every cluster has an identifier of its own, which was given before."""
+    require(state["ids"].max() < state["next_id"], "ids", "has an entry that is not less than 'next_id'")
+    require(len(np.unique(state["ids"])) == len(state["ids"]), "ids", "has an entry twice")
 
 
 @dataclass(frozen=True)
@@ -25,16 +37,6 @@ class Identities:
     def of_new_clusters(cls, n_clusters: int) -> Self:
         """Return the identifiers 0, 1, … of a model that starts."""
         return cls(np.arange(n_clusters), n_clusters)
-
-    @classmethod
-    def restored(cls, ids: Any, next_id: Any, n_clusters: int) -> Self:
-        """Return the identifiers of a saved model; raise ValueError that names an invalid field."""
-        if type(next_id) is not int or not n_clusters <= next_id < 1 << 62:
-            raise ValueError("field 'next_id' must be an integer of at least the number of clusters")
-        ids = saved_ints(ids, "ids", n_clusters, 0, next_id - 1)
-        if len(np.unique(ids)) < len(ids):
-            raise ValueError("field 'ids' has an entry twice")
-        return cls(ids, next_id)
 
     def carried_over(self, before: Ints, after: Ints, weights: Floats, n_clusters: int) -> "Identities":
         """Return the identifiers of new clusters, given the old and the new label of the same rows.

@@ -7,6 +7,7 @@ bounded sample of the rows. Held-out rows of that sample decide which cuts to ac
 import math
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -15,12 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from ravine._blocks import count_threads
-from ravine._matrix import LARGEST, Floats, Ints, Matrix
+from ravine import _kernels
+from ravine._matrix import Floats, Ints, Matrix
 from ravine._outofcore import in_order, is_out_of_core
 from ravine._reservoir import Reservoir
+from ravine._schema import Array, FieldError, Group, Sizes, State, Word, require
 from ravine._sklearn import Interval, StrOptions, fit_context
 from ravine.cluster._base import (
+    LABELED_TREE,
     N_JOBS,
     TreeClusterer,
     all_or_nothing,
@@ -29,17 +32,72 @@ from ravine.cluster._base import (
     uninterrupted,
     warn_user,
 )
-from ravine.cluster._identity import Identities
-from ravine.cluster._sampled_stream import SampledStream, scaled_rows
-from ravine.cluster._saved import saved_fields
+from ravine.cluster._identity import IDENTITIES, Identities, ids_are_distinct
+from ravine.cluster._sampled_stream import STREAM, SampledStream, saved_center_and_scale, scaled_rows
 from ravine.tree import HyperplaneTree
+from ravine.tree._check import TREE
 from ravine.tree._derived import labels_in, with_counts_of, with_leaves
-from ravine.tree._imdh import IMDHTree, Settings, saved_array
+from ravine.tree._imdh import IMDHTree, Settings
 from ravine.tree._prune import cut_to_elbow, rank_by_sum_sq
 from ravine.tree._sampled import StreamSample, grow_confirmed, grow_to_elbow, grow_to_number
+from ravine.tree._tree import restored
 
 WARM_UP = 100
 """The cut of a node follows the principal component for this many rows."""
+
+
+def tree_is_there_or_can_be_grown(state: State, sizes: Sizes) -> None:
+    """A tree comes with the reason for its number of clusters; a stream without a tree has no labels."""
+    is_grown = state["tree"] is not None
+    can_grow = state["stream"] is not None and state["labels"] is None
+    require(is_grown or can_grow, "tree", "is empty, which needs a stream to grow it from and no labels")
+    require((state["chosen"] is not None) == is_grown, "chosen", "must be there if and only if there is a tree")
+
+
+def clusters_have_identities(state: State, sizes: Sizes) -> None:
+    """The clusters of the tree have identifiers; those of the last tree if it is to be grown again."""
+    identities, is_grown = state["identities"], state["tree"] is not None
+    require(identities is not None or not is_grown, "identities", "is empty, but the model has clusters")
+    if identities is not None:
+        is_needed = (identities["tree"] is None) == is_grown
+        require(is_needed, "identities.tree", "must be there if and only if the model has no tree")
+        n_clusters = (sizes["n_nodes"] + 1) // 2  # of a binary tree
+        n_ids = sizes["n_identities"]
+        require(n_ids == n_clusters, "identities.ids", f"has {n_ids} entries for {n_clusters} clusters")
+
+
+def online_cuts_give_a_tree(state: State, sizes: Sizes) -> None:
+    """If no rows are kept, the tree is made of the cuts of the stream."""
+    stream = state["stream"]
+    if stream is not None and not sizes["sample_size"]:
+        online = IMDHTree.from_state(sizes["max_depth"], Settings(), stream["is_sparse"], stream["online"])
+        try:
+            online.cut_tree(*saved_center_and_scale(stream, sizes))
+        except ValueError as error:
+            raise FieldError("stream.online", f"gives no tree: {error}") from None
+
+
+SAVED = Group(
+    {
+        "tree": replace(TREE, optional=True),
+        "labels": LABELED_TREE.fields["labels"],
+        "chosen": Group(
+            {
+                "selection": Word(("asked", "evidence", "elbow")),
+                "elbow_path": Array("float64", ("n_path",), optional=True),
+            },
+            optional=True,
+        ),
+        "stream": STREAM,
+        "identities": Group({**IDENTITIES, "tree": replace(TREE, optional=True)}, (ids_are_distinct,), optional=True),
+    },
+    (
+        tree_is_there_or_can_be_grown,
+        *LABELED_TREE.relations,
+        clusters_have_identities,
+        online_cuts_give_a_tree,
+    ),
+)
 
 
 class IncrementalMDH(TreeClusterer):
@@ -161,6 +219,8 @@ class IncrementalMDH(TreeClusterer):
 
     # Each look ahead tests twice as many nodes. Dividing the level keeps the total error below twice that of one test.
     _shrink: ClassVar[float] = 4.0
+
+    _schema: ClassVar[Group] = SAVED
 
     _stream: SampledStream
     _tree: HyperplaneTree | None
@@ -485,85 +545,32 @@ class IncrementalMDH(TreeClusterer):
             )
         return stream.state()
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        tree, labels, chosen, stream, identities = saved_fields(
-            state, "tree", "labels", "chosen", "stream", "identities"
-        )
-        count_threads(self.n_jobs)
-        if tree is not None:
-            super()._restore({"tree": tree, "labels": labels})
-            selection, path = saved_fields(chosen, "selection", "elbow_path")
-            if not isinstance(selection, str) or selection not in ("asked", "evidence", "elbow"):
-                raise ValueError("field 'selection' must be 'asked', 'evidence' or 'elbow'")
-            if path is not None:
-                saved_array(chosen, "elbow_path", (getattr(path, "size", -1),))
-            self._selection, self._elbow_path = selection, path
-        elif stream is None or labels is not None:
-            raise ValueError("field 'tree' is empty, which needs a stream to grow it from and no labels")
-        else:
-            self._tree = None
-        self._restore_identities(identities)
-        if stream is not None:
-            self._stream = self._restored_stream(stream)
-            if self.algorithm == "online":
-                self._stream.online.cut_tree(*self._stream.center_and_scale())  # raises if the state gives no tree
+    def _sizes(self) -> Sizes:
+        _, size = self._stream_options()
+        heap = {"max_depth": self.max_depth, "n_cuts": 1 << self.max_depth, "n_heap": 2 << self.max_depth}
+        numbers = {"n_scalars": _kernels.imdh.N_SCALARS, "standardize": self.standardize, "sample_size": size or 0}
+        return {**super()._sizes(), **heap, **numbers}
 
-    def _restore_identities(self, state: dict[str, Any] | None) -> None:
-        if state is None:
-            if self._tree is not None:
-                raise ValueError("field 'identities' is empty, but the model has clusters")
-            return
-        ids, next_id, last = saved_fields(state, "ids", "next_id", "tree")
-        if (last is None) == (self._tree is None):
-            raise ValueError("field 'identities' needs a tree of its own exactly if the model has none")
-        if last is not None:
-            self._last_tree = HyperplaneTree.from_dict(last)
-            if self._last_tree.n_features != self.n_features_in_:
-                raise ValueError("field 'identities' has a tree of another number of columns than the data")
-        self._identities = Identities.restored(ids, next_id, (self._last_tree or self.tree_).n_clusters)
+    def _restore(self, state: State) -> None:
+        self._tree = None
+        if state["tree"] is not None:
+            super()._restore(state)
+            self._selection, self._elbow_path = state["chosen"]["selection"], state["chosen"]["elbow_path"]
+        if (identities := state["identities"]) is not None:
+            self._last_tree = None if identities["tree"] is None else restored(identities["tree"])
+            self._identities = Identities(identities["ids"], identities["next_id"])
+        if state["stream"] is not None:
+            self._stream = self._restored_stream(state["stream"])
 
-    def _restored_stream(self, state: dict[str, Any]) -> SampledStream:
-        names = ("seed", "is_sparse", "n_rows", "count", "mean", "square", "seen", "online", "sample")
-        seed, is_sparse, n_rows, count, *_, online_state, sample = saved_fields(state, *names)
-        if type(seed) is not int or not 0 <= seed <= np.iinfo(np.int32).max:
-            raise ValueError("field 'seed' must be a non-negative integer of at most 31 bits")
-        if type(is_sparse) is not bool:
-            raise ValueError("field 'is_sparse' must be true or false")
-        if type(n_rows) is not int or not 0 < n_rows < 1 << 62:
-            raise ValueError("field 'n_rows' must be a positive integer")
-        if type(count) is not float or not 0 < count < math.inf:
-            raise ValueError("field 'count' must be a positive number")
-        settings, size = self._stream_options()
-        saved_fields(online_state, "normal", "mean", "scalars")
-        online = IMDHTree.from_state(self.max_depth, self.n_features_in_, settings, is_sparse, online_state)
-        stream = SampledStream(online, None, self.standardize, self.memory_length, seed, is_sparse)
-        stream.n_rows, stream.count = n_rows, count
-        stream.restore_columns(state)
+    def _restored_stream(self, state: State) -> SampledStream:
+        (settings, size), sample, is_sparse = self._stream_options(), state["sample"], state["is_sparse"]
+        online = IMDHTree.from_state(self.max_depth, settings, is_sparse, state["online"])
+        reservoir = None
         if size is not None:
-            stream.reservoir = self._restored_sample(sample, size, stream)
-        elif sample is not None:
-            raise ValueError("field 'sample' must be empty, because algorithm='online' keeps no rows")
+            reservoir = Reservoir.from_state(size, sample["keys"], sample["rows"], sample["weights"])
+        stream = SampledStream(online, reservoir, self.standardize, self.memory_length, state["seed"], is_sparse)
+        stream.restore(state)
         return stream
-
-    def _restored_sample(self, state: dict[str, Any], size: int, stream: SampledStream) -> Reservoir:
-        keys, rows, weights = saved_fields(state, "keys", "rows", "weights")
-        shape = (rows.shape[0] if isinstance(rows, np.ndarray) or sparse.issparse(rows) else -1, self.n_features_in_)
-        if shape[0] < 0 or rows.shape != shape or rows.dtype not in (np.float32, np.float64):
-            raise ValueError(f"field 'rows' must be a matrix of floats with {shape[1]} columns")
-        if sparse.issparse(rows) != stream.is_sparse:
-            raise ValueError("field 'rows' is sparse and the stream is dense, or the other way round")
-        if not isinstance(keys, np.ndarray) or keys.dtype != np.float64 or keys.shape != shape[:1]:
-            raise ValueError("field 'keys' must have one number for each row")
-        saved_array(state, "weights", shape[:1])
-        if not (weights > 0).all() or not weights.sum() < math.inf:
-            raise ValueError("field 'weights' has an entry that is not positive, or a sum that is not finite")
-        if shape[0] > stream.n_rows:
-            raise ValueError("field 'rows' has more rows than the stream")
-        for matrix in (rows, scaled_rows(rows, *stream.center_and_scale())):
-            stored = matrix.data if sparse.issparse(matrix) else matrix
-            if not (np.abs(stored) <= LARGEST).all():
-                raise ValueError("field 'rows' has an entry that is not finite, or far too large")
-        return Reservoir.from_state(size, keys, rows, weights)
 
     def _is_swayed(self, n_features: int) -> bool:
         return not self.standardize or n_features == 1  # after scaling, a column with one large cell is almost constant

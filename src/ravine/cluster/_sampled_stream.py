@@ -1,6 +1,7 @@
 """The state that `IncrementalMDH` keeps of the rows it has seen."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,18 @@ from ravine import _kernels
 from ravine._blocks import BLOCK_CELLS
 from ravine._matrix import LARGEST, SMALLEST, Floats, Matrix, column_moments
 from ravine._outofcore import ChunkedNode
-from ravine._reservoir import Reservoir, arrival_keys, content_sample, keys_in_any_unit, keys_of, merge_copies
-from ravine.tree._imdh import IMDHTree, saved_array
+from ravine._reservoir import (
+    Reservoir,
+    arrival_keys,
+    content_sample,
+    keys_in_any_unit,
+    keys_of,
+    merge_copies,
+    sample_is_part_of_the_stream,
+    sample_of,
+)
+from ravine._schema import MOST, POSITIVE, Array, Group, Number, Sizes, State, require
+from ravine.tree._imdh import ONLINE, IMDHTree, squares_are_finite
 
 MAX_PASSES, FEW_UPDATES = 20, 50_000
 """A small sample is passed over at most this many times, and up to this many updates in all."""
@@ -22,6 +33,79 @@ def scaled_rows(X: Matrix, center: Floats, scale: Floats) -> Matrix:
     if sparse.issparse(X):
         return sparse.csr_matrix(X.multiply(1.0 / scale))
     return np.ascontiguousarray((X - center) / scale, dtype=X.dtype)
+
+
+def _center_and_scale(
+    mean: Floats, square: Floats, seen: Floats, count: float, is_sparse: bool, standardize: bool
+) -> tuple[Floats, Floats]:
+    if not standardize:
+        return np.zeros_like(mean), np.ones_like(mean)
+    if is_sparse:  # add the zeros since the last stored number of each column
+        square = square + mean**2 * seen * (count - seen) / count
+    deviation = np.sqrt(square / count)
+    center = np.zeros_like(mean) if is_sparse else mean
+    return center, np.where(deviation > 0, deviation, 1.0)
+
+
+def saved_center_and_scale(state: State, sizes: Sizes) -> tuple[Floats, Floats]:
+    """Return the center and the scale of each column from the fields of `STREAM`."""
+    columns = state["mean"], state["square"], state["seen"]
+    return _center_and_scale(*columns, state["count"], state["is_sparse"], bool(sizes["standardize"]))
+
+
+def sparse_columns_are_counted(state: State, sizes: Sizes) -> None:
+    """Each sparse column has seen a part of the weight of all rows; dense columns do not count it."""
+    seen, n_columns = state["seen"], sizes["n_features"] if state["is_sparse"] else 0
+    require(len(seen) == n_columns, "seen", f"has {len(seen)} entries, but needs {n_columns}")
+    require((seen <= state["count"]).all(), "seen", "has an entry that is more than the weight of all rows")
+
+
+def scales_are_usable(state: State, sizes: Sizes) -> None:
+    """The squares of the scales of the columns neither overflow nor vanish."""
+    _, scale = saved_center_and_scale(state, sizes)
+    is_usable = ((scale >= SMALLEST) & (scale <= LARGEST)).all()
+    require(is_usable, "square", "has an entry that is far too small or too large")
+
+
+def sample_fits_the_stream(state: State, sizes: Sizes) -> None:
+    """A sample is kept if the parameters say so; its rows are of the same kind as those of the stream."""
+    sample = state["sample"]
+    has_sample = "a sample, because the algorithm keeps rows" if sizes["sample_size"] else "no sample"
+    require((sample is not None) == (sizes["sample_size"] > 0), "sample", f"must hold {has_sample}")
+    if sample is not None:
+        rows = sample["rows"]
+        is_same = sparse.issparse(rows) == state["is_sparse"]
+        require(is_same, "sample.rows", "is sparse and the stream is dense, or the other way round")
+        scaled = scaled_rows(rows, *saved_center_and_scale(state, sizes))
+        largest = np.abs(scaled.data if sparse.issparse(scaled) else scaled).max(initial=0)
+        require(largest <= LARGEST, "sample.rows", "has an entry that is far too large for the scale of its column")
+
+
+STREAM = Group(
+    {
+        "seed": Number(int, low=0, high=np.iinfo(np.int32).max),
+        "is_sparse": Number(bool),
+        "n_rows": Number(int, low=1, high=MOST),
+        "count": Number(float, low=POSITIVE),
+        "mean": Array("float64", ("n_features",), low=-LARGEST, high=LARGEST),
+        "square": Array("float64", ("n_features",), low=0),
+        "seen": Array("float64", ("n_seen",), low=0, empty=True),
+        "online": ONLINE,
+        "sample": replace(
+            sample_of(Array("floating", ("n_kept", "n_features"), low=-LARGEST, high=LARGEST, csr=True), POSITIVE),
+            optional=True,
+        ),
+    },
+    (
+        sparse_columns_are_counted,
+        scales_are_usable,
+        squares_are_finite,
+        sample_is_part_of_the_stream,
+        sample_fits_the_stream,
+    ),
+    optional=True,
+)
+"""The result of `SampledStream.state`. The sample is None if the algorithm keeps no rows."""
 
 
 class SampledStream:
@@ -59,7 +143,7 @@ class SampledStream:
         self._seen = np.zeros(online.n_features if is_sparse else 0)
 
     def state(self) -> dict[str, Any]:
-        """Return the whole state except the parameters, without copies."""
+        """Return the fields of `STREAM`: the whole state except the parameters, without copies."""
         sample = None
         if self.reservoir is not None:
             sample = dict(zip(("keys", "rows", "weights"), self.reservoir.state(), strict=True))
@@ -67,18 +151,10 @@ class SampledStream:
         columns = {"mean": self.mean, "square": self.square, "seen": self._seen}
         return {**numbers, **columns, "online": self.online.state(), "sample": sample}
 
-    def restore_columns(self, state: dict[str, Any]) -> None:
-        """Restore the moments of the columns from a `state`; raise ValueError that names an invalid field."""
-        self.mean = saved_array(state, "mean", self.mean.shape)
-        self.square = saved_array(state, "square", self.square.shape)
-        self._seen = saved_array(state, "seen", self._seen.shape)
-        if (np.abs(self.mean) > LARGEST).any():
-            raise ValueError("field 'mean' has an entry that is far too large")
-        if (self._seen < 0).any() or (self._seen > self.count).any():
-            raise ValueError("field 'seen' has an entry that is not between 0 and the weight of all rows")
-        _, scale = self.center_and_scale()
-        if (self.square < 0).any() or not ((scale >= SMALLEST) & (scale <= LARGEST)).all():
-            raise ValueError("field 'square' has an entry that is negative, or far too small or large")
+    def restore(self, state: State) -> None:
+        """Restore the checked fields of `state` that are not parts of `online` and `reservoir`."""
+        self.n_rows, self.count = state["n_rows"], state["count"]
+        self.mean, self.square, self._seen = state["mean"], state["square"], state["seen"]
 
     def learn(self, X: Matrix, weights: Floats, n_jobs: int | None) -> None:
         """Learn the next rows of a stream."""
@@ -158,14 +234,8 @@ class SampledStream:
 
     def center_and_scale(self) -> tuple[Floats, Floats]:
         """Return the center and the scale of each column."""
-        if not self.standardize:
-            return np.zeros_like(self.mean), np.ones_like(self.mean)
-        square = self.square
-        if self.is_sparse:  # add the zeros since the last stored number of each column
-            square = square + self.mean**2 * self._seen * (self.count - self._seen) / self.count
-        deviation = np.sqrt(square / self.count)
-        center = np.zeros_like(self.mean) if self.is_sparse else self.mean
-        return center, np.where(deviation > 0, deviation, 1.0)
+        is_sparse, standardize = self.is_sparse, self.standardize
+        return _center_and_scale(self.mean, self.square, self._seen, self.count, is_sparse, standardize)
 
     def sample(self) -> tuple[Matrix, Floats]:
         """Return the rows of the sample, in the units of the data, and their weights."""

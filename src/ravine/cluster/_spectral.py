@@ -13,16 +13,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ravine._matrix import Floats, Matrix
+from ravine._schema import Group, Number, State
 from ravine._sklearn import Interval, StrOptions
-from ravine.cluster._base import FACTOR, checked_directions
+from ravine.cluster._base import FACTOR, LABELED_TREE, checked_directions
 from ravine.cluster._pursuit import PursuitClusterer
-from ravine.cluster._saved import saved_fields
 from ravine.cuts import Cut
 from ravine.cuts._spectral import spectral_cut
 from ravine.tree._grow import Order
 
 N_COMPONENTS = {"orthogonal": 2, "correlated": 3}
 """Default number of directions for each kind of projection."""
+
+SAVED = Group(
+    {**LABELED_TREE.fields, "approximation_bound": Number((float, np.float64), low=0, high=np.inf)},
+    LABELED_TREE.relations,
+)
 
 
 class SpectralPursuit(PursuitClusterer):
@@ -111,6 +116,7 @@ class SpectralPursuit(PursuitClusterer):
     [50, 65, 35]
     """
 
+    _schema: ClassVar[Group] = SAVED
     _pair_cells: ClassVar[float] = 0  # all of a search but the moments is compiled, for any number of rows
 
     approximation_bound_: float
@@ -186,12 +192,9 @@ class SpectralPursuit(PursuitClusterer):
     def _state(self, resume: bool) -> dict[str, Any]:
         return {**super()._state(resume), "approximation_bound": self.approximation_bound_}
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        tree, labels, bound = saved_fields(state, "tree", "labels", "approximation_bound")
-        if not isinstance(bound, float) or not bound >= 0:
-            raise ValueError(f"field 'approximation_bound' is {bound!r}; it must be a float of at least 0")
-        super()._restore({"tree": tree, "labels": labels})
-        self.approximation_bound_ = bound
+    def _restore(self, state: State) -> None:
+        super()._restore(state)
+        self.approximation_bound_ = state["approximation_bound"]
 
     def _init(self) -> Any:
         if isinstance(self.init, str):

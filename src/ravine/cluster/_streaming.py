@@ -4,15 +4,17 @@ from abc import ABC, abstractmethod
 from copy import deepcopy
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from ravine import _kernels
 from ravine._matrix import LARGEST, Floats, Ints, Matrix
+from ravine._schema import Array, Group, Sizes, State
 from ravine.cluster._base import TreeClusterer, fitting, refuse_magnitude, uninterrupted, warn_user
-from ravine.cluster._saved import saved_fields
 from ravine.tree import HyperplaneTree
+from ravine.tree._check import TREE
 from ravine.tree._derived import nodes_in
-from ravine.tree._hsdc import FIELDS, NEW_FIELDS, HSDCTree, OnEvent
+from ravine.tree._hsdc import STREAM, HSDCTree, OnEvent
+from ravine.tree._tree import restored
 
 MOST_NAMED = 5
 """Maximum number of columns that a warning names; it counts the others."""
@@ -22,8 +24,10 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
     """Base class of the estimators whose tree is a `HSDCTree`."""
 
     _accept_sparse: ClassVar[str | bool] = False
+    _schema: ClassVar[Group] = Group({"tree": TREE, "ids": Array("int64", ("n_nodes",)), "stream": STREAM})
 
     on_event: OnEvent | None
+    n_intervals: int
 
     _stream: HSDCTree
     _tree: HyperplaneTree | None
@@ -218,20 +222,15 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
         stream = self._stream.state() if resume and hasattr(self, "_stream") else None
         return {"tree": tree.to_dict(), "ids": ids, "stream": stream}
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        tree, ids, stream = saved_fields(state, "tree", "ids", "stream")
-        super()._restore({"tree": tree, "labels": None})
-        if not isinstance(ids, np.ndarray) or ids.dtype != np.int64 or ids.shape != (self.tree_.n_nodes,):
-            raise ValueError("field 'ids' must have one integer for each node")
-        self._ids = ids
-        if stream is not None:
-            older = isinstance(stream, dict) and not stream.keys() & set(NEW_FIELDS)
-            saved_fields(stream, *FIELDS, *(() if older else NEW_FIELDS))
-            sample = stream["sample"]
-            if not isinstance(sample, np.ndarray) or not sample.size or sample.shape[-1] != self.n_intervals + 1:
-                raise ValueError("field 'sample' does not have as many intervals as the parameter n_intervals says")
+    def _sizes(self) -> Sizes:
+        n_numbers = {"n_cut_numbers": _kernels.hsdc.N_CUT, "n_sample_numbers": _kernels.intervals.N_ROWS}
+        return {**super()._sizes(), **n_numbers, "n_slots": int(self.n_intervals) + 1}
+
+    def _restore(self, state: State) -> None:
+        self._tree, self._ids = restored(state["tree"]), state["ids"]
+        if state["stream"] is not None:
             self._stream = self._new_stream(self.n_features_in_)
-            self._stream.restore(stream)
+            self._stream.restore(state["stream"])
 
     def _with_coarser_tree(self, tree: HyperplaneTree) -> Self:
         model = deepcopy(self)  # both models may learn further, independently

@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ravine._blocks import count_threads
 from ravine._convex import (
+    CERTIFICATE,
+    PATH,
     Certificate,
     FusionTree,
     Points,
@@ -28,6 +29,7 @@ from ravine._convex import (
     default_max_iter,
     find_clusters,
     fusions_of_rows,
+    is_in_order,
     least_size,
     mass_of,
     nearest_center,
@@ -36,34 +38,49 @@ from ravine._convex import (
 )
 from ravine._matrix import Floats, Ints
 from ravine._neighbors import from_low_to_high
+from ravine._schema import Array, Field, Group, Number, Sizes, State, require
 from ravine._sklearn import Interval, StrOptions
 from ravine.cluster._base import N_JOBS, Clusterer, fitting, warn_user
-from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 
-NUMBERS: dict[str, Any] = {
-    "lam_": float,
-    "objective_": float,
-    "gap_": float,
-    "n_iter_": int,
-    "partition_stable_": bool,
-    "strength_": float,
-    "_unit": float,
+
+def rows_are_distinct(state: State, sizes: Sizes) -> None:
+    """The rows are the distinct rows of the data, in an order that depends only on them."""
+    require(is_in_order(state["rows"]), "rows", "has duplicate rows, or rows in the wrong order")
+
+
+def rows_without_weight_are_there(state: State, sizes: Sizes) -> None:
+    """The rows of the data that belong to no point are kept beside the points."""
+    n_rows = int((state["member"] < 0).sum())
+    require(n_rows == sizes["n_weightless"], "weightless", f"must have {n_rows} rows, as many as field 'member' says")
+
+
+SCORE = Number(float, low=0, high=np.inf, nan=True)
+NUMBERS: dict[str, Field] = {
+    "lam_": SCORE,
+    "objective_": SCORE,
+    "gap_": SCORE,
+    "n_iter_": Number(int, low=0),
+    "partition_stable_": Number(bool),
+    "strength_": SCORE,
+    "_unit": SCORE,
 }
-"""Attributes that are numbers, and their types in a file."""
+"""Attributes that are numbers."""
 
-STATE = (
-    "rows",
-    "mass",
-    "member",
-    "weightless",
-    "point_labels",
-    "point_centroids",
-    "cluster_centers",
-    "numbers",
-    "certificate",
-    "path",
+SAVED = Group(
+    {
+        "rows": Array("float64", ("n_points", "n_features")),
+        "mass": Array("float64", ("n_points",), low=np.finfo(np.float64).tiny),
+        "member": Array("integer", ("n_samples",), low=-1, index_of="n_points"),
+        "weightless": Array("float64", ("n_weightless", "n_features"), empty=True),
+        "point_centroids": Array("float64", ("n_points", "n_features")),
+        "cluster_centers": Array("float64", ("n_clusters", "n_features")),
+        "point_labels": Array("integer", ("n_points",), index_of="n_clusters"),
+        "numbers": Group(NUMBERS),
+        "certificate": CERTIFICATE,
+        "path": PATH,
+    },
+    (rows_are_distinct, rows_without_weight_are_there),
 )
-"""Fields that a file keeps."""
 
 
 class SumOfNorms(Clusterer):
@@ -221,6 +238,7 @@ class SumOfNorms(Clusterer):
     _in_units_of_rows: ClassVar[tuple[str, ...]] = ("lam", "threshold")
     _accept_sparse: ClassVar[str | bool] = False
     _dtypes: ClassVar[list[Any]] = [np.float64]
+    _schema: ClassVar[Group] = SAVED
 
     labels_: Ints
     lam_: float
@@ -525,42 +543,26 @@ class SumOfNorms(Clusterer):
     def _state(self, resume: bool) -> dict[str, Any]:
         if not resume:
             raise ValueError("SumOfNorms needs its rows to predict: save it with resume=True, which keeps them")
-        values = (
-            self._points.rows,
-            self._points.mass,
-            self._member,
-            self._weightless,
-            self._point_labels,
-            self._point_centroids,
-            self.cluster_centers_,
-            {name: getattr(self, name) for name in NUMBERS},
-            None if self.certificate_ is None else asdict(self.certificate_),
-            None if self.path_ is None else asdict(self.path_),
-        )
-        return dict(zip(STATE, values, strict=True))
+        return {
+            "rows": self._points.rows,
+            "mass": self._points.mass,
+            "member": self._member,
+            "weightless": self._weightless,
+            "point_labels": self._point_labels,
+            "point_centroids": self._point_centroids,
+            "cluster_centers": self.cluster_centers_,
+            "numbers": {name: getattr(self, name) for name in NUMBERS},
+            "certificate": None if self.certificate_ is None else asdict(self.certificate_),
+            "path": None if self.path_ is None else asdict(self.path_),
+        }
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        rows, mass, member, weightless, labels, centroids, centers, numbers, certificate, path = saved_fields(
-            state, *STATE
-        )
-        count_threads(self.n_jobs)  # raises if n_jobs is not a number of threads
-        n_columns = self.n_features_in_
-        n_points = len(saved_floats(rows, "rows", (None, n_columns)))
-        saved_floats(mass, "mass", (n_points,), least=np.finfo(np.float64).tiny)
-        self._points = Points.of(rows, mass)
-        if (self._points.rows.shape != rows.shape) or (self._points.rows != rows).any():
-            raise ValueError("field 'rows' has duplicate rows, or rows in the wrong order")
-        self._weightless = saved_floats(weightless, "weightless", (None, n_columns))
-        self._point_centroids = saved_floats(centroids, "point_centroids", (n_points, n_columns))
-        self.cluster_centers_ = saved_floats(centers, "cluster_centers", (None, n_columns))
-        self._point_labels = saved_ints(labels, "point_labels", n_points, 0, len(centers) - 1)
-        self._member = saved_ints(member, "member", None, -1, n_points - 1)
-        if (self._member < 0).sum() != len(weightless):
-            raise ValueError("field 'weightless' does not have as many rows as field 'member' says")
-        for name, value in zip(NUMBERS, saved_fields(numbers, *NUMBERS), strict=True):
-            if type(value) is not NUMBERS[name] or not (value >= 0 or np.isnan(value)):
-                raise ValueError(f"field {name!r} has the invalid value {value!r}")
+    def _restore(self, state: State) -> None:
+        self._points = Points.of(state["rows"], state["mass"])
+        self._member, self._weightless = state["member"], state["weightless"]
+        self._point_labels, self._point_centroids = state["point_labels"], state["point_centroids"]
+        self.cluster_centers_ = state["cluster_centers"]
+        for name, value in state["numbers"].items():
             setattr(self, name, value)
-        self.certificate_ = None if certificate is None else Certificate.from_dict(certificate)
-        self.path_ = None if path is None else FusionTree.from_dict(path, n_points, n_columns)
+        self.certificate_ = None if state["certificate"] is None else Certificate(**state["certificate"])
+        self.path_ = None if state["path"] is None else FusionTree(**state["path"])
         self._label_rows()

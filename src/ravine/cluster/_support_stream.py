@@ -5,13 +5,60 @@ from typing import Any, Self
 
 import numpy as np
 
-from ravine._matrix import Floats
-from ravine._reservoir import Reservoir, arrival_keys, content_sample, merge_copies
+from ravine._matrix import LARGEST, Floats
+from ravine._reservoir import (
+    Reservoir,
+    arrival_keys,
+    content_sample,
+    merge_copies,
+    sample_is_part_of_the_stream,
+    sample_of,
+)
+from ravine._schema import MOST, POSITIVE, Array, Group, Number, Sizes, State, require
 from ravine._svc import Learner, Sample
-from ravine.cluster._saved import saved_fields, saved_floats, saved_rows
 
 SAMPLE = 2000
 """Number of rows of the sample on which parameters are chosen and modes are separated."""
+
+
+def budget_is_kept(state: State, sizes: Sizes) -> None:
+    """There are no more vectors than the budget allows."""
+    n_vectors, budget = len(state["vectors"]), sizes.get("budget", MOST)
+    require(n_vectors <= budget, "vectors", f"has {n_vectors} rows, more than the budget of {budget}")
+
+
+def steps_have_started(state: State, sizes: Sizes) -> None:
+    """Online learning starts when the sample is full."""
+    has_started = state["learner"] is not None or state["n_rows"] <= SAMPLE or sizes["is_exact"]
+    require(has_started, "learner", f"is empty, but more than {SAMPLE} rows were learned")
+
+
+LEARNER = Group(
+    {
+        "gamma": Number(float, low=POSITIVE),
+        "C": Number(float, low=POSITIVE),
+        "n_steps": Number(int, low=1, high=MOST),
+        "vectors": Array("float64", ("n_learned", "n_features"), low=-LARGEST, high=LARGEST),
+        "sums": Array("float64", ("n_learned",), low=0),
+    },
+    (budget_is_kept,),
+    optional=True,
+)
+
+STREAM = Group(
+    {
+        "seed": Number(int, low=0, high=np.iinfo(np.int32).max),
+        "n_rows": Number(int, low=1, high=MOST),
+        "weight": Number(float, low=POSITIVE),
+        "sample": sample_of(
+            Array("float64", ("n_kept", "n_features"), low=-LARGEST, high=LARGEST), np.finfo(np.float64).tiny
+        ),
+        "learner": LEARNER,
+    },
+    (sample_is_part_of_the_stream, steps_have_started),
+    optional=True,
+)
+"""The result of `Stream.state`. There is no learner before the first `SAMPLE` rows, and after the exact solver."""
 
 
 class Stream:
@@ -29,25 +76,11 @@ class Stream:
         self.learner: Learner | None = None
 
     @classmethod
-    def from_state(cls, state: Any, n_columns: int) -> Self:
-        """Restore a stream from its `state`, except the learner; raise ValueError that names an invalid field."""
-        seed, n_rows, weight, sample, _ = saved_fields(state, "seed", "n_rows", "weight", "sample", "learner")
-        if type(seed) is not int or not 0 <= seed <= np.iinfo(np.int32).max:
-            raise ValueError("field 'seed' must be a non-negative integer of at most 31 bits")
-        if type(n_rows) is not int or not 0 < n_rows < 1 << 62:
-            raise ValueError("field 'n_rows' must be a positive integer")
-        if type(weight) is not float or not 0 < weight < np.inf:
-            raise ValueError("field 'weight' must be a positive number")
-        keys, rows, weights = saved_fields(sample, "keys", "rows", "weights")
-        n_kept = len(saved_rows(rows, "rows", n_columns))
-        saved_floats(weights, "weights", (n_kept,), least=np.finfo(np.float64).tiny)
-        if not isinstance(keys, np.ndarray) or keys.dtype != np.float64 or keys.shape != (n_kept,) or n_kept > n_rows:
-            raise ValueError("field 'keys' must have one number for each row, and no more than n_rows numbers")
-        if not weights.sum() < np.inf:
-            raise ValueError("field 'weights' has a sum that is not finite")
-        stream = cls(seed)
-        stream.n_rows, stream.weight = n_rows, weight
-        stream.reservoir = Reservoir.from_state(SAMPLE, keys, rows, weights)
+    def from_state(cls, state: State) -> Self:
+        """Restore a stream from its checked `state`, except the learner."""
+        stream, sample = cls(state["seed"]), state["sample"]
+        stream.n_rows, stream.weight = state["n_rows"], state["weight"]
+        stream.reservoir = Reservoir.from_state(SAMPLE, sample["keys"], sample["rows"], sample["weights"])
         return stream
 
     def read(self, X: Floats, weights: Floats, n_jobs: int | None) -> None:
@@ -81,7 +114,7 @@ class Stream:
         return int(rows.shape[1])
 
     def state(self) -> dict[str, Any]:
-        """Return the whole state except the parameters, without copies."""
+        """Return the fields of `STREAM`: the whole state except the parameters, without copies."""
         learner = self.learner
         learned = None if learner is None else {"gamma": learner.gamma, "C": learner.C, **learner.state()}
         sample = dict(zip(("keys", "rows", "weights"), self.reservoir.state(), strict=True))

@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ravine._blocks import count_threads
-from ravine._matrix import Bools, Floats, Ints
+from ravine._matrix import LARGEST, Bools, Floats, Ints
+from ravine._schema import POSITIVE, Array, Field, Group, Number, Sizes, State, require
 from ravine._sklearn import Interval, StrOptions
 from ravine._svc import (
     STRATEGIES,
@@ -41,23 +41,58 @@ from ravine._svc import (
     max_epochs,
 )
 from ravine.cluster._base import N_JOBS, Clusterer, fitting, uninterrupted, warn_user
-from ravine.cluster._identity import Identities
-from ravine.cluster._saved import saved_fields, saved_floats, saved_ints, saved_rows
-from ravine.cluster._support_stream import SAMPLE, Stream
+from ravine.cluster._identity import IDENTITIES, Identities, ids_are_distinct
+from ravine.cluster._support_stream import SAMPLE, STREAM, Stream
 
 ALIKE = 0.9
 """A warning is given if the final clusters agree less than this with those found when gamma was chosen."""
 
-NUMBERS: dict[str, Any] = {
-    "C": float,
-    "level": float,
-    "offset": float,
-    "strength": float,
-    "objective": float,
-    "gap": float,
-    "n_iter": int,
+
+def function_is_not_zero(state: State, sizes: Sizes) -> None:
+    """At least one coefficient is positive."""
+    require(state["coefficients"].any(), "coefficients", "has no entry above 0")
+
+
+def clusters_have_rows(state: State, sizes: Sizes) -> None:
+    """The labels are 0, 1, … without gaps, and each cluster has an identifier."""
+    labels = state["mode_labels"]
+    n_clusters, n_ids = int(labels.max()) + 1, sizes["n_identities"]
+    require(len(np.unique(labels)) == n_clusters, "mode_labels", "has a cluster without rows")
+    require(n_ids == n_clusters, "ids", f"has {n_ids} entries for {n_clusters} clusters")
+
+
+SCORE = Number(float, low=0, high=np.inf)
+NUMBERS: dict[str, Field] = {
+    "C": SCORE,
+    "level": SCORE,
+    "offset": SCORE,
+    "strength": SCORE,
+    "objective": SCORE,
+    "gap": Number(float, low=0, high=np.inf, nan=True),
+    "n_iter": Number(int, low=0),
 }
-"""Numbers of a result that a file keeps beside its arrays, and their types."""
+"""Numbers of a result that a file keeps beside its arrays."""
+
+SAVED = Group(
+    {
+        "vectors": Array("float64", ("n_vectors", "n_features"), low=-LARGEST, high=LARGEST),
+        "coefficients": Array("float64", ("n_vectors",), low=0),
+        "gamma": Number(float, low=POSITIVE),
+        "mode_rows": Array("float64", ("n_mode_rows", "n_features"), low=-LARGEST, high=LARGEST),
+        "mode_labels": Array("integer", ("n_mode_rows",), index_of="n_mode_rows"),
+        "numbers": Group(NUMBERS),
+        **IDENTITIES,
+        "rows": Group(
+            {
+                "nearest": Array("integer", ("n_samples",), index_of="n_mode_rows"),
+                "outlier": Array("bool", ("n_samples",)),
+            },
+            optional=True,
+        ),
+        "stream": STREAM,
+    },
+    (function_is_not_zero, clusters_have_rows, ids_are_distinct),
+)
 
 
 def _learns_online(model: "SupportVectorClustering") -> bool:
@@ -200,6 +235,7 @@ class SupportVectorClustering(Clusterer):
     _in_units_of_rows: ClassVar[tuple[str, ...]] = ("gamma",)
     _accept_sparse: ClassVar[str | bool] = False
     _dtypes: ClassVar[list[Any]] = [np.float64]
+    _schema: ClassVar[Group] = SAVED
 
     _settled: Clustering | None
     _stream: Stream | None
@@ -707,55 +743,24 @@ class SupportVectorClustering(Clusterer):
             "stream": self._stream.state() if resume and self._stream is not None else None,
         }
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        names = ("vectors", "coefficients", "gamma", "mode_rows", "mode_labels", "numbers", "ids", "next_id")
-        vectors, coefficients, gamma, mode_rows, labels, numbers, ids, next_id, rows, stream = saved_fields(
-            state, *names, "rows", "stream"
-        )
-        count_threads(self.n_jobs)  # raises if n_jobs is not a number of threads
-        n_columns = self.n_features_in_
-        n_vectors = len(saved_rows(vectors, "vectors", n_columns))
-        saved_floats(coefficients, "coefficients", (n_vectors,), least=0.0)
-        if not coefficients.any():
-            raise ValueError("field 'coefficients' has no entry above 0")
-        if type(gamma) is not float or not 0 < gamma < np.inf:
-            raise ValueError(f"field 'gamma' has the invalid value {gamma!r}")
-        for name, value in zip(NUMBERS, saved_fields(numbers, *NUMBERS), strict=True):
-            if type(value) is not NUMBERS[name] or not (value >= 0 or (name == "gap" and np.isnan(value))):
-                raise ValueError(f"field {name!r} has the invalid value {value!r}")
-        n_mode_rows = len(saved_rows(mode_rows, "mode_rows", n_columns))
-        labels = saved_ints(labels, "mode_labels", n_mode_rows, 0, n_mode_rows - 1)
-        if len(np.unique(labels)) != labels.max() + 1:
-            raise ValueError("field 'mode_labels' has a cluster without rows")
-        self._identities = Identities.restored(ids, next_id, int(labels.max()) + 1)
-        parts = dict(numbers)
-        modes = Nearest(mode_rows, labels, parts.pop("level"))
-        self._settled = Clustering(kernel_sum=KernelSum(vectors, coefficients, gamma), modes=modes, **parts)
+    def _sizes(self) -> Sizes:
+        budget = {} if self.budget is None else {"budget": int(self.budget)}
+        return {**super()._sizes(), **budget, "sample_size": SAMPLE, "is_exact": self.solver == "exact"}
+
+    def _restore(self, state: State) -> None:
+        numbers = dict(state["numbers"])
+        modes = Nearest(state["mode_rows"], state["mode_labels"], numbers.pop("level"))
+        kernel_sum = KernelSum(state["vectors"], state["coefficients"], state["gamma"])
+        self._settled = Clustering(kernel_sum=kernel_sum, modes=modes, **numbers)
+        self._identities = Identities(state["ids"], state["next_id"])
         self._stream = None
-        if stream is not None:
-            self._stream = Stream.from_state(stream, n_columns)
-            if stream["learner"] is not None:
-                self._stream.learner = self._restored_learner(stream["learner"])
-            elif self._stream.n_rows > SAMPLE and self.solver != "exact":
-                raise ValueError(f"field 'learner' is empty, but more than {SAMPLE} rows were learned")
-        if rows is not None:
-            nearest, outlier = saved_fields(rows, "nearest", "outlier")
-            self._nearest = saved_ints(nearest, "nearest", None, 0, n_mode_rows - 1)
-            if not isinstance(outlier, np.ndarray) or outlier.dtype != np.bool_ or outlier.shape != nearest.shape:
-                raise ValueError("field 'outlier' must be true or false for each row")
-            self._outlier = outlier
+        if state["stream"] is not None:
+            self._stream = Stream.from_state(state["stream"])
+            if state["stream"]["learner"] is not None:
+                self._stream.learner = self._restored_learner(**state["stream"]["learner"])
+        if state["rows"] is not None:
+            self._nearest, self._outlier = state["rows"]["nearest"], state["rows"]["outlier"]
             self._label_rows()
 
-    def _restored_learner(self, state: dict[str, Any]) -> Learner:
-        gamma, C, n_steps, vectors, sums = saved_fields(state, "gamma", "C", "n_steps", "vectors", "sums")
-        for name, value in (("gamma", gamma), ("C", C)):
-            if type(value) is not float or not 0 < value < np.inf:
-                raise ValueError(f"field {name!r} has the invalid value {value!r}")
-        if type(n_steps) is not int or not 0 < n_steps < 1 << 62:
-            raise ValueError("field 'n_steps' must be a positive integer")
-        n_vectors = len(saved_rows(vectors, "vectors", self.n_features_in_))
-        if self.budget is not None and n_vectors > self.budget:
-            raise ValueError(f"field 'vectors' has {n_vectors} rows, more than the budget of {self.budget}")
-        saved_floats(sums, "sums", (n_vectors,), least=0.0)
-        learner = self._new_learner(self.n_features_in_, WidthChoice(gamma, C, None, 0.0))
-        return learner.resume(n_steps, vectors, sums)
+    def _restored_learner(self, gamma: float, C: float, **state: Any) -> Learner:
+        return self._new_learner(self.n_features_in_, WidthChoice(gamma, C, None, 0.0)).resume(**state)

@@ -1,7 +1,8 @@
 """Save models as a JSON header and plain arrays in a zip archive. No code from a file is ever run.
 
 The method ``_state(resume)`` of an estimator returns what it has learned, as nested dictionaries of numbers, strings,
-arrays and CSR matrices. ``_restore(state)`` checks and restores it. `numpy.load` can read the arrays, too.
+arrays and CSR matrices. The attribute ``_schema`` declares their fields (`ravine._schema`). A state is checked against
+it when it is saved and when it is loaded, before ``_restore(state)``. `numpy.load` can read the arrays, too.
 """
 
 import json
@@ -17,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ravine import __version__, cluster, semi_supervised
+from ravine._blocks import count_threads
 from ravine._files import written_whole
 from ravine.persist import _archive
 from ravine.persist._archive import MAX_MEMBERS
@@ -278,7 +280,8 @@ def _model(header: dict[str, Any], arrays: Given) -> Any:
         if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
             raise ValueError("field 'feature_names' has an entry that is not a string or occurs twice")
         model._set_feature_names(names)
-    model._restore(decode(header["state"], arrays))
+    count_threads(model.n_jobs)  # raises if n_jobs is not a number of threads
+    model._restore(model._schema.checked(decode(header["state"], arrays), model._sizes()))
     return model
 
 

@@ -36,9 +36,9 @@ from ravine._matrix import (
     moments_of,
     project,
 )
+from ravine._schema import Array, Custom, Group, Sizes, State, require
 from ravine._sklearn import safe_indexing
 from ravine.cluster._base import N_JOBS, RowEstimator, fitting, thread_pools
-from ravine.cluster._saved import saved_fields, saved_floats, saved_ints
 from ravine.cuts import Cut
 from ravine.cuts._density import normal_bandwidth, projected_density
 from ravine.semi_supervised._near import MOST_PAIRED, NearClasses
@@ -58,7 +58,7 @@ LABEL_WEIGHT = (1e-9, 1e9)
 """Smallest and largest total weight of the labeled rows for a support vector machine."""
 
 NEAR = ("towards", "least", "nearest")
-"""Additional fields of a file if not all pairs of classes have a boundary."""
+"""Fields of the nearest classes, as in `NearClasses`."""
 
 CUT_NUMBERS = ("offset", "value", "relative_depth")
 """Numbers of a cut that a file keeps beside its normal."""
@@ -68,10 +68,81 @@ MOST_LETTERS, LONG_NAME = 1 << 22, 256
 the classes of all rows, because NumPy gives each name the memory of the longest."""
 
 
+def near_fields_come_together(state: State, sizes: Sizes) -> None:
+    """All fields of the nearest classes are there, or none of them."""
+    missing = [name for name in NEAR if state[name] is None]
+    require(len(missing) in (0, len(NEAR)), missing[0] if missing else "", "is missing")
+
+
+def nearest_are_others(state: State, sizes: Sizes) -> None:
+    """No class is its own neighbor, or has a neighbor twice."""
+    if state["nearest"] is not None:
+        ordered = np.sort(np.column_stack([np.arange(sizes["n_classes"]), state["nearest"]]), axis=1)
+        is_once = (ordered[:, 1:] != ordered[:, :-1]).all()
+        require(is_once, "nearest", "lists a class twice, or as its own neighbor")
+
+
+def every_pair_has_a_boundary(state: State, sizes: Sizes) -> None:
+    """All pairs of classes have a boundary, or all pairs of a class and one of its nearest classes."""
+    near = _near_of(state)
+    n_pairs = math.comb(sizes["n_classes"], 2) if near is None else len(near.pairs)
+    require(sizes["n_pairs"] == n_pairs, "normal", f"has {sizes['n_pairs']} rows for {n_pairs} pairs of classes")
+    lengths = np.linalg.norm(state["normal"], axis=1)
+    require(np.allclose(lengths, 1.0), "normal", "has a row that is not a unit vector")
+
+
+def names_of_classes_fit_into_memory(state: State, sizes: Sizes) -> None:
+    """The classes of all rows are not much larger than the file."""
+    if state["transduction"] is not None:
+        size = state["classes"].itemsize
+        is_small = size <= 4 * LONG_NAME or size * len(state["transduction"]) <= 4 * MOST_LETTERS
+        require(is_small, "classes", "has names that are far too long for this many rows")
+
+
+def _near_of(state: State) -> NearClasses | None:
+    return None if state["nearest"] is None else NearClasses(*(state[name] for name in NEAR))
+
+
+def _checked_classes(classes: Any) -> NDArray[Any]:
+    """Return the classes from a file as an array; in the file they are an array of numbers, or a list of strings."""
+    if isinstance(classes, list) and all(isinstance(name, str) for name in classes):
+        if len(classes) * max(map(len, classes), default=0) > MOST_LETTERS:
+            raise ValueError("has names that are far too long")
+        classes = np.array(classes, dtype=str)
+    is_list = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
+    if not is_list or not (classes[:-1] < classes[1:]).all():
+        raise ValueError("must be a sorted list of at least two different classes")
+    return np.asarray(classes)
+
+
+SAVED = Group(
+    {
+        "classes": Custom(_checked_classes, length="n_classes"),
+        "normal": Array("float64", ("n_pairs", "n_features")),
+        "offset": Array("float64", ("n_pairs",)),
+        "value": Array("float64", ("n_pairs",)),
+        "relative_depth": Array("float64", ("n_pairs",)),
+        "slopes": Array("float64", ("n_pairs",), low=0),
+        "transduction": Array("integer", ("n_samples",), index_of="n_classes", optional=True),
+        "towards": Array("float64", ("n_classes", "n_features"), required=False),
+        "least": Array("float64", ("n_classes",), required=False),
+        "nearest": Array("integer", ("n_classes", "n_nearest"), index_of="n_classes", required=False),
+    },
+    (
+        near_fields_come_together,
+        nearest_are_others,
+        every_pair_has_a_boundary,
+        names_of_classes_fit_into_memory,
+    ),
+)
+"""What a file keeps of a classifier. The last three fields are there if not all pairs of classes have a boundary."""
+
+
 class CutClassifier(ClassifierMixin, RowEstimator, ABC):
     """Base class of the classifiers whose boundary between two classes is a cut."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"n_jobs": N_JOBS}
+    _schema: ClassVar[Group] = SAVED
 
     classes_: NDArray[Any]
     pairs_: Ints
@@ -346,33 +417,15 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
             **({} if self._near is None else {name: getattr(self._near, name) for name in NEAR}),
         }
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        """Restore what `_state` returned; raise ValueError that names an invalid field."""
-        fields = ("classes", "normal", *CUT_NUMBERS, "slopes", "transduction")
-        has_near = isinstance(state, dict) and not state.keys().isdisjoint(NEAR)
-        classes, normal, *numbers, slopes, found = saved_fields(
-            {name: value for name, value in state.items() if name not in NEAR} if has_near else state, *fields
-        )
-        count_threads(self.n_jobs)  # raises if n_jobs is not a number of threads
-        self.classes_ = _saved_classes(classes)
-        n_classes = len(self.classes_)
-        self._near = None
-        if has_near:
-            near = saved_fields({name: state[name] for name in NEAR if name in state}, *NEAR)
-            self._near = _saved_near(*near, n_classes=n_classes, n_features=self.n_features_in_)
-        n_pairs = math.comb(n_classes, 2) if self._near is None else len(self._near.pairs)
-        normals = saved_floats(normal, "normal", (n_pairs, self.n_features_in_))
-        if not np.allclose(np.linalg.norm(normals, axis=1), 1.0):
-            raise ValueError("field 'normal' has a row that is not a unit vector")
-        columns = [saved_floats(array, name, (n_pairs,)) for name, array in zip(CUT_NUMBERS, numbers, strict=True)]
-        self.cuts_ = [Cut(*parts) for parts in zip(normals, *(column.tolist() for column in columns), strict=True)]
-        self.slopes_ = saved_floats(slopes, "slopes", (n_pairs,), least=0.0)
-        self.pairs_ = _all_pairs(n_classes) if self._near is None else np.array(self._near.pairs)
-        if found is not None:
-            position = saved_ints(found, "transduction", None, 0, len(self.classes_) - 1)
-            if self.classes_.itemsize > 4 * LONG_NAME and self.classes_.itemsize * len(position) > 4 * MOST_LETTERS:
-                raise ValueError("field 'classes' has names that are far too long for this many rows")
-            self.transduction_ = self.classes_[position]
+    def _restore(self, state: State) -> None:
+        """Restore what `_state` returned, after it was checked."""
+        self.classes_, self.slopes_ = state["classes"], state["slopes"]
+        self._near = _near_of(state)
+        self.pairs_ = _all_pairs(len(self.classes_)) if self._near is None else np.array(self._near.pairs)
+        columns = [state[name].tolist() for name in CUT_NUMBERS]
+        self.cuts_ = [Cut(*parts) for parts in zip(state["normal"], *columns, strict=True)]
+        if state["transduction"] is not None:
+            self.transduction_ = self.classes_[state["transduction"]]
 
     @property
     def _n_features_learned(self) -> int:
@@ -393,32 +446,6 @@ def _members(guess: Ints, n_classes: int) -> list[Ints]:
     """Return the row numbers of each class, in order; rows with a negative class belong to none."""
     order = np.argsort(guess, kind="stable")
     return np.split(order, np.searchsorted(guess[order], np.arange(n_classes)))[1:]
-
-
-def _saved_near(towards: Any, least: Any, nearest: Any, *, n_classes: int, n_features: int) -> NearClasses:
-    """Check the nearest classes from a file: each class has the same number of others, none twice."""
-    saved_floats(towards, "towards", (n_classes, n_features))
-    saved_floats(least, "least", (n_classes,))
-    shape = np.shape(nearest) if isinstance(nearest, np.ndarray) else ()
-    if len(shape) != 2 or shape[0] != n_classes or not 0 < shape[1] < n_classes:
-        raise ValueError(f"field 'nearest' must be a table with the nearest classes of each of {n_classes} classes")
-    table = saved_ints(nearest.ravel(), "nearest", None, 0, n_classes - 1).reshape(shape)
-    ordered = np.sort(np.column_stack([np.arange(n_classes), table]), axis=1)
-    if (ordered[:, 1:] == ordered[:, :-1]).any():
-        raise ValueError("field 'nearest' lists a class twice, or as its own neighbor")
-    return NearClasses(towards, least, table)
-
-
-def _saved_classes(classes: Any) -> NDArray[Any]:
-    """Check the classes from a file: an array of numbers, or a list of strings."""
-    if isinstance(classes, list) and all(isinstance(name, str) for name in classes):
-        if len(classes) * max(map(len, classes), default=0) > MOST_LETTERS:
-            raise ValueError("field 'classes' has names that are far too long")
-        classes = np.array(classes, dtype=str)
-    is_list = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 1
-    if not is_list or not (classes[:-1] < classes[1:]).all():
-        raise ValueError("field 'classes' must be a sorted list of at least two different classes")
-    return np.asarray(classes)
 
 
 def read_labels(y: NDArray[Any], has_minus_one: bool | None = None) -> tuple[NDArray[Any], Bools]:

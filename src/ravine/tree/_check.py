@@ -1,66 +1,45 @@
 """The conditions that make arrays a valid tree. Every HyperplaneTree is checked here, also one read from a file."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-INTEGERS = ("left", "right", "parent", "depth", "rank")
-MATRICES = ("normal", "mean")
-NOT_NEGATIVE = ("count", "sum_sq", "relative_depth", "p_value")
+from ravine._schema import Array, Custom, FieldError, Group, Sizes, State, require
+from ravine.tree._surfaces import SURFACES
+
+FORMAT_VERSION = 1
+"""Version of the format of `HyperplaneTree.to_dict`."""
+
+NODES = {
+    "left": Array("int64", ("n_nodes",), low=-1, index_of="n_nodes"),
+    "right": Array("int64", ("n_nodes",), low=-1, index_of="n_nodes"),
+    "parent": Array("int64", ("n_nodes",), low=-1, index_of="n_nodes"),
+    "depth": Array("int64", ("n_nodes",), low=0),
+    "rank": Array("int64", ("n_nodes",), low=0),
+    "normal": Array("float64", ("n_nodes", "n_features")),
+    "offset": Array("float64", ("n_nodes",)),
+    "count": Array("float64", ("n_nodes",), low=0),
+    "mean": Array("float64", ("n_nodes", "n_features")),
+    "sum_sq": Array("float64", ("n_nodes",), low=0),
+    "value": Array("float64", ("n_nodes",)),
+    "relative_depth": Array("float64", ("n_nodes",), low=0),
+    "p_value": Array("float64", ("n_nodes",), low=0, high=1),
+}
+"""Arrays of a tree, with an entry for each node."""
 
 
-def checked(arrays: dict[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays with their proper types; a ValueError names the first invalid field and says why."""
-    out = {name: _typed(name, array) for name, array in arrays.items()}
-    n_nodes = len(out["left"])
-    _require(n_nodes > 0, "left", "is empty; a tree has at least a root")
-    for name, array in out.items():
-        _require(len(array) == n_nodes, name, f"has {len(array)} entries for {n_nodes} nodes")
-    _require(out["normal"].shape[1] > 0, "normal", "has no columns")
-    _require(out["mean"].shape == out["normal"].shape, "mean", "has another number of columns than normal")
-    for name in NOT_NEGATIVE:
-        _require(bool((out[name] >= 0).all()), name, "has a negative entry")
-    _require(bool((out["p_value"] <= 1).all()), "p_value", "exceeds 1")
-    _check_structure(out, n_nodes)
-    _check_cuts(out)
-    return out
+def nodes_are_in_preorder(state: State, sizes: Sizes) -> None:
+    """The links form one tree whose nodes are numbered in preorder, and the depths count the cuts above a node."""
+    depths = depths_in_preorder(state["left"], state["right"], state["parent"])
+    wrong = np.flatnonzero(state["depth"] != depths)
+    for node in wrong[:1]:
+        raise FieldError("depth", f"of node {node} is {state['depth'][node]}, not {depths[node]}")
 
 
-def checked_surfaces(surfaces: Any, is_cut: NDArray[Any]) -> NDArray[Any]:
-    """Return the surface of each node, or None; raise ValueError if a leaf has one."""
-    out = np.full(len(is_cut), None, dtype=object)
-    if surfaces is not None:
-        _require(len(surfaces) == len(is_cut), "surface", f"has {len(surfaces)} entries for {len(is_cut)} nodes")
-        out[:] = surfaces
-    _require(all(surface is None for surface in out[~is_cut]), "surface", "is not None at a leaf")
-    return out
-
-
-def _typed(name: str, array: Any) -> NDArray[Any]:
-    try:
-        raw = np.asarray(array)
-        if raw.dtype.kind not in "iuf":
-            raise TypeError(f"of type {raw.dtype}")
-        typed = np.array(raw, dtype=np.int64 if name in INTEGERS else np.float64, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"field {name!r} is not an array of numbers: {error}") from None
-    _require(typed.ndim == (2 if name in MATRICES else 1), name, f"has {typed.ndim} dimensions")
-    is_finite = not raw.size or bool(np.isfinite(raw.min()) and np.isfinite(raw.max()))  # needs no mask of that size
-    _require(is_finite, name, "has an entry that is not finite")
-    if name in INTEGERS:
-        _require(bool((typed == raw).all()), name, "has an entry that is not an integer")
-    return typed
-
-
-def _check_structure(out: dict[str, NDArray[Any]], n_nodes: int) -> None:
-    depths = check_links(out["left"], out["right"], out["parent"])
-    for node, depth in enumerate(depths):
-        _require(out["depth"][node] == depth, "depth", f"of node {node} is {out['depth'][node]}, not {depth}")
-
-
-def check_links(left: NDArray[Any], right: NDArray[Any], parent_of: NDArray[Any]) -> list[int]:
-    """Return the depths of the nodes of a tree in preorder; a ValueError names the field that makes it invalid."""
+def depths_in_preorder(left: NDArray[Any], right: NDArray[Any], parent_of: NDArray[Any]) -> list[int]:
+    """Return the depths of the nodes of a tree in preorder; a FieldError names the links that make it invalid."""
     n_nodes = len(left)
     depths: list[int] = []
     stack = [(0, -1, 0)]
@@ -68,34 +47,86 @@ def check_links(left: NDArray[Any], right: NDArray[Any], parent_of: NDArray[Any]
     while stack:
         node, parent, depth = stack.pop()
         name, expected = "left" if parent < 0 or left[parent] == node else "right", len(depths)
-        _require(node == expected, name, f"of node {parent} is {node} where {expected} comes next in preorder")
-        _require(parent_of[node] == parent, "parent", f"of node {node} is {parent_of[node]}, not {parent}")
+        require(node == expected, name, f"of node {parent} is {node} where {expected} comes next in preorder")
+        require(parent_of[node] == parent, "parent", f"of node {node} is {parent_of[node]}, not {parent}")
         depths.append(depth)
         if left[node] == right[node] == -1:
             continue
         for name, child in (("left", left[node]), ("right", right[node])):
-            _require(node < child < n_nodes, name, f"of node {node} is {child}")
+            require(node < child < n_nodes, name, f"of node {node} is {child}")
         stack += [(right[node], node, depth + 1), (left[node], node, depth + 1)]
-    _require(len(depths) == n_nodes, "left", f"and right reach {len(depths)} of {n_nodes} nodes")
+    require(len(depths) == n_nodes, "left", f"and right reach {len(depths)} of {n_nodes} nodes")
     return depths
 
 
-def _check_cuts(out: dict[str, NDArray[Any]]) -> None:
-    is_cut = out["left"] >= 0
-    cuts, rank = np.flatnonzero(is_cut), out["rank"]
+def cuts_have_unit_normals(state: State, sizes: Sizes) -> None:
+    """The normal of a cut has length 1; a leaf has neither normal nor offset."""
+    is_cut, normal = state["left"] >= 0, state["normal"]
     # Avoid a copy of the normals, which make up most of a wide tree.
-    lengths = np.sqrt(np.einsum("ij,ij->i", out["normal"], out["normal"]))
-    _require(np.allclose(lengths[is_cut], 1, atol=1e-6), "normal", "is not of unit length at a cut")
-    is_normal: NDArray[Any] = np.any(out["normal"], axis=1)
-    for name, entries in (("normal", is_normal), ("offset", out["offset"]), ("rank", rank)):
-        _require(not np.any(entries[~is_cut]), name, "is not zero at a leaf")
-    _require(
-        bool((np.sort(rank[cuts]) == np.arange(1, len(cuts) + 1)).all()), "rank", "does not number the cuts from 1"
-    )
+    lengths = np.sqrt(np.einsum("ij,ij->i", normal, normal))
+    require(np.allclose(lengths[is_cut], 1, atol=1e-6), "normal", "is not of unit length at a cut")
+    is_normal: NDArray[Any] = np.any(normal, axis=1)
+    for name, entries in (("normal", is_normal), ("offset", state["offset"])):
+        require(not np.any(entries[~is_cut]), name, "is not zero at a leaf")
+
+
+def ranks_number_the_cuts(state: State, sizes: Sizes) -> None:
+    """The cuts have the ranks 1, 2, …, each after the cut above it; a leaf has rank 0."""
+    rank, is_cut = state["rank"], state["left"] >= 0
+    cuts = np.flatnonzero(is_cut)
+    require(not np.any(rank[~is_cut]), "rank", "is not zero at a leaf")
+    require((np.sort(rank[cuts]) == np.arange(1, len(cuts) + 1)).all(), "rank", "does not number the cuts from 1")
     below = cuts[cuts > 0]
-    _require(bool((rank[out["parent"][below]] < rank[below]).all()), "rank", "of a cut does not exceed its parent's")
+    require((rank[state["parent"][below]] < rank[below]).all(), "rank", "of a cut does not exceed its parent's")
 
 
-def _require(holds: bool, name: str, complaint: str) -> None:
-    if not holds:
-        raise ValueError(f"field {name!r} {complaint}")
+def surfaces_are_at_cuts(state: State, sizes: Sizes) -> None:
+    """A leaf has no surface."""
+    surfaces = state["surfaces"]
+    is_at_cuts = surfaces is None or (state["left"][surfaces["node"]] >= 0).all()
+    require(is_at_cuts, "surfaces.node", "has a leaf, which cannot have a surface")
+
+
+def _known_version(version: Any) -> int:
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise ValueError(f"is {version!r:.50}; this version of ravine reads {FORMAT_VERSION}")
+    return version
+
+
+STRUCTURE = Group(NODES, (nodes_are_in_preorder, cuts_have_unit_normals, ranks_number_the_cuts))
+"""The arrays of a tree without surfaces."""
+
+TREE = Group(
+    {"format_version": Custom(_known_version), **NODES, "surfaces": SURFACES},
+    (*STRUCTURE.relations, surfaces_are_at_cuts),
+)
+"""The result of `HyperplaneTree.to_dict`."""
+
+
+def typed(arrays: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return copies of the arrays of a tree with their proper types; a FieldError names one that has no numbers."""
+    return {name: _typed(name, array) for name, array in arrays.items()}
+
+
+def _typed(name: str, array: Any) -> NDArray[Any]:
+    try:
+        raw = np.asarray(array)
+        if raw.dtype.kind not in "iuf":
+            raise TypeError(f"of type {raw.dtype}")
+        with np.errstate(invalid="ignore"):
+            out = np.array(raw, dtype=NODES[name].dtype, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise FieldError(name, f"is not an array of numbers: {error}") from None
+    if out.dtype.kind == "i":
+        require((out == raw).all(), name, "has an entry that is not an integer")
+    return out
+
+
+def checked_surfaces(surfaces: Any, is_cut: NDArray[Any]) -> NDArray[Any]:
+    """Return the surface of each node, or None; raise FieldError if a leaf has one."""
+    out = np.full(len(is_cut), None, dtype=object)
+    if surfaces is not None:
+        require(len(surfaces) == len(is_cut), "surface", f"has {len(surfaces)} entries for {len(is_cut)} nodes")
+        out[:] = surfaces
+    require(all(surface is None for surface in out[~is_cut]), "surface", "is not None at a leaf")
+    return out

@@ -8,7 +8,7 @@ import json
 import math
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -18,10 +18,11 @@ from scipy.special import betainc
 
 from ravine import _kernels
 from ravine._matrix import LARGEST, Floats, Ints, Matrix
+from ravine._schema import MOST, Array, Custom, Group, Number, Sizes, State, require
 from ravine.cuts._intervals import find_valley
 from ravine.tree import _check
 from ravine.tree._derived import with_summed_cuts
-from ravine.tree._repeats import DONE, RepeatWatch
+from ravine.tree._repeats import REPEATS, RepeatWatch, window_is_complete
 from ravine.tree._tree import HyperplaneTree
 
 OnEvent = Callable[[dict[str, Any]], None]
@@ -46,19 +47,98 @@ it."""
 CONFIRMED = 1e-3
 """A cut counts as confirmed if the probability of so few rows in the inner region, without a valley, is below this."""
 
-TOTALS = ("n_rows", "n_ids")
 LINKS = ("left", "right", "parent")
 COUNTS = ("identity", "order", "n_intervals")
 NUMBERS = ("mean", "direction", "second", "leaf", "cut", "valley", "sample")
-"""The counters, and the arrays with one entry per node: links to other nodes, other integers, and all others."""
+"""The arrays with one entry per node: links to other nodes, other integers, and all others."""
 
-FIELDS = (*TOTALS, "events", "n_events", *LINKS, *COUNTS, *NUMBERS)
-NEW_FIELDS = ("largest", "first_rows", "repeats_due")
-"""Fields of a saved stream, and those that older files do not have."""
+ALONG = 1e153
+"""Largest entry along a direction, which may exceed the entries of a row."""
 
-MOST = {"mean": LARGEST, "direction": 1e153, "second": 1e153, "sample": 1e153, "valley": 1e300}
-"""Largest allowed entries of the arrays. Entries along a direction may exceed those of a row. Entries of other arrays
-may be infinite until they are known."""
+
+def new_fields_come_together(state: State, sizes: Sizes) -> None:
+    """A file has all the fields that older files do not have, or none of them."""
+    missing = [name for name in NEW_FIELDS if state[name] is None]
+    require(len(missing) in (0, len(NEW_FIELDS)), missing[0] if missing else "", "is missing")
+
+
+def links_form_a_tree(state: State, sizes: Sizes) -> None:
+    """The nodes are numbered in preorder."""
+    _check.depths_in_preorder(state["left"], state["right"], state["parent"])
+
+
+def leaves_have_all_numbers(state: State, sizes: Sizes) -> None:
+    """Older files do not have the last number of a leaf, its unit. Neither a length nor a unit is negative."""
+    kernel, leaf = _kernels.hsdc, state["leaf"]
+    require(sizes["n_leaf_numbers"] in (kernel.UNIT, kernel.N_LEAF), "leaf", f"has {leaf.shape[1]} numbers for a leaf")
+    require((leaf[:, [kernel.LENGTH, *range(kernel.UNIT, leaf.shape[1])]] >= 0).all(), "leaf", "has a negative length")
+
+
+def identities_are_given(state: State, sizes: Sizes) -> None:
+    """Nodes have identifiers that were given before."""
+    require(state["identity"].max() < state["n_ids"], "identity", "has an entry that is not the number of a cluster")
+
+
+def samples_are_in_order(state: State, sizes: Sizes) -> None:
+    """The intervals of each node are in order and do not overlap, and each has some weight."""
+    for sample, n in zip(state["sample"], state["n_intervals"].tolist(), strict=True):
+        require(n < sizes["n_slots"], "n_intervals", f"has the entry {n}, more than the parameter n_intervals allows")
+        low, high, weight, atoms, _ = sample[:, :n]
+        in_order = (low <= high).all() and (high[:-1] < low[1:]).all()
+        is_valid = in_order and (weight > 0).all() and (atoms >= 1).all()
+        require(is_valid, "sample", "has intervals that are not in order, or that have no weight")
+
+
+def events_are_counted(state: State, sizes: Sizes) -> None:
+    """There are no more events of a kind than were counted."""
+    for kind in KINDS:
+        n_events = sum(event["kind"] == kind for event in state["events"])
+        require(n_events <= state["n_events"][kind], "n_events", f"counts fewer events of the kind {kind!r}")
+
+
+def _checked_events(events: Any) -> list[dict[str, Any]]:
+    if not isinstance(events, list) or not all(isinstance(e, dict) and e.get("kind") in KINDS for e in events):
+        raise ValueError("is not a list of events")
+    return events
+
+
+STREAM = Group(
+    {
+        "n_rows": Number(int, low=0, high=MOST),
+        "n_ids": Number(int, low=0, high=MOST),
+        "events": Custom(_checked_events),
+        "n_events": Group({kind: Number(int, low=0, high=MOST) for kind in KINDS}),
+        "left": Array("int64", ("n_stream_nodes",), low=-1, index_of="n_stream_nodes"),
+        "right": Array("int64", ("n_stream_nodes",), low=-1, index_of="n_stream_nodes"),
+        "parent": Array("int64", ("n_stream_nodes",), low=-1, index_of="n_stream_nodes"),
+        "identity": Array("int64", ("n_stream_nodes",), low=0),
+        "order": Array("int64", ("n_stream_nodes",)),
+        "n_intervals": Array("int64", ("n_stream_nodes",), low=0),
+        "mean": Array("float64", ("n_stream_nodes", "n_features"), low=-LARGEST, high=LARGEST),
+        "direction": Array("float64", ("n_stream_nodes", "n_features"), low=-ALONG, high=ALONG),
+        "second": Array("float64", ("n_stream_nodes", "n_features"), low=-ALONG, high=ALONG),
+        "leaf": Array("float64", ("n_stream_nodes", "n_leaf_numbers"), low=-math.inf, high=math.inf),
+        "cut": Array("float64", ("n_stream_nodes", "n_cut_numbers"), low=-math.inf, high=math.inf),
+        "valley": Array("float64", ("n_stream_nodes", 4), low=-1e300, high=1e300),
+        "sample": Array("float64", ("n_stream_nodes", "n_sample_numbers", "n_slots"), low=-ALONG, high=ALONG),
+        "largest": Number(float, low=0, high=LARGEST, required=False),
+        **{name: replace(field, required=False) for name, field in REPEATS.items()},
+    },
+    (
+        new_fields_come_together,
+        links_form_a_tree,
+        leaves_have_all_numbers,
+        identities_are_given,
+        samples_are_in_order,
+        events_are_counted,
+        window_is_complete,
+    ),
+    optional=True,
+)
+"""The result of `HSDCTree.state`. Numbers of a leaf or a cut may be infinite until they are known."""
+
+NEW_FIELDS = ("largest", *REPEATS)
+"""Fields that older files do not have."""
 
 
 @dataclass(frozen=True)
@@ -323,85 +403,30 @@ class HSDCTree:
     # Save and restore the tree
 
     def state(self) -> dict[str, Any]:
-        """Return everything that must be saved except the settings; the nodes are numbered in preorder."""
+        """Return the fields of `STREAM`, which must be saved; the nodes are numbered in preorder."""
         order, position = self._preorder()
         links = {name: position[getattr(self, name)[order]] for name in LINKS}
         arrays = {name: getattr(self, name)[order] for name in (*COUNTS, *NUMBERS)}
-        totals = {name: getattr(self, name) for name in TOTALS}
+        totals = {"n_rows": self.n_rows, "n_ids": self.n_ids}
         events = {"events": self.events, "n_events": dict(self.n_events)}
         return {**totals, **events, **links, **arrays, "largest": self.largest, **self.repeats.state()}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore the result of `state` before any row is learned; a ValueError names the invalid field."""
-        left = state.get("left")
-        n_nodes = len(left) if isinstance(left, np.ndarray) and left.ndim == 1 else 0
-        if not n_nodes % 2:
-            raise ValueError("field 'left' does not contain the nodes of a tree")
+    def restore(self, state: State) -> None:
+        """Restore the checked result of `state` before any row is learned."""
+        n_nodes = len(state["left"])
         if len(self.left) < n_nodes:
             self._make_room(len(self.left), n_nodes)
-        for name in (*LINKS, *COUNTS, *NUMBERS):
-            room = getattr(self, name)
-            shape = (n_nodes, *room.shape[1:])
-            array = state.get(name)
-            if name == "leaf" and isinstance(array, np.ndarray) and array.shape == (n_nodes, _kernels.hsdc.UNIT):
-                array = np.c_[array, np.ones(n_nodes)]  # in older files the unit was always 1
-            if not isinstance(array, np.ndarray) or array.dtype != room.dtype or array.shape != shape:
-                raise ValueError(f"field {name!r} is not an array of {room.dtype} of shape {shape}")
-            room[:n_nodes] = array
+        self.leaf[:n_nodes, _kernels.hsdc.UNIT] = 1.0  # older files do not have it, because it was always 1
+        self.leaf[:n_nodes, : state["leaf"].shape[1]] = state["leaf"]
+        for name in (*LINKS, *COUNTS, *(name for name in NUMBERS if name != "leaf")):
+            getattr(self, name)[:n_nodes] = state[name]
         self._free = list(range(len(self.left) - 1, n_nodes - 1, -1))
-        self._take_back(state, n_nodes)
-
-    def _take_back_events(self, state: dict[str, Any]) -> None:
-        events, n_events = state.get("events"), state.get("n_events")
-        if not isinstance(events, list) or not all(isinstance(e, dict) and e.get("kind") in KINDS for e in events):
-            raise ValueError("field 'events' is not a list of events")
-        for event in events:
+        self.n_rows, self.n_ids = state["n_rows"], state["n_ids"]
+        for event in state["events"]:
             self._events[event["kind"]].append(event)
-        for kind in KINDS:
-            number = n_events.get(kind) if isinstance(n_events, dict) else None
-            if type(number) is not int or not len(self._events[kind]) <= number < 1 << 62:
-                raise ValueError("field 'n_events' does not count the events of each kind")
-            self.n_events[kind] = number
-
-    def _take_back(self, state: dict[str, Any], n_nodes: int) -> None:
-        """Reject links, samples and numbers that would break the compiled loop, or give an impossible model."""
-        here = slice(n_nodes)
-        _check.check_links(self.left[here], self.right[here], self.parent[here])
-        for name in TOTALS:
-            if type(state.get(name)) is not int or not 0 <= state[name] < 1 << 62:
-                raise ValueError(f"field {name!r} is not a number of rows or clusters")
-            setattr(self, name, state[name])
-        self._take_back_events(state)
-        for name in NUMBERS:
-            array = getattr(self, name)[here]
-            if not (np.abs(array) <= MOST.get(name, math.inf)).all():
-                raise ValueError(f"field {name!r} has an entry that is not a number, or far too large")
-        if (self.leaf[here][:, [_kernels.hsdc.LENGTH, _kernels.hsdc.UNIT]] < 0).any():
-            raise ValueError("field 'leaf' has a negative length or unit")
-        self._take_back_rows(state)
-        if ((self.identity[here] < 0) | (self.identity[here] >= self.n_ids)).any():
-            raise ValueError("field 'identity' has an entry that is not the number of a cluster")
-        for node in range(n_nodes):
-            self._check_sample(node)
-
-    def _take_back_rows(self, state: dict[str, Any]) -> None:
-        """Restore what is known of the rows themselves; older files do not have it."""
-        self.largest = state.get("largest", 1.0)
-        if type(self.largest) is not float or not 0 <= self.largest <= LARGEST:
-            raise ValueError("field 'largest' is not the largest absolute value of rows")
-        if "repeats_due" in state:
-            self.repeats.restore(state)
-        else:
-            self.repeats.due = DONE
-
-    def _check_sample(self, node: int) -> None:
-        n = self.n_intervals[node]
-        if not 0 <= n <= self.settings.n_intervals:
-            raise ValueError("field 'n_intervals' has an entry that is not a number of intervals")
-        low, high, weight, atoms, _ = self.sample[node][:, :n]
-        in_order = (low <= high).all() and (high[:-1] < low[1:]).all()
-        if not (in_order and (weight > 0).all() and (atoms >= 1).all()):
-            raise ValueError("field 'sample' has intervals that are not in order, or that have no weight")
+        self.n_events.update(state["n_events"])
+        self.largest = 1.0 if state["largest"] is None else state["largest"]
+        self.repeats.restore(state)
 
     # Conversion to a HyperplaneTree
 

@@ -14,6 +14,7 @@ import numpy as np
 from ravine import _kernels
 from ravine._blocks import count_threads, map_items
 from ravine._matrix import LARGEST, Floats, Ints, Matrix, project
+from ravine._schema import Array, Group, Sizes, State, require
 from ravine.tree._derived import without_empty_leaves
 from ravine.tree._tree import HyperplaneTree
 
@@ -56,6 +57,40 @@ SHARE_CELLS = 1 << 14
 """Batches with fewer values are not worth a second thread."""
 
 
+def weights_are_not_negative(state: State, sizes: Sizes) -> None:
+    """No node has a negative weight, variance or number of rows."""
+    online = _kernels.imdh
+    numbers = state["scalars"][:, [online.COUNT, online.SUM_SQ, online.SPREAD, online.N_ROWS]]
+    require((numbers >= 0).all(), "scalars", "has a negative weight, variance or number of rows")
+
+
+ONLINE = Group(
+    {
+        "normal": Array("float64", ("n_cuts", "n_features")),
+        "mean": Array("float64", ("n_heap", "n_features")),
+        "scalars": Array("float64", ("n_heap", "n_scalars")),
+    },
+    (weights_are_not_negative,),
+)
+"""The result of `IMDHTree.state`."""
+
+
+def squares_are_finite(state: State, sizes: Sizes) -> None:
+    """The squares of the normals and means do not overflow, also those of sparse rows; a few nodes are checked at a
+    time.
+    """
+    kernel, step = _kernels.imdh, max(CHUNK_CELLS // sizes["n_features"], 1)
+    for start in range(0, sizes["n_heap"], step):
+        normal, mean, scalars = (array[start : start + step] for array in state["online"].values())
+        if state["is_sparse"]:
+            scale, share, fade, count = scalars[:, [kernel.SCALE, kernel.SHARE, kernel.FADE, kernel.COUNT]].T
+            is_cut = slice(len(normal))
+            normal = scale[is_cut, np.newaxis] * (normal + share[is_cut, np.newaxis] * mean[is_cut])
+            mean = mean * np.where(count > 0, fade / np.where(count > 0, count, 1.0), 1.0)[:, np.newaxis]
+        for name, array in (("online.normal", normal), ("online.mean", mean)):
+            require((np.abs(array) <= LARGEST).all(), name, "has an entry that is far too large")
+
+
 class IMDHTree:
     """Cuts in a heap: node 1 is the root, 2 i and 2 i + 1 are the children of i, and the last level has no cuts.
 
@@ -81,38 +116,15 @@ class IMDHTree:
         self.scalars = np.zeros((2 * n_cuts, _kernels.imdh.N_SCALARS))
 
     @classmethod
-    def from_state(
-        cls, depth: int, n_features: int, settings: Settings, is_sparse: bool, state: dict[str, Any]
-    ) -> "IMDHTree":
-        """Restore the result of `state` as a tree of this size; a ValueError names the invalid field."""
-        n_cuts, online = 1 << depth, _kernels.imdh
-        normal = saved_array(state, "normal", (n_cuts, n_features))
-        mean = saved_array(state, "mean", (2 * n_cuts, n_features))
-        scalars = saved_array(state, "scalars", (2 * n_cuts, online.N_SCALARS))
-        tree = cls(0, n_features, settings, is_sparse)  # small; the arrays have confirmed its width
-        tree.depth, tree._normal, tree._mean, tree.scalars = depth, normal, mean, scalars
-        if (tree.scalars[:, [online.COUNT, online.SUM_SQ, online.SPREAD, online.N_ROWS]] < 0).any():
-            raise ValueError("field 'scalars' has a negative weight, variance or number of rows")
-        tree._check_lengths()
+    def from_state(cls, depth: int, settings: Settings, is_sparse: bool, state: State) -> "IMDHTree":
+        """Restore the checked result of `state`."""
+        tree = cls(0, state["normal"].shape[1], settings, is_sparse)  # its arrays are small and replaced
+        tree.depth = depth
+        tree._normal, tree._mean, tree.scalars = state["normal"], state["mean"], state["scalars"]
         return tree
 
-    def _check_lengths(self) -> None:
-        """Raise ValueError if the square of a normal or a mean overflows; check a few nodes at a time."""
-        online, step = _kernels.imdh, max(CHUNK_CELLS // self.n_features, 1)
-        for start in range(0, len(self._mean), step):
-            here = slice(start, start + step)
-            normal, mean, scalars = self._normal[here], self._mean[here], self.scalars[here]
-            if self.is_sparse:
-                scale, share, fade, count = scalars[:, [online.SCALE, online.SHARE, online.FADE, online.COUNT]].T
-                is_cut = slice(len(normal))
-                normal = scale[is_cut, np.newaxis] * (normal + share[is_cut, np.newaxis] * mean[is_cut])
-                mean = mean * np.where(count > 0, fade / np.where(count > 0, count, 1.0), 1.0)[:, np.newaxis]
-            for name, array in (("normal", normal), ("mean", mean)):
-                if not (np.abs(array) <= LARGEST).all():
-                    raise ValueError(f"field {name!r} has an entry that is far too large")
-
     def state(self) -> dict[str, Any]:
-        """Return everything that must be saved, without copies."""
+        """Return the fields of `ONLINE`, which must be saved, without copies."""
         return {"normal": self._normal, "mean": self._mean, "scalars": self.scalars}
 
     def learn(self, X: Matrix, weights: Floats, n_jobs: int | None = None) -> None:
@@ -189,13 +201,3 @@ class IMDHTree:
             p_value=unknown + 1.0,
         )
         return without_empty_leaves(tree).unscaled(center, scale)
-
-
-def saved_array(state: dict[str, Any], name: str, shape: tuple[int, ...]) -> Floats:
-    """Return a field of a saved state that must be finite numbers of this shape; a ValueError names it."""
-    array = state.get(name)
-    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != shape:
-        raise ValueError(f"field {name!r} is not an array of float64 of shape {shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"field {name!r} has an entry that is not finite")
-    return array

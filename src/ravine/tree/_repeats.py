@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ravine._matrix import LARGEST, Floats, Ints
+from ravine._schema import MOST, Array, Field, Number, Sizes, State, require
 
 WINDOW, LEAST_WINDOW, WINDOW_CELLS = 512, 128, 1 << 20
 """Size of the window in rows: the first number, or as many rows as have the third number of values, but at least the
@@ -33,6 +34,26 @@ LEAST_SHARE = 0.1
 
 COLLECTING, DONE = -1, 0
 """Values of `due` while the window is filling, and after the check is finished."""
+
+REPEATS: dict[str, Field] = {
+    "first_rows": Array("float64", ("n_first_rows", "n_features"), low=-LARGEST, high=LARGEST, empty=True),
+    "repeats_due": Number(int, low=COLLECTING, high=MOST),
+}
+"""The result of `RepeatWatch.state`."""
+
+
+def window_is_complete(state: State, sizes: Sizes) -> None:
+    """The window is full if there is something to warn about later."""
+    if state["first_rows"] is not None:
+        n_rows, window = len(state["first_rows"]), window_for(sizes["n_features"])
+        require(n_rows <= window, "first_rows", f"has {n_rows} rows, more than the window of {window}")
+        is_full = state["repeats_due"] <= DONE or n_rows == window
+        require(is_full, "repeats_due", "waits for rows that 'first_rows' does not have")
+
+
+def window_for(n_features: int) -> int:
+    """Return the size of the window in rows."""
+    return min(WINDOW, max(LEAST_WINDOW, WINDOW_CELLS // n_features))
 
 
 class RepeatWatch:
@@ -57,7 +78,7 @@ class RepeatWatch:
     @property
     def window(self) -> int:
         """Size of the window in rows."""
-        return min(WINDOW, max(LEAST_WINDOW, WINDOW_CELLS // self.rows.shape[1]))
+        return window_for(self.rows.shape[1])
 
     def look(self, X: Any, n_rows: int, is_all: bool) -> dict[int, str]:
         """Take the next rows, up to row `n_rows` of the stream; `is_all` means that no more rows are expected.
@@ -107,18 +128,12 @@ class RepeatWatch:
         """Return everything that must be saved."""
         return {"first_rows": self.rows, "repeats_due": self.due}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore the result of `state`; a ValueError names the invalid field."""
-        rows, due, n_features = state.get("first_rows"), state.get("repeats_due"), self.rows.shape[1]
-        if not isinstance(rows, np.ndarray) or rows.dtype != np.float64 or rows.shape[1:] != (n_features,):
-            raise ValueError("field 'first_rows' does not contain rows of the stream")
-        if len(rows) > self.window or not (np.abs(rows) <= LARGEST).all():
-            raise ValueError("field 'first_rows' has too many rows, or an entry that is far too large")
-        if type(due) is not int or not COLLECTING <= due < 1 << 62:
-            raise ValueError("field 'repeats_due' is not a number of rows")
-        if due > DONE and len(rows) < self.window:
-            raise ValueError("field 'repeats_due' waits for rows that 'first_rows' does not have")
-        self.rows, self.due = rows, due
+    def restore(self, state: State) -> None:
+        """Restore the checked result of `state`; older files do not have it, and there is nothing to warn about."""
+        if state["first_rows"] is None:
+            self.due = DONE
+        else:
+            self.rows, self.due = state["first_rows"], state["repeats_due"]
 
 
 def _few_values(rows: Floats) -> Ints:

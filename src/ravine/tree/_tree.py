@@ -19,9 +19,6 @@ from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, moments_of, wal
 from ravine.cuts import Cut
 from ravine.tree import _check, _html, _surfaces, _text
 
-FORMAT_VERSION = 1
-"""Version of the format of `HyperplaneTree.to_dict`."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HyperplaneTree:
@@ -114,7 +111,7 @@ class HyperplaneTree:
     def __post_init__(self) -> None:
         arrays = fields_of(self)
         surface = arrays.pop("surface")
-        arrays = _check.checked(arrays)
+        arrays = _check.STRUCTURE.checked(_check.typed(arrays))
         arrays["surface"] = _check.checked_surfaces(surface, arrays["left"] >= 0)
         self._set(arrays)
 
@@ -715,7 +712,7 @@ class HyperplaneTree:
         """
         arrays = fields_of(self)
         surfaces = _surfaces.packed(arrays.pop("surface"))
-        record = {"format_version": FORMAT_VERSION, **{name: a.copy() for name, a in arrays.items()}}
+        record = {"format_version": _check.FORMAT_VERSION, **{name: a.copy() for name, a in arrays.items()}}
         return record if surfaces is None else {**record, "surfaces": surfaces}
 
     @classmethod
@@ -734,18 +731,19 @@ class HyperplaneTree:
         """
         if not isinstance(record, Mapping):
             raise ValueError(f"record must be a dictionary, not {type(record).__name__}")
-        version = record.get("format_version")
-        if version != FORMAT_VERSION:
-            raise ValueError(f"format_version is {version!r}; this version of ravine reads {FORMAT_VERSION}")
-        names = [f.name for f in fields(cls) if f.name != "surface"]
-        missing = [name for name in names if name not in record]
-        unknown = [str(name) for name in record if name not in (*names, "format_version", "surfaces")]
-        if missing or unknown:
-            raise ValueError(f"missing fields: {missing or 'none'}; unknown fields: {unknown or 'none'}")
-        tree = cls(**{name: record[name] for name in names})
-        surface = _surfaces.unpacked(record.get("surfaces"), tree.n_nodes, tree.n_features)
-        tree._set({"surface": _check.checked_surfaces(surface, ~tree.is_leaf)})  # a second wide tree would need memory
-        return tree
+        nodes = _check.typed({name: array for name, array in record.items() if name in _check.NODES})
+        surfaces = record.get("surfaces")
+        if isinstance(surfaces, Mapping):
+            surfaces = {name: np.asarray(array) for name, array in surfaces.items()}
+        return restored(_check.TREE.checked({**record, **nodes, "surfaces": surfaces}))
+
+
+def restored(checked: dict[str, Any]) -> HyperplaneTree:
+    """Build a tree from the checked fields of `_check.TREE`, without copies."""
+    tree = object.__new__(HyperplaneTree)
+    arrays = {name: checked[name] for name in _check.NODES}
+    tree._set({**arrays, "surface": _surfaces.unpacked(checked["surfaces"], len(arrays["left"]))})
+    return tree
 
 
 def fields_of(tree: HyperplaneTree) -> dict[str, Any]:
