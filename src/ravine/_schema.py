@@ -10,7 +10,7 @@ import reprlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -273,12 +273,18 @@ class Group(Field):
             try:
                 relation(out, found.sizes)
             except FieldError as error:
-                _raise_in(prefix, error)
+                raise FieldError(f"{prefix}{error.name}", error.complaint) from None
         return out
 
 
-def _raise_in(prefix: str, error: FieldError) -> NoReturn:
-    raise FieldError(f"{prefix}{error.name}", error.complaint) from None
+def all_or_none(*names: str) -> Relation:
+    """Return the relation that these fields are all there, or none of them is."""
+
+    def fields_come_together(state: State, sizes: Sizes) -> None:
+        missing = [name for name in names if state[name] is None]
+        require(len(missing) in (0, len(names)), "".join(missing[:1]), "is missing")
+
+    return fields_come_together
 
 
 def _is_inside(value: float, low: float | None, high: float | None) -> bool:

@@ -36,7 +36,7 @@ from ravine._matrix import (
     moments_of,
     project,
 )
-from ravine._schema import Array, Custom, Group, Sizes, State, require
+from ravine._schema import Array, Custom, Group, Sizes, State, all_or_none, require
 from ravine._sklearn import safe_indexing
 from ravine.cluster._base import N_JOBS, RowEstimator, fitting, thread_pools
 from ravine.cuts import Cut
@@ -66,12 +66,6 @@ CUT_NUMBERS = ("offset", "value", "relative_depth")
 MOST_LETTERS, LONG_NAME = 1 << 22, 256
 """Maximum number of letters of all class names in a file. If a name is longer than LONG_NAME, the limit also holds for
 the classes of all rows, because NumPy gives each name the memory of the longest."""
-
-
-def near_fields_come_together(state: State, sizes: Sizes) -> None:
-    """All fields of the nearest classes are there, or none of them."""
-    missing = [name for name in NEAR if state[name] is None]
-    require(len(missing) in (0, len(NEAR)), missing[0] if missing else "", "is missing")
 
 
 def nearest_are_others(state: State, sizes: Sizes) -> None:
@@ -129,7 +123,7 @@ SAVED = Group(
         "nearest": Array("integer", ("n_classes", "n_nearest"), index_of="n_classes", required=False),
     },
     (
-        near_fields_come_together,
+        all_or_none(*NEAR),
         nearest_are_others,
         every_pair_has_a_boundary,
         names_of_classes_fit_into_memory,

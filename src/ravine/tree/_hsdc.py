@@ -18,7 +18,7 @@ from scipy.special import betainc
 
 from ravine import _kernels
 from ravine._matrix import LARGEST, Floats, Ints, Matrix
-from ravine._schema import MOST, Array, Custom, Group, Number, Sizes, State, require
+from ravine._schema import MOST, Array, Custom, Group, Number, Sizes, State, all_or_none, require
 from ravine.cuts._intervals import find_valley
 from ravine.tree import _check
 from ravine.tree._derived import with_summed_cuts
@@ -52,14 +52,11 @@ COUNTS = ("identity", "order", "n_intervals")
 NUMBERS = ("mean", "direction", "second", "leaf", "cut", "valley", "sample")
 """The arrays with one entry per node: links to other nodes, other integers, and all others."""
 
+NEW_FIELDS = ("largest", *REPEATS)
+"""Fields that older files do not have."""
+
 ALONG = 1e153
 """Largest entry along a direction, which may exceed the entries of a row."""
-
-
-def new_fields_come_together(state: State, sizes: Sizes) -> None:
-    """A file has all the fields that older files do not have, or none of them."""
-    missing = [name for name in NEW_FIELDS if state[name] is None]
-    require(len(missing) in (0, len(NEW_FIELDS)), missing[0] if missing else "", "is missing")
 
 
 def links_form_a_tree(state: State, sizes: Sizes) -> None:
@@ -71,7 +68,8 @@ def leaves_have_all_numbers(state: State, sizes: Sizes) -> None:
     """Older files do not have the last number of a leaf, its unit. Neither a length nor a unit is negative."""
     kernel, leaf = _kernels.hsdc, state["leaf"]
     require(sizes["n_leaf_numbers"] in (kernel.UNIT, kernel.N_LEAF), "leaf", f"has {leaf.shape[1]} numbers for a leaf")
-    require((leaf[:, [kernel.LENGTH, *range(kernel.UNIT, leaf.shape[1])]] >= 0).all(), "leaf", "has a negative length")
+    is_valid = (leaf[:, [kernel.LENGTH, *range(kernel.UNIT, leaf.shape[1])]] >= 0).all()
+    require(is_valid, "leaf", "has a negative length or unit")
 
 
 def identities_are_given(state: State, sizes: Sizes) -> None:
@@ -82,7 +80,6 @@ def identities_are_given(state: State, sizes: Sizes) -> None:
 def samples_are_in_order(state: State, sizes: Sizes) -> None:
     """The intervals of each node are in order and do not overlap, and each has some weight."""
     for sample, n in zip(state["sample"], state["n_intervals"].tolist(), strict=True):
-        require(n < sizes["n_slots"], "n_intervals", f"has the entry {n}, more than the parameter n_intervals allows")
         low, high, weight, atoms, _ = sample[:, :n]
         in_order = (low <= high).all() and (high[:-1] < low[1:]).all()
         is_valid = in_order and (weight > 0).all() and (atoms >= 1).all()
@@ -113,7 +110,7 @@ STREAM = Group(
         "parent": Array("int64", ("n_stream_nodes",), low=-1, index_of="n_stream_nodes"),
         "identity": Array("int64", ("n_stream_nodes",), low=0),
         "order": Array("int64", ("n_stream_nodes",)),
-        "n_intervals": Array("int64", ("n_stream_nodes",), low=0),
+        "n_intervals": Array("int64", ("n_stream_nodes",), index_of="n_slots"),
         "mean": Array("float64", ("n_stream_nodes", "n_features"), low=-LARGEST, high=LARGEST),
         "direction": Array("float64", ("n_stream_nodes", "n_features"), low=-ALONG, high=ALONG),
         "second": Array("float64", ("n_stream_nodes", "n_features"), low=-ALONG, high=ALONG),
@@ -125,7 +122,7 @@ STREAM = Group(
         **{name: replace(field, required=False) for name, field in REPEATS.items()},
     },
     (
-        new_fields_come_together,
+        all_or_none(*NEW_FIELDS),
         links_form_a_tree,
         leaves_have_all_numbers,
         identities_are_given,
@@ -136,9 +133,6 @@ STREAM = Group(
     optional=True,
 )
 """The result of `HSDCTree.state`. Numbers of a leaf or a cut may be infinite until they are known."""
-
-NEW_FIELDS = ("largest", *REPEATS)
-"""Fields that older files do not have."""
 
 
 @dataclass(frozen=True)
