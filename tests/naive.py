@@ -173,6 +173,30 @@ def bfgs_inverse_hessian(steps, changes):
     return inverse
 
 
+def descend(value, gradient, start, tolerance):
+    """BFGS with the rules of `ravine._kernels.bfgs`: all points that are evaluated, and those that are accepted."""
+    tried, accepted, steps, changes, small = [start], [start], [], [], 0
+    for _ in range(200 if np.isfinite(value(start)) else 0):
+        point, g = accepted[-1], gradient(accepted[-1])
+        direction = -bfgs_inverse_hessian(np.reshape(steps, (-1, len(g))), np.reshape(changes, (-1, len(g)))) @ g
+        for length in 0.2 ** np.arange(12) if direction @ g < 0 else ():
+            tried.append(point + length * direction)
+            if value(tried[-1]) <= value(point) + 1e-4 * length * (direction @ g):
+                break
+        else:
+            if not steps:
+                break
+            steps, changes = [], []
+            continue
+        accepted.append(tried[-1])
+        small = small + 1 if value(point) - value(tried[-1]) <= tolerance else 0
+        if small == 2:
+            break
+        step, change = tried[-1] - point, gradient(tried[-1]) - g
+        steps, changes = ([*steps[-19:], step], [*changes[-19:], change]) if step @ change > 0 else ([], [])
+    return tried, accepted
+
+
 class IMDHTree:
     """Algorithm 1 of Hofmeyr (2020), one row at a time, with a running principal component for the first rows."""
 

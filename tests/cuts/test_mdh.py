@@ -73,7 +73,7 @@ def test_labeled_density_agrees_with_naive_and_stays_within_the_bound(alpha, str
     labels = Labels(np.arange(5), strength * np.array([1.0, -1.0, 0.5, -0.7, 2.0]), 0.3, np.abs(values).max())
     objective = PenalizedDensity(0.3, alpha, 1e-9, labels=labels, exact_rows=exact)
     ours, place, _ = objective(values, weights)
-    steepness, bound = objective._settings(60)[2], alpha * np.sqrt(np.average(values**2, weights=weights))
+    steepness, bound = objective._settings()[0].steepness, alpha * np.sqrt(np.average(values**2, weights=weights))
     slow = naive.labeled_density(values, weights, 0.3, bound, steepness, values[:5], labels.pulls, 0.3)
     assert ours == pytest.approx(slow, rel=2e-3 if exact else 0.03)
     assert abs(place) <= bound + 0.1 * 0.3

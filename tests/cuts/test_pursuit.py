@@ -11,7 +11,7 @@ from tests.cuts.objectives import cloud
 from ravine._matrix import moments_of, weighted_sum
 from ravine.cuts import _pursuit
 from ravine.cuts._ncut import NormalizedCut
-from ravine.cuts._pursuit import make_starts, pursue, search
+from ravine.cuts._pursuit import descend, make_starts, pursue, search
 
 
 @dataclass
@@ -33,6 +33,19 @@ def test_search_finds_the_minimum_of_a_smooth_function(rng):
     best /= np.linalg.norm(best)
     found = search(X, np.ones(200), np.zeros(6), Quadratic(X @ best), np.eye(6)[0])
     assert_allclose(found.direction, best, atol=1e-5)
+
+
+def test_descent_returns_what_belongs_to_the_accepted_point():
+    tried = []
+
+    def evaluate(v):
+        tried.append(v)
+        return float(np.abs(v).sum()), v, lambda: np.sign(v)
+
+    point, value, extra = descend(evaluate, np.array([0.3, -0.2]), 1e-9)
+    assert extra is not tried[-1]  # the last steps cross the kink, and none of them goes down
+    assert value == np.abs(point).sum()
+    np.testing.assert_array_equal(extra, point)
 
 
 def test_large_nodes_end_at_a_stationary_point_of_all_rows(rng, monkeypatch):

@@ -1,7 +1,7 @@
 """Compiled loops over arrays: the only compiled layer of the library.
 
-Kernels take and return arrays; there are no classes. Submodules are imported on first use (``_kernels.rows``), so
-importing ravine does not import Numba.
+Kernels take and return arrays and numbers, or named tuples of them; there are no other classes. Submodules are imported
+on first use (``_kernels.rows``), so importing ravine does not import Numba.
 """
 
 from importlib import import_module

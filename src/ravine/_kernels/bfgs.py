@@ -1,10 +1,28 @@
-"""The inverse Hessian of BFGS, stored as the steps that built it, and the settings of the line search."""
+"""Minimization by BFGS with backtracking steps, for any objective, compiled or not.
+
+The caller evaluates the objective, and the functions of this module do everything else. `begin` returns the state of a
+descent. The caller then evaluates the value at `trial` and passes it to `tell_value`; if that asks for the gradient
+there, the caller passes it to `tell_gradient`. Each of the two returns what to do next:
+
+    descent, answer = begin(start, tolerance), ASK_VALUE
+    while answer == ASK_VALUE:
+        answer = tell_value(descent, value at descent.trial)
+        if answer == ASK_GRADIENT:
+            answer = tell_gradient(descent, gradient at descent.trial)
+
+The inverse Hessian begins as the identity and is stored as the steps that built it. A step costs O(MEMORY · n) for n
+variables, besides the evaluations.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ravine._kernels._compile import kernel
+from ravine._kernels.rows import dot
 
 MAX_ITERATIONS = 200
+"""Maximum number of line searches."""
 
 MEMORY = 20
 """Number of steps that are stored."""
@@ -13,50 +31,159 @@ SUFFICIENT, SHRINK, MAX_SHRINKS = 1e-4, 0.2, 12
 """A step must achieve the first share of the decrease predicted by the slope; otherwise its length is multiplied by the
 second number, at most the third number of times."""
 
+MAX_SMALL_DECREASES = 2
+"""The descent ends after this many decreases in a row that are not above the tolerance."""
+
+ASK_VALUE, ASK_GRADIENT, ENDS_AT_TRIAL, ENDS_AT_POINT = 0, 1, 2, 3
+"""Answers of `tell_value` and `tell_gradient`: evaluate the value at `trial`; `trial` is accepted, evaluate the
+gradient there; `trial` is accepted, and the descent ends there; the descent ends at `point`, the last accepted one."""
+
+TRIAL, POINT, GRADIENT, DOWNHILL, STEPS, CHANGES = 0, 1, 2, 3, 4, 4 + MEMORY
+"""Rows of `Descent.vectors`; there are `MEMORY` rows of steps, and as many of changes."""
+
+TOLERANCE, VALUE, SLOPE, LENGTH = 0, 1, 2, 3
+"""Positions in `Descent.numbers`."""
+
+N_SEARCHES, N_SHRINKS, N_SMALL, N_STEPS = 0, 1, 2, 3
+"""Positions in `Descent.counts`."""
+
+
+class Descent(NamedTuple):
+    """State of a descent; callers read `trial` and `point` only.
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (4 + 2 * MEMORY, n)
+        The point to evaluate next; the last accepted point, its gradient, and the product of the inverse Hessian with
+        the gradient, against which steps go; the stored steps, and how the gradient changed with each of them.
+    numbers : ndarray of shape (4,)
+        Tolerance, value at the point, slope of the value along the line of the search, and length of the step on it.
+    counts : ndarray of int of shape (4,)
+        Number of line searches, of steps shortened in this one, of small decreases in a row, and of stored steps.
+    """
+
+    vectors: Any
+    numbers: Any
+    counts: Any
+
+    @property
+    def trial(self):
+        """Where to evaluate next."""
+        return self.vectors[TRIAL]
+
+    @property
+    def point(self):
+        """The last accepted point."""
+        return self.vectors[POINT]
+
+
+def begin(start, tolerance):
+    """Return the state of a descent whose first trial is `start`; not compiled, since it only makes arrays.
+
+    The descent ends when the value decreases by no more than `tolerance` twice in a row.
+    """
+    vectors = np.zeros((4 + 2 * MEMORY, len(start)))
+    vectors[TRIAL] = vectors[POINT] = start
+    return Descent(vectors, np.array([tolerance, np.inf, 0.0, 1.0]), np.zeros(4, dtype=np.int64))
+
 
 @kernel
-def inverse_hessian_times(g, steps, changes, n_steps):
-    """Return g times the inverse Hessian, built from the identity by `n_steps` steps and changes of the gradient."""
-    q = np.empty(g.shape[0])
-    for j in range(g.shape[0]):
-        q[j] = g[j]
+def tell_value(descent, value):
+    """Take the value at the trial, and return an answer; a start whose value is not finite is the end."""
+    vectors, numbers, counts = descent
+    if counts[N_SEARCHES] == 0:
+        numbers[VALUE] = value
+        return ASK_GRADIENT if -np.inf < value < np.inf else ENDS_AT_TRIAL
+    if value <= numbers[VALUE] + SUFFICIENT * numbers[LENGTH] * numbers[SLOPE]:
+        counts[N_SMALL] = counts[N_SMALL] + 1 if numbers[VALUE] - value <= numbers[TOLERANCE] else 0
+        numbers[VALUE] = value
+        for j in range(vectors.shape[1]):
+            vectors[POINT, j] = vectors[TRIAL, j]
+        return ENDS_AT_TRIAL if counts[N_SMALL] == MAX_SMALL_DECREASES else ASK_GRADIENT
+    counts[N_SHRINKS] += 1
+    numbers[LENGTH] *= SHRINK
+    if counts[N_SHRINKS] == MAX_SHRINKS:
+        if counts[N_STEPS] == 0 or counts[N_SEARCHES] == MAX_ITERATIONS:
+            return ENDS_AT_POINT
+        # The curvature was misleading: restart with steepest descent from here.
+        counts[N_SEARCHES] += 1
+        counts[N_STEPS], counts[N_SHRINKS], numbers[LENGTH] = 0, 0, 1.0
+        for j in range(vectors.shape[1]):
+            vectors[DOWNHILL, j] = vectors[GRADIENT, j]
+        numbers[SLOPE] = -dot(vectors[GRADIENT], vectors[GRADIENT])
+    for j in range(vectors.shape[1]):
+        vectors[TRIAL, j] = vectors[POINT, j] - numbers[LENGTH] * vectors[DOWNHILL, j]
+    return ASK_VALUE if numbers[SLOPE] < 0.0 else ENDS_AT_POINT
+
+
+@kernel
+def tell_gradient(descent, gradient):
+    """Take the gradient at the trial, which was accepted, and return an answer."""
+    vectors, numbers, counts = descent
+    n_steps = counts[N_STEPS]
+    if counts[N_SEARCHES] > 0:
+        n_steps = remember(vectors, gradient, numbers[LENGTH], n_steps)
+    for j in range(vectors.shape[1]):
+        vectors[GRADIENT, j] = gradient[j]
+    if counts[N_SEARCHES] == MAX_ITERATIONS:
+        return ENDS_AT_POINT
+    multiply_by_inverse_hessian(vectors, n_steps)
+    numbers[SLOPE] = -dot(vectors[GRADIENT], vectors[DOWNHILL])
+    if n_steps > 0 and not numbers[SLOPE] < 0.0:
+        n_steps = 0
+        for j in range(vectors.shape[1]):
+            vectors[DOWNHILL, j] = vectors[GRADIENT, j]
+        numbers[SLOPE] = -dot(vectors[GRADIENT], vectors[GRADIENT])
+    counts[N_SEARCHES] += 1
+    counts[N_STEPS], counts[N_SHRINKS], numbers[LENGTH] = n_steps, 0, 1.0
+    for j in range(vectors.shape[1]):
+        vectors[TRIAL, j] = vectors[POINT, j] - vectors[DOWNHILL, j]
+    return ASK_VALUE if numbers[SLOPE] < 0.0 else ENDS_AT_POINT
+
+
+@kernel
+def multiply_by_inverse_hessian(vectors, n_steps):
+    """Set `DOWNHILL` to `GRADIENT` times the inverse Hessian, which `n_steps` stored steps build from the identity."""
+    n = vectors.shape[1]
+    q = vectors[DOWNHILL]
+    for j in range(n):
+        q[j] = vectors[GRADIENT, j]
     alpha, rho = np.empty(n_steps), np.empty(n_steps)
     for k in range(n_steps - 1, -1, -1):
         curvature, along = 0.0, 0.0
-        for j in range(q.shape[0]):
-            curvature += steps[k, j] * changes[k, j]
-            along += steps[k, j] * q[j]
+        for j in range(n):
+            curvature += vectors[STEPS + k, j] * vectors[CHANGES + k, j]
+            along += vectors[STEPS + k, j] * q[j]
         rho[k] = 1.0 / curvature
         alpha[k] = rho[k] * along
-        for j in range(q.shape[0]):
-            q[j] -= alpha[k] * changes[k, j]
+        for j in range(n):
+            q[j] -= alpha[k] * vectors[CHANGES + k, j]
     for k in range(n_steps):
         along = 0.0
-        for j in range(q.shape[0]):
-            along += changes[k, j] * q[j]
-        for j in range(q.shape[0]):
-            q[j] += (alpha[k] - rho[k] * along) * steps[k, j]
-    return q
+        for j in range(n):
+            along += vectors[CHANGES + k, j] * q[j]
+        for j in range(n):
+            q[j] += (alpha[k] - rho[k] * along) * vectors[STEPS + k, j]
 
 
 @kernel
-def remember(step, change, steps, changes, n_steps):
-    """Add a step and its change of the gradient, and return the new number of steps.
+def remember(vectors, gradient, length, n_steps):
+    """Store the step that led to the point, and how the gradient changed with it; return the new number of steps.
 
     If they contradict each other, all steps are discarded.
     """
     along = 0.0
-    for j in range(step.shape[0]):
-        along += step[j] * change[j]
+    for j in range(vectors.shape[1]):
+        along += -length * vectors[DOWNHILL, j] * (gradient[j] - vectors[GRADIENT, j])
     if along <= 0.0:
         return n_steps - n_steps
-    if n_steps == steps.shape[0]:
+    if n_steps == MEMORY:
         n_steps -= 1
-        for k in range(n_steps):
-            for j in range(step.shape[0]):
-                steps[k, j] = steps[k + 1, j]
-                changes[k, j] = changes[k + 1, j]
-    for j in range(step.shape[0]):
-        steps[n_steps, j] = step[j]
-        changes[n_steps, j] = change[j]
+        for k in range(MEMORY - 1):
+            for j in range(vectors.shape[1]):
+                vectors[STEPS + k, j] = vectors[STEPS + k + 1, j]
+                vectors[CHANGES + k, j] = vectors[CHANGES + k + 1, j]
+    for j in range(vectors.shape[1]):
+        vectors[STEPS + n_steps, j] = -length * vectors[DOWNHILL, j]
+        vectors[CHANGES + n_steps, j] = gradient[j] - vectors[GRADIENT, j]
     return n_steps + 1

@@ -93,17 +93,13 @@ class PenalizedDensity:
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         """Return the minimum penalized density, its position, and its derivatives with respect to the values."""
-        h, exact = self.bandwidth / self.unit, len(values) <= self.exact_rows
-        values = values / self.unit
-        labels = self._settings(len(values))[-3:]
-        value, b, low, step, n_bins, pull = _kernels.penalty.least(values, weights, *self._settings(len(values)))
+        values, settings, labels = values / self.unit, *self._settings()
+        found = _kernels.penalty.least(values, weights, settings, labels)
 
         def derivatives() -> Floats:
-            return (
-                _kernels.penalty.slopes_at(values, weights, b, h, low, step, n_bins, pull, exact, *labels) / self.unit
-            )
+            return _kernels.penalty.slopes_at(values, weights, found, settings, labels) / self.unit
 
-        return value, b * self.unit, derivatives
+        return found.value, found.position * self.unit, derivatives
 
     @property
     def step(self) -> float:
@@ -112,12 +108,11 @@ class PenalizedDensity:
 
     def on_line(self, line: Line, mass: Floats, deviation: float) -> OnLine:
         """Return the minimum penalized density of weights on a grid; see `ravine.cuts._pursuit.LineObjective`."""
-        h, alpha, steepness, power, _, reach, *_ = self._settings(self.exact_rows + 1)
-        step, count, none = line.step / self.unit, float(mass.sum()), np.empty(0)
-        settings = (none, none, h, alpha, steepness, power, reach, none, none, 0.0)
-        first = round(line.low / line.step)
+        (settings, _), none = self._settings(), np.empty(0)
+        h, step, count = settings.bandwidth, line.step / self.unit, float(mass.sum())
+        first, no_labels = round(line.low / line.step), _kernels.penalty.Labels(NO_LABELS.rows, none, 0.0)
         value, b, pull = _kernels.penalty.least_on_grid(
-            mass, float(first), step, count, deviation / self.unit, *settings
+            mass, float(first), step, count, deviation / self.unit, none, none, settings, none, no_labels
         )
         away = (b - step * (first + np.arange(line.n_bins))) / h
         potential = np.exp(-0.5 * away**2) / (math.sqrt(2 * math.pi) * count * h)
@@ -127,19 +122,22 @@ class PenalizedDensity:
         """Run `ravine.cuts._pursuit.search`; a dense matrix of one block is searched in one compiled call."""
         if sparse.issparse(X) or X.size > BLOCK_CELLS:
             return search(X, weights, mean, self, start, n_jobs)
-        settings = self._settings(X.shape[0])
-        return Found(*_kernels.penalty.search(X, weights, mean, start, self.unit, self.tolerance, *settings))
+        descent = _kernels.bfgs.begin(start, self.tolerance)
+        return Found(*_kernels.penalty.search(X, weights, mean, descent, self.unit, *self._settings()))
 
-    def _settings(self, n_rows: int) -> tuple[Any, ...]:
-        """Return the arguments of `ravine._kernels.penalty.least` besides the values."""
+    def _settings(self) -> tuple[Any, Any]:
+        """Return the `Settings` and `Labels` of `ravine._kernels.penalty`, with lengths in `unit`."""
         h = self.bandwidth / self.unit
         margin = self.labels.margin / self.unit
         steepest = 1.0 / (math.sqrt(2 * math.pi * math.e) * h * h)  # upper bound for the slope of any density
         furthest = (1 + self.alpha) * self.labels.reach / self.unit + margin
         steepest += 2 * float(np.abs(self.labels.pulls).sum()) * furthest  # and for that of the labeled rows
         steepness = steepest / (OUTSIDE * h) ** (POWER - 1)
-        grid = (self.step / self.unit, REACH, MAX_BINS, n_rows <= self.exact_rows)
-        return h, self.alpha, steepness, POWER, *grid, self.labels.rows, self.labels.pulls, margin
+        grid = (self.step / self.unit, REACH, MAX_BINS, self.exact_rows)
+        return (
+            _kernels.penalty.Settings(h, float(self.alpha), steepness, POWER, *grid),
+            _kernels.penalty.Labels(self.labels.rows, self.labels.pulls, margin),
+        )
 
 
 def minimum_density_cut(

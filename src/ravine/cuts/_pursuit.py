@@ -204,7 +204,7 @@ def search(
 
 
 def descend(evaluate: Evaluate[Extra], start: Floats, tolerance: float) -> tuple[Floats, float, Extra]:
-    """Minimize by BFGS, and return the point, its value and the extra result that came with it.
+    """Minimize by the BFGS of `ravine._kernels.bfgs`, and return the point, its value and the extra result there.
 
     Parameters
     ----------
@@ -214,34 +214,13 @@ def descend(evaluate: Evaluate[Extra], start: Floats, tolerance: float) -> tuple
     tolerance : float
         The search ends when the decrease is below this twice in a row.
     """
-    v = start
-    value, extra, gradient = evaluate(v)
-    if not np.isfinite(value):
-        return v, value, extra
-    g = gradient()
     bfgs = _kernels.bfgs
-    steps, changes, n_steps = np.empty((bfgs.MEMORY, len(v))), np.empty((bfgs.MEMORY, len(v))), 0
-    small_decreases = 0
-    for _ in range(bfgs.MAX_ITERATIONS):
-        towards = -bfgs.inverse_hessian_times(g, steps, changes, n_steps)
-        slope = float(g @ towards)
-        length = 1.0
-        for _ in range(bfgs.MAX_SHRINKS if slope < 0 else 0):
-            new_value, new_extra, gradient = evaluate(v + length * towards)
-            if new_value <= value + bfgs.SUFFICIENT * length * slope:
-                break
-            length *= bfgs.SHRINK
-        else:
-            if n_steps == 0:
-                break
-            n_steps = 0  # the curvature was misleading: restart with steepest descent from here
-            continue
-        step = length * towards
-        small_decreases = small_decreases + 1 if value - new_value <= tolerance else 0
-        v, value, extra = v + step, new_value, new_extra
-        if small_decreases == 2:
-            break
-        new_g = gradient()
-        n_steps = bfgs.remember(step, new_g - g, steps, changes, n_steps)
-        g = new_g
-    return v, value, extra
+    descent, answer = bfgs.begin(start, tolerance), bfgs.ASK_VALUE
+    while answer == bfgs.ASK_VALUE:
+        at_trial, extra_at_trial, gradient = evaluate(descent.trial.copy())
+        answer = bfgs.tell_value(descent, float(at_trial))
+        if answer in (bfgs.ASK_GRADIENT, bfgs.ENDS_AT_TRIAL):
+            value, extra = at_trial, extra_at_trial
+        if answer == bfgs.ASK_GRADIENT:
+            answer = bfgs.tell_gradient(descent, np.ascontiguousarray(gradient(), dtype=np.float64))
+    return descent.point, value, extra
