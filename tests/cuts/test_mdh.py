@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from tests import naive
 from tests.cuts.objectives import (
     ALL_ROWS,
@@ -19,6 +19,7 @@ from tests.cuts.objectives import (
 
 from ravine._matrix import moments_of
 from ravine.cuts import _mdh, _pursuit
+from ravine.cuts._cut import RoughCut
 from ravine.cuts._density import Line
 from ravine.cuts._mdh import (
     NO_LABELS,
@@ -27,6 +28,7 @@ from ravine.cuts._mdh import (
     finished_density_cut,
     labeled_density_cut,
     minimum_density_cut,
+    rough_density_cut,
 )
 from ravine.cuts._pursuit import make_starts, search
 
@@ -172,12 +174,20 @@ def test_rough_cut_of_a_large_node_is_finished_on_all_rows(rng, monkeypatch):
     weights, moments, starts = np.ones(3000), moments_of(X, np.ones(3000)), make_starts([[1.0, 0.5, 0.0]])
     whole = minimum_density_cut(X, weights, moments, starts=starts, **OPTIONS)
     monkeypatch.setattr(_mdh, "COARSE_ABOVE", 1000)
-    rough = minimum_density_cut(X, weights, moments, starts=starts, rough=True, **OPTIONS)
-    assert rough.rough is not None
+    rough = rough_density_cut(X, weights, moments, starts=starts, **OPTIONS)
+    assert isinstance(rough, RoughCut)
     finished = finished_density_cut(X, weights, moments, rough)
-    assert finished.rough is None
     assert abs(finished.normal @ whole.normal) > 0.999
-    assert finished.value <= rough.value + 1e-6
+    assert finished.value <= rough.cut.value + 1e-6
+
+
+def test_cut_of_a_small_node_is_never_rough(rng):
+    X = separable(rng)
+    weights, moments, starts = np.ones(120), moments_of(X, np.ones(120)), make_starts(2)
+    whole = minimum_density_cut(X, weights, moments, starts=starts, **OPTIONS)
+    cut = rough_density_cut(X, weights, moments, starts=starts, **OPTIONS)
+    assert_array_equal(cut.normal, whole.normal)
+    assert cut.offset == whole.offset
 
 
 def labeled_cut(X, sides, weights=None, **options):

@@ -18,8 +18,9 @@ from tests.cuts.objectives import (
 
 from ravine._matrix import moments_of
 from ravine.cuts import _ncut
+from ravine.cuts._cut import RoughCut
 from ravine.cuts._density import Line
-from ravine.cuts._ncut import NormalizedCut, finished_ncut, ncut_cut
+from ravine.cuts._ncut import NormalizedCut, finished_ncut, ncut_cut, rough_ncut_cut
 from ravine.cuts._pursuit import make_starts
 
 
@@ -125,15 +126,23 @@ def test_scale_may_be_a_function_of_deviation_and_count(rng):
     assert given[0][1] == 120
 
 
+def test_cut_of_a_small_node_is_never_rough(rng):
+    X = separable(rng)
+    weights, moments, starts = np.ones(120), moments_of(X, np.ones(120)), make_starts(2)
+    whole = ncut_cut(X, weights, moments, starts=starts, scale=10.0)
+    cut = rough_ncut_cut(X, weights, moments, starts=starts, scale=10.0)
+    assert_array_equal(cut.normal, whole.normal)
+    assert cut.offset == whole.offset
+
+
 def test_rough_cut_of_a_large_node_is_finished_on_all_rows(rng, monkeypatch):
     X = rng.normal(size=(3000, 3)) * [1, 2, 2]
     X[1500:, 0] += 6
     weights, moments = np.ones(3000), moments_of(X, np.ones(3000))
     whole = ncut_cut(X, weights, moments, starts=make_starts([[1.0, 0.5, 0.0]]), scale=10.0)
     monkeypatch.setattr(_ncut, "COARSE_ABOVE", 1000)
-    rough = ncut_cut(X, weights, moments, starts=make_starts([[1.0, 0.5, 0.0]]), scale=10.0, rough=True)
-    assert rough.rough is not None
+    rough = rough_ncut_cut(X, weights, moments, starts=make_starts([[1.0, 0.5, 0.0]]), scale=10.0)
+    assert isinstance(rough, RoughCut)
     finished = finished_ncut(X, weights, moments, rough)
-    assert finished.rough is None
     assert abs(finished.normal @ whole.normal) > 0.999
-    assert finished.value <= rough.value + 1e-6
+    assert finished.value <= rough.cut.value + 1e-6

@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike
 
 from ravine._checks import numbers_of
 from ravine.cluster._base import FACTOR, checked_bandwidth
-from ravine.cluster._pursuit import PursuitClusterer
+from ravine.cluster._pursuit import PursuitClusterer, RoughSearch
 from ravine.cuts import Cut
 from ravine.cuts._chunked import chunked_density_cut, finished_chunked_density_cut
-from ravine.cuts._mdh import finished_density_cut, minimum_density_cut
+from ravine.cuts._cut import RoughCut
+from ravine.cuts._mdh import finished_density_cut, minimum_density_cut, rough_density_cut
 from ravine.tree._chunked import FinishChunkedCut
-from ravine.tree._grow import FinishCut, Order
+from ravine.tree._grow import Order
 
 
 class MDH(PursuitClusterer):
@@ -133,7 +134,12 @@ class MDH(PursuitClusterer):
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         return partial(minimum_density_cut, bandwidth=self._bandwidth(), alphas=self._alphas(), margin=self.margin)
 
-    def _chunked_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
+    def _rough_search(self, min_cluster_size: float) -> RoughSearch | None:
+        if self.margin:
+            return None
+        return partial(rough_density_cut, bandwidth=self._bandwidth(), alphas=self._alphas()), finished_density_cut
+
+    def _chunked_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | RoughCut[Any] | None]:
         if self.margin:
             raise ValueError("margin=True needs in-memory data: use margin=False for a Dask collection or files")
         return partial(chunked_density_cut, bandwidth=self._bandwidth(), alphas=self._alphas())
@@ -147,8 +153,8 @@ class MDH(PursuitClusterer):
             raise ValueError(f"alphas={self.alphas!r}: pass one or more non-negative numbers, in increasing order")
         return alphas
 
-    def _finishers(self) -> tuple[FinishCut, FinishChunkedCut]:
-        return partial(finished_density_cut, n_jobs=self.n_jobs), finished_chunked_density_cut
+    def _chunked_finisher(self) -> FinishChunkedCut:
+        return finished_chunked_density_cut
 
     def _order(self) -> Order:
         return "sum_sq_depth" if self.split_order == "auto" else self.split_order

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ravine.cluster._base import FACTOR, checked_bandwidth
-from ravine.cluster._pursuit import PursuitClusterer
+from ravine.cluster._pursuit import PursuitClusterer, RoughSearch
 from ravine.cuts import Cut
 from ravine.cuts._chunked import chunked_ncut_cut, finished_chunked_ncut
-from ravine.cuts._ncut import finished_ncut, ncut_cut
+from ravine.cuts._cut import RoughCut
+from ravine.cuts._ncut import finished_ncut, ncut_cut, rough_ncut_cut
 from ravine.tree._chunked import FinishChunkedCut
-from ravine.tree._grow import FinishCut, Order
+from ravine.tree._grow import Order
 
 
 class NCutH(PursuitClusterer):
@@ -135,7 +136,12 @@ class NCutH(PursuitClusterer):
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         return partial(ncut_cut, scale=self._scale(), margin=self.margin, min_cluster_size=min_cluster_size)
 
-    def _chunked_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
+    def _rough_search(self, min_cluster_size: float) -> RoughSearch | None:
+        if self.margin:
+            return None
+        return partial(rough_ncut_cut, scale=self._scale(), min_cluster_size=min_cluster_size), finished_ncut
+
+    def _chunked_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | RoughCut[Any] | None]:
         if self.margin:
             raise ValueError("margin=True needs in-memory data: use margin=False for a Dask collection or files")
         return partial(chunked_ncut_cut, scale=self._scale(), min_cluster_size=min_cluster_size)
@@ -143,8 +149,8 @@ class NCutH(PursuitClusterer):
     def _scale(self) -> Any:
         return checked_bandwidth("bandwidth_factor", self.bandwidth_factor)
 
-    def _finishers(self) -> tuple[FinishCut, FinishChunkedCut]:
-        return partial(finished_ncut, n_jobs=self.n_jobs), finished_chunked_ncut
+    def _chunked_finisher(self) -> FinishChunkedCut:
+        return finished_chunked_ncut
 
     def _order(self) -> Order:
         if self.split_order != "auto":

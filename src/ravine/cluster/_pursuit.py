@@ -18,10 +18,14 @@ from ravine.cluster._batch import BatchTreeClusterer
 from ravine.cuts import Cut
 from ravine.cuts._chunked import ChunkedStarts, cut_with_sampled_evidence
 from ravine.cuts._chunked import make_starts as make_chunked_starts
+from ravine.cuts._cut import RoughCut
 from ravine.cuts._pursuit import make_starts
-from ravine.tree._chunked import FinishChunkedCut
+from ravine.tree._chunked import FindChunkedCut, FinishChunkedCut
 from ravine.tree._evidence import VALLEY_BANDWIDTH, direction_of
-from ravine.tree._grow import ORDERS, PAIR_CELLS, FindCut, FinishCut, Order
+from ravine.tree._grow import ORDERS, PAIR_CELLS, FindCut, Order
+
+RoughSearch = tuple[Callable[..., Cut | RoughCut[Any] | None], Callable[..., Cut | None]]
+"""Finds a cut, for large nodes on a sample, given `starts` and `n_jobs`; finishes a cut that was found on a sample."""
 
 
 class PursuitClusterer(BatchTreeClusterer, ABC):
@@ -74,14 +78,14 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
     def _fit_rows(self, X: Matrix, weights: Floats) -> None:
         tested = self.n_clusters is None
         size = self._least_size(float(weights.sum()), tested)
-        find_cut, finishers = self._find_cut(size, float(weights.sum())), self._finishers()
+        find_cut, rough = self._find_cut(size, float(weights.sum())), self._rough_search(size)
         options: dict[str, Any] = {"find_cut": find_cut, "min_cluster_size": size}
         if tested:
             direction = direction_of(_without_held_out(find_cut, self.n_jobs))
             options = self._tested(direction, VALLEY_BANDWIDTH, size)
-        elif finishers is not None:  # for leaves that are never cut, a search on a sample is enough
-            rough: Callable[..., Cut | None] = find_cut
-            options |= {"find_cut": partial(rough, rough=True), "finish_cut": finishers[0]}
+        elif rough is not None:  # for leaves that are never cut, a search on a sample is enough
+            find, finish = (partial(function, n_jobs=self.n_jobs) for function in rough)
+            options |= {"find_cut": partial(find, starts=make_starts(self._init(), self.n_jobs)), "finish_cut": finish}
         options |= {"max_depth": self.max_depth, "order": checked_order(self._order()), "pair_cells": self._pair_cells}
         self._grow(X, sample_weight=weights, **options)
 
@@ -100,7 +104,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         tested, total = self.n_clusters is None, root.moments.count
         size = self._least_size(total, tested)
         find_cut = self._find_cut(size, total)
-        find_chunked_cut = partial(self._chunked_cut_finder(size), starts=starts)
+        find_chunked_cut: FindChunkedCut = partial(self._chunked_cut_finder(size), starts=starts)
         options: dict[str, Any] = {"find_cut": find_cut, "min_cluster_size": size}
         if tested:
             direction = direction_of(_without_held_out(find_cut, self.n_jobs))
@@ -116,8 +120,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
             "order": checked_order(self._order()),
             "find_chunked_cut": find_chunked_cut,
         }
-        finishers = self._finishers()
-        self._grow_on_chunks(X, root, finish_chunked_cut=None if finishers is None else finishers[1], **options)
+        self._grow_on_chunks(X, root, finish_chunked_cut=self._chunked_finisher(), **options)
 
     def directions(self, X: ArrayLike, n_components: int = 2) -> Floats:
         """Find orthogonal directions that show the structure of the data, for plots.
@@ -179,12 +182,16 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         """Return the function that finds a cut, given `starts` and `n_jobs`; `total` is the weight of all rows."""
 
-    def _chunked_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | None]:
+    def _rough_search(self, min_cluster_size: float) -> RoughSearch | None:
+        """Return the functions that search a sample and finish a rough cut; None if the method always uses all rows."""
+        return None
+
+    def _chunked_cut_finder(self, min_cluster_size: float) -> Callable[..., Cut | RoughCut[Any] | None]:
         """Return the function that finds a cut of a node of out-of-core data, given `starts`."""
         raise ValueError(f"{type(self).__name__} needs in-memory data: use NCutH, MDH or PDDP, or fit a sample")
 
-    def _finishers(self) -> tuple[FinishCut, FinishChunkedCut] | None:
-        """Return the functions that refine a rough cut, in memory and out of core; None if cuts are never rough."""
+    def _chunked_finisher(self) -> FinishChunkedCut | None:
+        """Return the function that finishes a rough cut of out-of-core data; None if cuts are never rough."""
         return None
 
     @abstractmethod

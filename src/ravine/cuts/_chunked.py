@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ravine._matrix import Floats, Matrix, Moments, moments_of
 from ravine._outofcore import ChunkedNode, Lattice
 from ravine._ties import first_least
-from ravine.cuts._cut import Cut
+from ravine.cuts._cut import Cut, RoughCut
 from ravine.cuts._density import MAX_BINS, Line, depth_at, normal_reference
 from ravine.cuts._mdh import TOLERANCE, DensityPath
 from ravine.cuts._ncut import BINS_PER_DEVIATION, NormalizedCut
@@ -109,7 +109,7 @@ def chunked_ncut_cut(
     starts: ChunkedStarts,
     scale: float | Callable[[float, float], float],
     min_cluster_size: float = 1,
-) -> Cut | None:
+) -> Cut | RoughCut[NormalizedCut] | None:
     """Find the cut of `ravine.cuts._ncut.ncut_cut` for out-of-core data; the cut of a large node is rough."""
     directions = starts(node)
     deviation = node.deviation(directions[0]) if len(directions) else 0.0
@@ -131,12 +131,12 @@ def chunked_ncut_cut(
     if not np.isfinite(found.value):
         return None
     cut = _cut_at(node, found, on)
-    return replace(cut, rough=objective) if rough else cut
+    return RoughCut(cut, objective) if rough else cut
 
 
-def finished_chunked_ncut(node: ChunkedNode, cut: Cut) -> Cut:
+def finished_chunked_ncut(node: ChunkedNode, rough: RoughCut[NormalizedCut]) -> Cut:
     """Finish a rough cut on all rows, as `ravine.cuts._ncut.finished_ncut` does for in-memory data."""
-    return _cut_at(node, chunked_search(node, cut.rough, cut.normal))
+    return _cut_at(node, chunked_search(node, rough.state, rough.cut.normal))
 
 
 def _cut_at(node: ChunkedNode, found: Found, on: Lattice | None = None) -> Cut:
@@ -152,7 +152,7 @@ def chunked_density_cut(
     bandwidth: float | Callable[[float, float], float],
     alphas: Sequence[float],
     tolerance: float = TOLERANCE,
-) -> Cut | None:
+) -> Cut | RoughCut[DensityPath] | None:
     """Find the cut of `ravine.cuts._mdh.minimum_density_cut` for out-of-core data; that of a large node is rough."""
     directions = starts(node)
     deviation = node.deviation(directions[0]) if len(directions) else 0.0
@@ -170,13 +170,12 @@ def chunked_density_cut(
     best = cuts[first_least([-1 - cut.relative_depth for cut in cuts])]
     if not rough:
         return best
-    last = replace(path, alphas=path.alphas[-1:])
-    return replace(_stay(node, last, best.normal), rough=last)
+    return RoughCut(_stay(node, path.last, best.normal), path.last)
 
 
-def finished_chunked_density_cut(node: ChunkedNode, cut: Cut) -> Cut:
+def finished_chunked_density_cut(node: ChunkedNode, rough: RoughCut[DensityPath]) -> Cut:
     """Finish a rough cut on all rows, as `ravine.cuts._mdh.finished_density_cut` does for in-memory data."""
-    return _follow(node, cut.rough, cut.normal)
+    return _follow(node, rough.state, rough.cut.normal)
 
 
 def _follow(node: ChunkedNode, path: DensityPath, start: Floats) -> Cut:

@@ -2,13 +2,15 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from ravine._matrix import Bools, Floats, Matrix, Moments, walk
 from ravine._ties import rounding_length
 from ravine.cuts._surface import Surface
+
+State = TypeVar("State")
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,6 @@ class Cut:
     surface : Surface or None
         Decides the sides if the cut is not a hyperplane. `normal` and `offset` then describe a hyperplane near the
         surface, for plots and for the features that drive the split.
-    rough : object or None
-        For a cut that was found on a sample, what the method needs to continue the search on all rows.
 
     See Also
     --------
@@ -55,7 +55,6 @@ class Cut:
     relative_depth: float = 0.0
     p_value: float = 1.0
     surface: Surface | None = None
-    rough: Any = None
 
     def beside_rows(self, moments: Moments) -> "Cut":
         """Move the cut to the left by a length that counts as rounding for these rows.
@@ -125,3 +124,11 @@ class Cut:
         out = np.empty((X.shape[0], 1))
         walk(X, *tree, column=np.zeros(1, dtype=np.int64), distance=out, n_jobs=n_jobs)
         return out[:, 0]
+
+
+@dataclass(frozen=True)
+class RoughCut(Generic[State]):
+    """The result of a search on a sample of the rows: a cut, and what the search needs to continue on all rows."""
+
+    cut: Cut
+    state: State

@@ -17,7 +17,7 @@ from ravine import _kernels
 from ravine._blocks import BLOCK_CELLS
 from ravine._matrix import Floats, Ints, Matrix, Moments, project
 from ravine._ties import first_least, is_less
-from ravine.cuts._cut import Cut
+from ravine.cuts._cut import Cut, RoughCut
 from ravine.cuts._density import MAX_BINS, REACH, Line, normal_reference, projected_density
 from ravine.cuts._pursuit import COARSE_ABOVE, COARSE_ROWS, Found, OnLine, Starts, even_sample, search, spread_sample
 from ravine.cuts._valley import strongest_valley
@@ -150,7 +150,6 @@ def minimum_density_cut(
     alphas: Sequence[float],
     margin: bool = False,
     tolerance: float = TOLERANCE,
-    rough: bool = False,
     n_jobs: int | None = None,
 ) -> Cut | None:
     """Find the cut of minimum density, over several starts, that has the deepest valley.
@@ -168,8 +167,58 @@ def minimum_density_cut(
         Shrink the bandwidth until the partition no longer changes.
     tolerance : float
         See `TOLERANCE`.
-    rough : bool, default=False
-        Search a large node on a sample only; call `finished_density_cut` afterwards. Not for ``margin=True``.
+    """
+    found = _found_on_few(X, weights, moments, starts, bandwidth, alphas, tolerance, n_jobs)
+    if found is None:
+        return None
+    path, best, last = found
+    if last is not None:
+        best = last.follow(X, weights, moments, best.normal, n_jobs)
+    return _widen_margin(X, weights, moments, path, best, n_jobs) if margin else best
+
+
+def rough_density_cut(
+    X: Matrix,
+    weights: Floats,
+    moments: Moments,
+    *,
+    starts: Starts,
+    bandwidth: float | Callable[[float, float], float],
+    alphas: Sequence[float],
+    tolerance: float = TOLERANCE,
+    n_jobs: int | None = None,
+) -> "Cut | RoughCut[DensityPath] | None":
+    """Find the cut of `minimum_density_cut`, but search a large node on a sample only.
+
+    `finished_density_cut` continues the search of a rough cut.
+    """
+    found = _found_on_few(X, weights, moments, starts, bandwidth, alphas, tolerance, n_jobs)
+    if found is None:
+        return None
+    _, best, last = found
+    return best if last is None else RoughCut(last.stay(X, weights, moments, best.normal, n_jobs), last)
+
+
+def finished_density_cut(
+    X: Matrix, weights: Floats, moments: Moments, rough: "RoughCut[DensityPath]", n_jobs: int | None = None
+) -> Cut:
+    """Continue the search on all rows from a rough cut to its end."""
+    return rough.state.follow(X, weights, moments, rough.cut.normal, n_jobs)
+
+
+def _found_on_few(
+    X: Matrix,
+    weights: Floats,
+    moments: Moments,
+    starts: Starts,
+    bandwidth: float | Callable[[float, float], float],
+    alphas: Sequence[float],
+    tolerance: float,
+    n_jobs: int | None,
+) -> "tuple[DensityPath, Cut, DensityPath | None] | None":
+    """Follow the path from all starts, for a large node on a sample.
+
+    Returns the path, the cut with the deepest valley and, for a large node, the end of the path to follow on all rows.
     """
     path: DensityPath | None = None
     best: Cut | None = None
@@ -187,18 +236,7 @@ def minimum_density_cut(
             best = cut
     if best is None or path is None:
         return None
-    if sample is not None:  # the sample has chosen a start and a bound: finish the search on all rows
-        last = replace(path, alphas=path.alphas[-1:])
-        if rough and not margin:
-            return replace(last.stay(X, weights, moments, best.normal, n_jobs), rough=last)
-        best = last.follow(X, weights, moments, best.normal, n_jobs)
-    return _widen_margin(X, weights, moments, path, best, n_jobs) if margin else best
-
-
-def finished_density_cut(X: Matrix, weights: Floats, moments: Moments, cut: Cut, n_jobs: int | None = None) -> Cut:
-    """Continue the search on all rows from a rough cut to its end."""
-    path: DensityPath = cut.rough
-    return path.follow(X, weights, moments, cut.normal, n_jobs)
+    return path, best, None if sample is None else path.last
 
 
 def labeled_density_cut(
@@ -321,6 +359,11 @@ class DensityPath:
         h = float(factor(deviation, moments.count))
         return cls(h, tolerance * unit / (math.sqrt(2 * math.pi) * deviation), unit, deviation, alphas)
 
+    @property
+    def last(self) -> "DensityPath":
+        """The path with the last bound only."""
+        return replace(self, alphas=self.alphas[-1:])
+
     def objective(self, alpha: float, gamma: float, labels: Labels) -> PenalizedDensity:
         """Return the objective of one search, given labels whose absolute pulls sum to one."""
         scale = gamma / math.sqrt(2 * math.pi) * (self.unit / self.deviation) ** 3
@@ -397,7 +440,7 @@ def _deviation_along(
 def _widen_margin(X: Matrix, weights: Floats, moments: Moments, path: DensityPath, cut: Cut, n_jobs: int | None) -> Cut:
     side = cut.goes_left(X, n_jobs)
     for _ in range(MARGIN_STEPS):
-        path = replace(path, bandwidth=path.bandwidth / MARGIN_SHRINK, alphas=path.alphas[-1:])
+        path = replace(path.last, bandwidth=path.bandwidth / MARGIN_SHRINK)
         cut = path.follow(X, weights, moments, cut.normal, n_jobs)
         new_side = cut.goes_left(X, n_jobs)
         if (new_side == side).all() or (new_side != side).all():

@@ -13,7 +13,7 @@ import numpy as np
 from ravine import _kernels
 from ravine._matrix import Bools, Floats, Matrix, Moments, project
 from ravine._ties import is_less
-from ravine.cuts._cut import Cut
+from ravine.cuts._cut import Cut, RoughCut
 from ravine.cuts._density import Line, normal_reference
 from ravine.cuts._pursuit import COARSE_ABOVE, Found, OnLine, Starts, cut_at, even_sample, pursue, search
 
@@ -121,7 +121,6 @@ def ncut_cut(
     scale: float | Callable[[float, float], float],
     margin: bool = False,
     min_cluster_size: float = 1,
-    rough: bool = False,
     n_jobs: int | None = None,
 ) -> Cut | None:
     """Find the cut with the smallest NCut over several starts.
@@ -137,10 +136,53 @@ def ncut_cut(
         Shrink σ until the partition no longer changes, with at least a fifth of the rows on either side.
     min_cluster_size : float, default=1
         Minimum weight on either side.
-    rough : bool, default=False
-        Search a large node on a sample only; call `finished_ncut` afterwards. Not for ``margin=True``.
     """
-    rough = rough and X.shape[0] > COARSE_ABOVE and not margin
+    found = _best_found(X, weights, moments, starts, scale, margin, min_cluster_size, False, n_jobs)
+    return None if found is None else cut_at(X, weights, moments, found[0], n_jobs)
+
+
+def rough_ncut_cut(
+    X: Matrix,
+    weights: Floats,
+    moments: Moments,
+    *,
+    starts: Starts,
+    scale: float | Callable[[float, float], float],
+    min_cluster_size: float = 1,
+    n_jobs: int | None = None,
+) -> Cut | RoughCut[NormalizedCut] | None:
+    """Find the cut of `ncut_cut`, but search a large node on a sample only.
+
+    `finished_ncut` continues the search of a rough cut.
+    """
+    rough = X.shape[0] > COARSE_ABOVE
+    found = _best_found(X, weights, moments, starts, scale, False, min_cluster_size, rough, n_jobs)
+    if found is None:
+        return None
+    cut = cut_at(X, weights, moments, found[0], n_jobs)
+    return RoughCut(cut, found[1]) if rough else cut
+
+
+def finished_ncut(
+    X: Matrix, weights: Floats, moments: Moments, rough: RoughCut[NormalizedCut], n_jobs: int | None = None
+) -> Cut:
+    """Continue the search on all rows from a rough cut to its end."""
+    found = search(X, weights, moments.mean, rough.state, rough.cut.normal, n_jobs)
+    return cut_at(X, weights, moments, found, n_jobs)
+
+
+def _best_found(
+    X: Matrix,
+    weights: Floats,
+    moments: Moments,
+    starts: Starts,
+    scale: float | Callable[[float, float], float],
+    margin: bool,
+    min_cluster_size: float,
+    rough: bool,
+    n_jobs: int | None,
+) -> tuple[Found, NormalizedCut] | None:
+    """Search from all starts, on a sample only if `rough`; return the smallest NCut and the objective."""
     best: Found | None = None
     objective: NormalizedCut | None = None
     for start in starts(X, weights, moments):
@@ -166,15 +208,9 @@ def ncut_cut(
             found = _widen_margin(X, weights, moments, objective, found, n_jobs)
         if best is None or is_less(found.value, best.value):
             best = found
-    if best is None or not np.isfinite(best.value):
+    if best is None or objective is None or not np.isfinite(best.value):
         return None
-    cut = cut_at(X, weights, moments, best, n_jobs)
-    return replace(cut, rough=objective) if rough else cut
-
-
-def finished_ncut(X: Matrix, weights: Floats, moments: Moments, cut: Cut, n_jobs: int | None = None) -> Cut:
-    """Continue the search on all rows from a rough cut to its end."""
-    return cut_at(X, weights, moments, search(X, weights, moments.mean, cut.rough, cut.normal, n_jobs), n_jobs)
+    return best, objective
 
 
 def _widen_margin(

@@ -6,13 +6,14 @@ from typing import Any
 from ravine._matrix import Moments, moments_of
 from ravine._outofcore import ChunkedNode
 from ravine.cuts import Cut
+from ravine.cuts._cut import RoughCut
 from ravine.cuts._pursuit import is_small
 from ravine.tree._grow import FindCut, NodeRows
 
-FindChunkedCut = Callable[[ChunkedNode], Cut | None]
-"""Finds the cut of a node of out-of-core data."""
+FindChunkedCut = Callable[[ChunkedNode], Cut | RoughCut[Any] | None]
+"""Finds the cut of a node of out-of-core data; it may search a sample of the rows only."""
 
-FinishChunkedCut = Callable[[ChunkedNode, Cut], Cut | None]
+FinishChunkedCut = Callable[[ChunkedNode, RoughCut[Any]], Cut | None]
 """Finishes a cut that was found on a sample of the rows."""
 
 
@@ -50,7 +51,7 @@ class ChunkedRows(NodeRows):
         """Return the moments, which the node already has."""
         return rows.moments
 
-    def find_cut(self, rows: ChunkedNode, moments: Moments) -> Cut | None:
+    def find_cut(self, rows: ChunkedNode, moments: Moments) -> Cut | RoughCut[Any] | None:
         """Find the cut with the method."""
         if not is_small(rows.n_rows, self.n_features):
             return self._find_chunked_cut(rows)
@@ -58,10 +59,10 @@ class ChunkedRows(NodeRows):
         # Same order as for in-memory data, so that the digits are the same: `fetch` sorts the rows.
         return self._find_cut(taken.X, taken.weights, moments_of(taken.X, taken.weights))
 
-    def finish_cut(self, rows: ChunkedNode, moments: Moments, cut: Cut) -> Cut | None:
+    def finish_cut(self, rows: ChunkedNode, moments: Moments, rough: RoughCut[Any]) -> Cut | None:
         """Finish the cut with the method."""
         assert self._finish_chunked_cut is not None
-        return self._finish_chunked_cut(rows, cut)
+        return self._finish_chunked_cut(rows, rough)
 
     def divide(self, rows: ChunkedNode, cut: Cut) -> tuple[float, tuple[ChunkedNode, ChunkedNode]] | None:
         """Return the weight on the left, and the two nodes."""

@@ -20,6 +20,7 @@ from ravine._blocks import BLOCK_CELLS, map_items
 from ravine._matrix import Bools, Floats, Matrix, Moments, fingerprint, moments_of
 from ravine._ties import pop_first
 from ravine.cuts import Cut
+from ravine.cuts._cut import RoughCut
 from ravine.cuts._pursuit import is_small
 from ravine.tree._tree import HyperplaneTree
 
@@ -33,7 +34,10 @@ turn."""
 FindCut: TypeAlias = Callable[[Matrix, Floats, Moments], Cut | None]
 """Finds the cut of rows, given their weights and moments; None if they should not be cut."""
 
-FinishCut: TypeAlias = Callable[[Matrix, Floats, Moments, Cut], Cut | None]
+FindRoughCut: TypeAlias = Callable[[Matrix, Floats, Moments], Cut | RoughCut[Any] | None]
+"""Finds a cut as `FindCut` does, but may search a sample of the rows only."""
+
+FinishCut: TypeAlias = Callable[[Matrix, Floats, Moments, RoughCut[Any]], Cut | None]
 """Finishes a cut that was found on a sample of the rows."""
 
 Order: TypeAlias = (
@@ -73,11 +77,11 @@ class NodeRows(ABC):
         """Return the moments of fetched rows."""
 
     @abstractmethod
-    def find_cut(self, rows: Any, moments: Moments) -> Cut | None:
+    def find_cut(self, rows: Any, moments: Moments) -> Cut | RoughCut[Any] | None:
         """Return the cut of fetched rows; None if they should not be cut."""
 
     @abstractmethod
-    def finish_cut(self, rows: Any, moments: Moments, cut: Cut) -> Cut | None:
+    def finish_cut(self, rows: Any, moments: Moments, rough: RoughCut[Any]) -> Cut | None:
         """Finish a cut of fetched rows that was found on a sample of them."""
 
     @abstractmethod
@@ -104,7 +108,7 @@ class HeldRows(NodeRows):
         self,
         X: Matrix,
         weights: Floats,
-        find_cut: FindCut,
+        find_cut: FindRoughCut,
         pair_cells: float,
         n_jobs: int | None,
         keep_order: bool = False,
@@ -139,14 +143,14 @@ class HeldRows(NodeRows):
         """Compute the moments in two passes."""
         return moments_of(*rows, self._n_jobs)
 
-    def find_cut(self, rows: tuple[Matrix, Floats], moments: Moments) -> Cut | None:
+    def find_cut(self, rows: tuple[Matrix, Floats], moments: Moments) -> Cut | RoughCut[Any] | None:
         """Find the cut with the method."""
         return self._find_cut(*rows, moments)
 
-    def finish_cut(self, rows: tuple[Matrix, Floats], moments: Moments, cut: Cut) -> Cut | None:
+    def finish_cut(self, rows: tuple[Matrix, Floats], moments: Moments, rough: RoughCut[Any]) -> Cut | None:
         """Finish the cut with the method."""
         assert self._finish_cut is not None
-        return self._finish_cut(*rows, moments, cut)
+        return self._finish_cut(*rows, moments, rough)
 
     def divide(self, rows: tuple[Matrix, Floats], cut: Cut) -> tuple[float, Bools] | None:
         """Return the weight and the rows on the left."""
@@ -177,6 +181,7 @@ class _Node:
     lookahead_left: int
     moments: Moments
     cut: Cut | None = None
+    rough: RoughCut[Any] | None = None
     division: Any = None
     children: tuple[int, int] = (-1, -1)
     rank: int = 0
@@ -186,7 +191,7 @@ class _Node:
 
 def grow(
     X: Matrix,
-    find_cut: FindCut,
+    find_cut: FindRoughCut,
     *,
     sample_weight: Floats | None = None,
     pair_cells: float = PAIR_CELLS,
@@ -211,8 +216,8 @@ def grow(
         wait for each other.
     keep_order : bool, default=False
         Pass the rows of a node in the order in which they are stored, even if they are few.
-    finish_cut : callable ``(rows, weights, moments, cut) -> Cut or None``, optional
-        Finishes the rough cuts of `find_cut`, for a node whose turn it is.
+    finish_cut : callable ``(rows, weights, moments, rough) -> Cut or None``, optional
+        Finishes the cuts that `find_cut` found on a sample of the rows, for a node whose turn it is.
     n_jobs : int, default=-1
         Number of threads; -1 uses all cores. The result does not depend on it.
     **options : dict
@@ -333,11 +338,13 @@ def grow_on(
     def search(node: _Node, here: Any) -> None:
         """Find the cut of a leaf and, if the cut is valid, the sides of its rows."""
         node.searched = True
-        node.cut = rows.find_cut(here, node.moments)
-        if node.cut is not None and node.cut.rough is None:
-            node.cut = node.cut.beside_rows(node.moments)
+        found = rows.find_cut(here, node.moments)
+        if isinstance(found, RoughCut):
+            node.cut, node.rough = found.cut, found
+        elif found is not None:
+            node.cut = found.beside_rows(node.moments)
         node.accepted = node.cut is not None and (accept is None or accept(node.cut, look_ahead - node.lookahead_left))
-        if node.cut is not None and (node.accepted or node.lookahead_left > 0) and node.cut.rough is None:
+        if node.cut is not None and node.rough is None and (node.accepted or node.lookahead_left > 0):
             divide(node, here)
 
     def divide(node: _Node, here: Any) -> None:
@@ -349,8 +356,7 @@ def grow_on(
     def add(node: _Node) -> int:
         """Number the leaf, and queue it if its cut is valid or still has to be found."""
         nodes.append(node)
-        is_rough = node.cut is not None and node.cut.rough is not None
-        if node.division is not None or is_rough or (not cut_decides and may_be_searched(node)):
+        if node.division is not None or node.rough is not None or (not cut_decides and may_be_searched(node)):
             # An order that does not need the cut may receive None here.
             heapq.heappush(heap, (rank_leaf(node.cut, node.moments), len(nodes) - 1))  # type: ignore[arg-type]
         return len(nodes) - 1
@@ -364,9 +370,9 @@ def grow_on(
                 following = nodes[heap[0][1]]
                 pending += [following] if not following.searched and rows.at_once([node.rows, following.rows]) else []
             map_items(lambda leaf: search(leaf, rows.fetch(leaf.rows)), pending, n_jobs)
-        if node.cut is not None and node.cut.rough is not None:
+        if node.rough is not None:
             here = rows.fetch(node.rows)
-            finished = rows.finish_cut(here, node.moments, node.cut)
+            finished, node.rough = rows.finish_cut(here, node.moments, node.rough), None
             node.cut = None if finished is None else finished.beside_rows(node.moments)
             divide(node, here)
         if node.division is None:
