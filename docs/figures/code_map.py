@@ -26,6 +26,7 @@ WHAT = {
     "_reservoir": "samples of streams",
     "_neighbors": "graphs",
     "_checks": "input checks",
+    "_lattice": "weights on a line",
     "_matrix": "dense and sparse rows",
     "_kernels": "Numba loops",
     "_blocks": "threads",

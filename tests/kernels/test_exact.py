@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from tests.strategies import seeds
 
 from ravine._kernels import exact
-from ravine._outofcore._reductions import fine_for, grid_for
+from ravine._lattice import fine_for, grid_for
 
 N_ROWS, N_COLUMNS, N_GROUPS = 120, 3, 7
 

@@ -8,12 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.strategies import random_tree, seeds
 
 from ravine import _matrix, _reservoir
+from ravine._lattice import even_rows
 from ravine._outofcore import (
     ChunkedNode,
     LocalChunks,
     _node,
     _reductions,
-    even_rows,
     in_order,
     is_out_of_core,
     tables_of,

@@ -13,16 +13,14 @@ from ravine._outofcore._arrow import arrow_chunks, is_arrow_dataset
 from ravine._outofcore._chunks import Chunks, LocalChunks
 from ravine._outofcore._dask import dask_chunks, dask_in_order, is_dask
 from ravine._outofcore._node import ChunkedNode
-from ravine._outofcore._reductions import FetchedRows, Lattice, even_rows
+from ravine._outofcore._reductions import FetchedRows
 
 __all__ = [
     "ChunkedNode",
     "Chunks",
     "FetchedRows",
-    "Lattice",
     "LocalChunks",
     "chunked_root",
-    "even_rows",
     "in_order",
     "is_dask",
     "is_out_of_core",

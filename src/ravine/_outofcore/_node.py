@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ravine._checks import NEGLIGIBLE, refuse_weight
+from ravine._lattice import Lattice, even_positions, fine_for, grid_for
 from ravine._matrix import Floats, Ints, Matrix, Moments
 from ravine._outofcore import _reductions
 from ravine._outofcore._chunks import Chunks, Handles
-from ravine._outofcore._reductions import Lattice, fine_for, grid_for
 
 CELL_COLUMNS = 64
 """Up to this many columns, a look at the rows also returns the sums over the cells, which give the gradient without
@@ -173,7 +173,7 @@ class ChunkedNode:
 
     def sample(self, v: Floats, n: int, on: Lattice) -> Matrix:
         """Return rows spread evenly over all rows in their order along a unit vector; heavy rows may be repeated."""
-        positions = _reductions.even_positions(on.positions, on.mass, n)
+        positions = even_positions(on.positions, on.mass, n)
         found: _reductions.Nearest = self._reduce(
             _reductions.nearest, v, float(self.moments.mean @ v), positions, on.step
         )

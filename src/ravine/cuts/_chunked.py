@@ -13,14 +13,20 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ravine._lattice import Lattice
 from ravine._matrix import Floats, Matrix, Moments, moments_of
-from ravine._outofcore import ChunkedNode, Lattice
+from ravine._outofcore import ChunkedNode
 from ravine._ties import first_least
 from ravine.cuts._cut import Cut, RoughCut
 from ravine.cuts._density import MAX_BINS, Line, depth_at, normal_reference
 from ravine.cuts._mdh import TOLERANCE, DensityPath
 from ravine.cuts._ncut import BINS_PER_DEVIATION, NormalizedCut
-from ravine.cuts._principal import chunked_directions, lowest_antimode
+from ravine.cuts._principal import (
+    MAX_SCATTER_COLUMNS,
+    directions_by_products,
+    directions_of_scatter,
+    lowest_antimode,
+)
 from ravine.cuts._pursuit import (
     COARSE_ABOVE,
     COARSE_ROWS,
@@ -54,6 +60,17 @@ def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike]) -> Chunk
     if isinstance(init, int | np.integer):
         return lambda node: chunked_directions(node, int(init))
     return lambda node: unit_directions(init, len(node.moments.mean))
+
+
+def chunked_directions(node: ChunkedNode, n_directions: int) -> Floats:
+    """Return the first principal directions of out-of-core data, as `principal_directions` does for in-memory data."""
+    n_columns = len(node.moments.mean)
+    n_directions = min(n_directions, node.n_rows, n_columns)
+    if not node.moments.varies:
+        return np.empty((0, n_columns))
+    if n_columns <= MAX_SCATTER_COLUMNS:
+        return directions_of_scatter(node.scatter, n_directions)
+    return directions_by_products(node.scatter_times, n_directions, n_columns)
 
 
 def along(node: ChunkedNode, direction: Floats) -> Lattice:

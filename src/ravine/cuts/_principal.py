@@ -10,7 +10,6 @@ import numpy as np
 from scipy import linalg, sparse
 
 from ravine._matrix import Floats, Matrix, Moments, moments_of, project, scatter, scatter_times
-from ravine._outofcore import ChunkedNode
 from ravine._ties import ROUNDING, TIE, first_least, pointing_up, settled_basis
 from ravine.cuts._cut import Cut
 from ravine.cuts._density import normal_bandwidth, projected_density
@@ -54,23 +53,17 @@ def principal_directions(
     if not moments.varies:
         return np.empty((0, n_columns))
     if not sparse.issparse(X) and n_columns <= n_rows and n_columns <= MAX_SCATTER_COLUMNS:
-        return _settled(*_leading(scatter(X, weights, moments.mean, n_jobs), n_directions))[:n_directions]
+        return directions_of_scatter(scatter(X, weights, moments.mean, n_jobs), n_directions)
     if not sparse.issparse(X) and n_rows * n_columns <= MAX_GRAM_CELLS and n_rows < n_columns:
         centered = np.sqrt(weights)[:, np.newaxis] * (X - moments.mean)
         squares, shares = _leading(centered @ centered.T, n_directions)
         return _settled(squares, shares @ centered)[:n_directions]
-    return _by_products(_scatter_of(X, weights, moments, n_jobs), n_directions, n_columns)
+    return directions_by_products(_scatter_of(X, weights, moments, n_jobs), n_directions, n_columns)
 
 
-def chunked_directions(node: ChunkedNode, n_directions: int) -> Floats:
-    """Return the first principal directions of out-of-core data, as `principal_directions` does for in-memory data."""
-    n_columns = len(node.moments.mean)
-    n_directions = min(n_directions, node.n_rows, n_columns)
-    if not node.moments.varies:
-        return np.empty((0, n_columns))
-    if n_columns <= MAX_SCATTER_COLUMNS:
-        return _settled(*_leading(node.scatter, n_directions))[:n_directions]
-    return _by_products(node.scatter_times, n_directions, n_columns)
+def directions_of_scatter(matrix: Floats, n_directions: int) -> Floats:
+    """Return the first principal directions of rows that vary, from their scatter matrix."""
+    return _settled(*_leading(matrix, n_directions))[:n_directions]
 
 
 def _settled(squares: Floats, vectors: Floats) -> Floats:
@@ -80,7 +73,7 @@ def _settled(squares: Floats, vectors: Floats) -> Floats:
     return settled_basis(squares[real], vectors[real] / lengths)
 
 
-def _by_products(times_scatter: Callable[[Floats], Floats], n_directions: int, n_columns: int) -> Floats:
+def directions_by_products(times_scatter: Callable[[Floats], Floats], n_directions: int, n_columns: int) -> Floats:
     """Find principal directions one after the other, using only products of the scatter matrix with vectors."""
     found, first = np.empty((0, n_columns)), 0.0
     for _ in range(n_directions):

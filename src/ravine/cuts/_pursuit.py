@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ravine import _kernels
+from ravine._lattice import even_rows
 from ravine._matrix import Floats, Ints, Matrix, Moments, order_along, project, weighted_sum
-from ravine._outofcore import even_rows
 from ravine._ties import first_least
 from ravine.cuts._cut import Cut
 from ravine.cuts._density import Line, depth_at
