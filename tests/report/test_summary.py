@@ -14,9 +14,9 @@ from ravine import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit
 from ravine.datasets import make_blobs
 from ravine.metrics import contingency_scores
 from ravine.report import ReportAccumulator, _count_reason, _nodes
+from ravine.report._format import p_text
 from ravine.report._sample import LeafRanges, Sample
 from ravine.report._summary import clusters_at, summarize
-from ravine.report._text import p_text
 from ravine.tree._text import sets_apart
 
 

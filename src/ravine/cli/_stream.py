@@ -26,7 +26,7 @@ from ravine.cli._lines import Lines, Sink, Stop, Stopped
 from ravine.cli._places import check_files
 from ravine.cli._rows import Batch, Rows, StreamOptions
 from ravine.cli._screen import Meter, Screen
-from ravine.evaluation._events import count_events, events_since
+from ravine.evaluation._event_counts import count_events, events_since
 from ravine.tree._text import counted
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -1,4 +1,4 @@
-"""What the command asks of the operating system, and what differs between systems; for files see `ravine.files`."""
+"""What the command asks of the operating system, and what differs between systems; for files see `ravine._files`."""
 
 import os
 import signal

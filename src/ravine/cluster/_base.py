@@ -42,9 +42,9 @@ from ravine.tree import HyperplaneTree
 from ravine.tree._check import TREE
 from ravine.tree._chunked import ChunkedRows, FindChunkedCut, FinishChunkedCut
 from ravine.tree._derived import labels_in
-from ravine.tree._evidence import Direction, cut_with_evidence
 from ravine.tree._grow import FindCut, Order, grow, grow_on
 from ravine.tree._tree import restored
+from ravine.tree._valley_test import Direction, cut_with_evidence
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -21,8 +21,8 @@ from ravine.cuts._chunked import make_starts as make_chunked_starts
 from ravine.cuts._cut import RoughCut
 from ravine.cuts._pursuit import make_starts
 from ravine.tree._chunked import FindChunkedCut, FinishChunkedCut
-from ravine.tree._evidence import VALLEY_BANDWIDTH, direction_of
 from ravine.tree._grow import ORDERS, PAIR_CELLS, FindCut, Order
+from ravine.tree._valley_test import VALLEY_BANDWIDTH, direction_of
 
 RoughSearch = tuple[Callable[..., Cut | RoughCut[Any] | None], Callable[..., Cut | None]]
 """Finds a cut, for large nodes on a sample, given `starts` and `n_jobs`; finishes a cut that was found on a sample."""

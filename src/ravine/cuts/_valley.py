@@ -1,4 +1,4 @@
-"""The valley on a line that is most likely to be real.
+"""Find the candidate for a cut on a line: its strongest valley. `ravine.tree._valley_test` tests whether it is real.
 
 The deepest valley of a density often cuts off just a few outliers. The strongest valley is the one whose emptiness is
 most surprising, given the number of rows in windows of one width at the valley and at its two modes.
@@ -46,7 +46,7 @@ def strongest_valley(
     bandwidth : float
         Factor of σ n^(-1/5); the multiples `BANDWIDTHS` of it are searched.
     resolution : float, default=0
-        Structure finer than this is ignored; see `ravine.tree._evidence.resolution_along`.
+        Structure finer than this is ignored; see `ravine.tree._valley_test.resolution_along`.
     least_side : float, default=0
         Minimum share of the weight on either side of the valley.
     """

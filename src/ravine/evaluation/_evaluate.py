@@ -16,7 +16,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array
 
 from ravine._sklearn import HasMethods, Interval, is_fitted, num_samples, safe_indexing, validate_params
-from ravine.evaluation._events import KINDS, count_events, events_since
+from ravine.evaluation._event_counts import KINDS, count_events, events_since
 from ravine.metrics import contingency_scores
 
 SCORES = ("purity", "v_measure", "nmi", "ari", "homogeneity", "completeness")

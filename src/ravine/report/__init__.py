@@ -35,7 +35,7 @@ def write(
     ----------
     model : fitted estimator or HyperplaneTree
         Any fitted model of ravine, or a tree. For a model without a tree, the report shows its clusters or classes.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features), or Rows
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or ReportData
         Rows to show: the rows of `fit`, or other rows with the same columns. For data that do not fit in memory, pass
         the batches to a `ReportAccumulator`, and pass the result of its ``rows()`` here.
     path : path-like
@@ -102,7 +102,7 @@ def html(
     ----------
     model : fitted estimator or HyperplaneTree
         Any fitted model of ravine, or a tree. For a model without a tree, the report shows its clusters or classes.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features), or Rows
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or ReportData
         Rows to show, as in `write`.
     labels : sequence of length n_samples, optional
         Known classes of the rows. The report compares the clusters with them.

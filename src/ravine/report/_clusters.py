@@ -9,8 +9,8 @@ import numpy as np
 
 from ravine._matrix import Ints
 from ravine.metrics import contingency_scores
+from ravine.report._format import all_rounded, rounded
 from ravine.report._sample import Sample
-from ravine.report._text import all_rounded, rounded
 from ravine.tree._text import sets_apart
 
 N_TYPICAL, N_DIFFERENCES = 3, 6
@@ -35,14 +35,14 @@ def describe(sample: Sample, here: slice, names: list[str], short_names: list[st
     largest = np.argsort(-np.abs(mean), kind="stable")[:N_DIFFERENCES]
     words, in_full = (sets_apart(mean, known_as) for known_as in (short_names, names))
     n_varying = np.count_nonzero(sample.deviation)
-    moments: dict[str, Any] = {
+    described: dict[str, Any] = {
         "words": words,
         "differences": [[int(j), rounded(mean[j])] for j in largest if abs(mean[j]) >= SMALL],
         "typical": sample.number[here][nearest].tolist(),
         # Every column that varies has variance 1 over all rows.
         "spread": rounded(np.sqrt(squares.mean() / n_varying)) if n_varying else None,
     }
-    return moments if in_full == words else {**moments, "in_full": in_full}
+    return described if in_full == words else {**described, "in_full": in_full}
 
 
 def shown_classes(contingency: Ints, class_names: list[str]) -> tuple[list[str], Ints]:

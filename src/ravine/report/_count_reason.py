@@ -13,7 +13,7 @@ from ravine._matrix import Bools, Floats
 from ravine.cluster import HSDC, SumOfNorms, SupportVectorClustering
 from ravine.cluster._base import TreeClusterer
 from ravine.cluster._streaming import StreamingTreeClusterer
-from ravine.report._text import all_rounded, p_text, rounded
+from ravine.report._format import all_rounded, p_text, rounded
 from ravine.tree import HyperplaneTree
 from ravine.tree._prune import sum_sq_path
 

@@ -10,8 +10,8 @@ import numpy as np
 from ravine._matrix import Floats, column_deviations, moments_of, project
 from ravine.cuts._density import normal_bandwidth, projected_density
 from ravine.cuts._principal import principal_directions, spread_across
+from ravine.report._format import all_rounded, as_given, rounded
 from ravine.report._sample import Sample
-from ravine.report._text import all_rounded, as_given, rounded
 from ravine.tree import HyperplaneTree
 from ravine.tree._text import largest, shares_of_cut, shares_of_spread
 

@@ -12,9 +12,9 @@ from ravine._matrix import Ints
 from ravine._names import shown
 from ravine.report import _clusters, _count_reason, _nodes
 from ravine.report._data import ReportData, gathered
+from ravine.report._format import MAX_NAME, parameter_text, rounded
 from ravine.report._groups import Groups
 from ravine.report._sample import LeafRanges, Sample
-from ravine.report._text import MAX_NAME, parameter_text, rounded
 from ravine.tree import HyperplaneTree
 from ravine.tree._text import counted, named, shortened
 
@@ -77,7 +77,7 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
     ----------
     model : fitted estimator or HyperplaneTree
         Any fitted model of ravine, or a tree.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features), or Rows
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or ReportData
         Rows from which the clusters are described, as in `write`.
     feature_names : sequence of str, optional
         Names of the columns. Default: the names that the estimator saw in `fit`, or x0, x1 and so on.
@@ -111,12 +111,12 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
             "cluster": value,
             "rows": int(count),
             "share": count / max(rows.n_rows, 1),
-            "sets_apart": moments["words"],
-            "typical_rows": moments["typical"],
-            "spread": moments["spread"],
+            "sets_apart": described["words"],
+            "typical_rows": described["typical"],
+            "spread": described["spread"],
         }
         for value, node, count in zip(groups.values, single.tolist(), rows.leaf_count.tolist(), strict=False)
-        for moments in (_clusters.describe(sample, sample.of(node), names, names),)
+        for described in (_clusters.describe(sample, sample.of(node), names, names),)
     ]
 
 
@@ -158,17 +158,17 @@ def _describe_nodes(
     n_points = _nodes.points_each([len(sample.X[sample.of(node)]) for node in range(n_nodes)])
     nodes = []
     for node in range(n_nodes):
-        moments: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "rows": int(count[node]),
             "evidence": "" if tree is None else _count_reason.evidence_text(tree, node, choice),
             **_clusters.describe(sample, sample.of(node), names, short_names),
         }
         if tree is None or tree.is_leaf[node]:
-            moments |= {"cut": False, **_nodes.leaf_picture(sample, node, n_points[node])}
+            entry |= {"cut": False, **_nodes.leaf_picture(sample, node, n_points[node])}
         else:
             depth = rounded(float(tree.relative_depth[node]), 3)
-            moments |= {"cut": True, "relative_depth": depth, **_nodes.cut_picture(tree, node, sample, n_points[node])}
-        nodes.append(moments)
+            entry |= {"cut": True, "relative_depth": depth, **_nodes.cut_picture(tree, node, sample, n_points[node])}
+        nodes.append(entry)
     return nodes
 
 

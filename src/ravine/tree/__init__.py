@@ -1,10 +1,10 @@
 """Trees of cuts: the result of every hyperplane method, and all that prediction, pruning and plots need."""
 
-from ravine.tree._evidence import cut_with_evidence, direction_of
 from ravine.tree._grow import grow, grow_on
 from ravine.tree._model import tree_of
 from ravine.tree._prune import elbow, rank_by_sum_sq, sum_sq_path, vote_elbow
 from ravine.tree._tree import HyperplaneTree
+from ravine.tree._valley_test import cut_with_evidence, direction_of
 
 __all__ = [
     "HyperplaneTree",

@@ -17,11 +17,11 @@ from ravine.cuts import Cut
 from ravine.cuts._mdh import minimum_density_cut
 from ravine.cuts._principal import flattest_direction, principal_directions
 from ravine.cuts._pursuit import Starts, make_starts
-from ravine.tree._evidence import VALLEY_BANDWIDTH, ValleyTest, confirmed_cut, direction_of, lattice_steps
 from ravine.tree._grow import FindCut, grow
 from ravine.tree._imdh import IMDHTree
 from ravine.tree._prune import cut_to_elbow
 from ravine.tree._tree import HyperplaneTree
+from ravine.tree._valley_test import VALLEY_BANDWIDTH, ValleyTest, confirmed_cut, direction_of, lattice_steps
 
 POLISH_ROWS, ALPHAS, N_COMPONENTS = 2000, (0.0, 0.9), 2
 """A cut is refined on at most this many rows, within these bounds, from this many principal components."""

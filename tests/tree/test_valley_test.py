@@ -9,7 +9,7 @@ from tests import naive
 
 from ravine._matrix import moments_of
 from ravine.cuts._valley import strongest_valley
-from ravine.tree._evidence import (
+from ravine.tree._valley_test import (
     ValleyTest,
     confirmed_cut,
     cut_with_evidence,

@@ -54,7 +54,7 @@ def direction_of(find_cut: Callable[[Matrix, Floats, Moments], Cut | None]) -> D
     --------
     >>> import numpy as np
     >>> from ravine.cuts import Cut
-    >>> from ravine.tree._evidence import direction_of
+    >>> from ravine.tree._valley_test import direction_of
     >>> direction = direction_of(lambda rows, weights, moments: Cut(np.array([0.0, 1.0]), 0.5))
     >>> direction(np.zeros((3, 2)), np.ones(3), None)
     array([0., 1.])
@@ -146,7 +146,7 @@ def cut_with_evidence(
     >>> import numpy as np
     >>> from ravine.datasets import make_blobs
     >>> from ravine._matrix import moments_of
-    >>> from ravine.tree._evidence import cut_with_evidence
+    >>> from ravine.tree._valley_test import cut_with_evidence
     >>> def first_column(rows, weights, moments):
     ...     return np.array([1.0, 0.0])
     >>> for centers in ([[0, 0], [9, 0]], [[0, 0]]):
