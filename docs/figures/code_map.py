@@ -60,10 +60,10 @@ for level, names in enumerate(rows):
     for i, name in enumerate(names):
         axes.add_patch(plt.Rectangle((i * width + 0.06, y - 0.42), width - 0.12, 0.84, fc="#e8eef5", ec="#4477aa"))
         middle = (i + 0.5) * width
-        axes.text(middle, y + 0.16, f"{name}", ha="center", va="center", weight="bold", size=9)
-        said = WHAT[name] if len(names) < 5 else WHAT[name].replace(" of ", "\nof ").replace("'s ", "'s\n")
-        size = 8 if len(names) < 5 else 6.5
-        lines = f" · {n_lines(name):,} lines" if len(names) < 5 else ""
+        axes.text(middle, y + 0.16, name, ha="center", va="center", weight="bold", size=9 if len(names) < 7 else 7.5)
+        said = WHAT[name] if len(names) < 4 else WHAT[name].replace(" of ", "\nof ").replace("'s ", "'s\n")
+        size = 8 if len(names) < 4 else 6.5
+        lines = f" · {n_lines(name):,} lines" if len(names) < 4 else ""
         axes.text(
             middle, y - 0.17, said + lines, ha="center", va="center", size=size, color="#333333", linespacing=0.95
         )
