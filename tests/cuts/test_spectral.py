@@ -8,7 +8,7 @@ from tests import naive
 from tests.cuts.graphs import both_laplacians, same_partition
 
 from ravine._matrix import moments_of
-from ravine.cuts import _spectral
+from ravine.cuts import _connectivity, _spectral
 from ravine.cuts._pursuit import make_starts
 from ravine.cuts._spectral import spectral_cut
 
@@ -96,7 +96,7 @@ def test_more_columns_than_rows_are_searched_in_the_span_of_the_rows(normalized,
 
 
 def test_search_of_many_columns_begins_at_the_start(rng, monkeypatch):
-    monkeypatch.setattr(_spectral, "descend", lambda evaluate, start, _: (start, *evaluate(start)[:2]))
+    monkeypatch.setattr(_connectivity, "descend", lambda evaluate, start, _: (start, *evaluate(start)[:2]))
     X = rng.normal(size=(30, 200)) * np.linspace(3, 1, 200)
     moments = moments_of(X, np.ones(30))
     start = make_starts(2)(X, np.ones(30), moments)
