@@ -9,7 +9,8 @@ from ravine.cluster._identity import Identities
 from ravine.datasets import make_blobs
 
 CENTERS = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0]])
-ONLINE = [IncrementalMDH(), IncrementalMDH(algorithm="online"), SupportVectorClustering(), HSDC(), SPDC()]
+SUPPORT = SupportVectorClustering(gamma=0.1)  # to choose it takes seconds
+ONLINE = [IncrementalMDH(), IncrementalMDH(algorithm="online"), SUPPORT, HSDC(), SPDC()]
 
 
 def each_online(models=ONLINE):
@@ -135,7 +136,7 @@ def test_labels_of_chunks_learned_one_after_the_other_are_not_kept():
 
 def test_support_vectors_keep_identifiers_in_files_and_in_coarser_models(tmp_path):
     first, second, third, *_ = batches()
-    model = SupportVectorClustering(n_clusters=3).partial_fit(first)
+    model = clone(SUPPORT).set_params(n_clusters=3).partial_fit(first)
     assert model.cluster_ids_.tolist() == [0, 1, 2]
     save(model.partial_fit(second), tmp_path / "model.ravine", resume=True)
     same = load(tmp_path / "model.ravine")
@@ -148,7 +149,7 @@ def test_support_vectors_keep_identifiers_in_files_and_in_coarser_models(tmp_pat
 
 
 def test_outliers_after_partial_fit_are_those_of_the_last_batch():
-    model = SupportVectorClustering()
+    model = clone(SUPPORT)
     for batch in batches(2):
         model.partial_fit(batch)
         np.testing.assert_array_equal(model.outlier_, model.decision_function(batch) < 0)
