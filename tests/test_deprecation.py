@@ -18,11 +18,20 @@ def _no_records(monkeypatch):
     monkeypatch.setattr(_deprecation, "DEPRECATIONS", [])
 
 
+def import_if_possible(name):
+    """Import a module, unless it needs a package that is not installed."""
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        if "pip install" not in str(error):
+            raise
+
+
 def test_no_name_has_outlived_the_version_that_removes_it(monkeypatch):
     monkeypatch.undo()
     for module in pkgutil.walk_packages(ravine.__path__, "ravine."):
         if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
+            import_if_possible(module.name)
     now = Version(Version(ravine.__version__).base_version)
     assert [found.name for found in _deprecation.DEPRECATIONS if Version(found.removed_in) <= now] == []
 
