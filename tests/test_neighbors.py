@@ -7,7 +7,8 @@ from tests import naive
 from tests.strategies import seeds
 
 from ravine import _neighbors
-from ravine._neighbors import from_low_to_high, neighbor_graph, renumber
+from ravine._neighbors import neighbor_graph
+from ravine._numbering import renumber
 
 
 def blobs(n_blobs, n_rows, d, seed):
@@ -65,23 +66,3 @@ def test_graph_does_not_depend_on_the_number_of_threads(rng):
 
 def test_renumbered_groups_come_in_order():
     assert_array_equal(renumber(np.array([7, 2, 7, 0, 2])), [0, 1, 0, 2, 1])
-
-
-def test_groups_are_numbered_from_low_to_high_in_the_column_in_which_they_differ_most(rng):
-    labels, rows = rng.integers(0, 5, 200), rng.normal(size=(200, 3))
-    rows[:, 1] += np.array([30.0, 10.0, 50.0, 0.0, 20.0])[labels]
-    numbered = from_low_to_high(labels, rows, np.ones(200))
-    assert_array_equal(numbered, np.array([3, 1, 4, 0, 2])[labels])
-
-
-@pytest.mark.parametrize("unit", [1e-90, 1.0, 1e90])
-def test_numbers_depend_neither_on_the_order_of_rows_nor_on_unit_and_origin(rng, unit):
-    labels, rows, mass = rng.integers(0, 4, 100), rng.normal(size=(100, 2)), rng.uniform(1, 2, 100)
-    expected, order = from_low_to_high(labels, rows, mass), rng.permutation(100)
-    assert_array_equal(from_low_to_high(labels[order], unit * (rows[order] + 7), mass[order]), expected[order])
-
-
-def test_groups_that_tie_in_a_column_are_ordered_by_the_next():
-    rows = np.array([[0.0, 1.0], [4.0, 2.0], [0.0 + 1e-15, 0.0]])
-    assert_array_equal(from_low_to_high(np.arange(3), rows, np.ones(3)), [1, 2, 0])
-    assert_array_equal(from_low_to_high(np.zeros(3, dtype=int), rows, np.ones(3)), [0, 0, 0])

@@ -36,6 +36,7 @@ WHAT = {
     "_names": "displayed names",
     "_schema": "fields of saved models",
     "_ties": "tie-breaking",
+    "_numbering": "numbers of groups",
     "_deprecation": "old names",
     "_sklearn": "private names of scikit-learn",
 }

@@ -7,6 +7,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ravine._blocks import count_threads
 from ravine._matrix import Bools, Floats, Ints
+from ravine._numbering import renumber
 
 FEW = 1000
 """Components with at most this many rows look for their nearest neighbor outside among all rows."""
@@ -38,37 +39,6 @@ def components(a: Ints, b: Ints, n_points: int) -> Ints:
     """Return the group of each point when the edges (a, b) join points; groups are numbered in order of appearance."""
     links = sparse.coo_array((np.ones(len(a), dtype=np.int8), (a, b)), (n_points, n_points))
     return renumber(connected_components(links, directed=False)[1])
-
-
-def renumber(labels: Ints) -> Ints:
-    """Return the same groups, numbered in order of appearance."""
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse]
-
-
-def from_low_to_high(labels: Ints, rows: Floats, mass: Floats) -> Ints:
-    """Return the same groups, numbered from low to high in the column in which their means differ most.
-
-    If two groups have the same mean in this column, the column with the next largest difference decides.
-
-    Examples
-    --------
-    >>> rows = np.array([[1.0, 9.0], [0.0, 5.0], [0.0, 1.0], [0.0, 0.0]])
-    >>> from_low_to_high(np.array([0, 1, 2, 2]), rows, np.ones(4))
-    array([2, 1, 0, 0])
-    """
-    labels = renumber(labels)
-    size = np.bincount(labels, mass)
-    means = np.stack([np.bincount(labels, mass * (column - column.min())) for column in rows.T]) / size
-    means -= means.min(axis=1, keepdims=True)
-    spread = means.max(axis=1)
-    if spread.max() > 0:  # Rounding makes sums in another order equal.
-        means, spread = (means / spread.max()).round(9), (spread / spread.max()).round(6)
-    rank = np.empty(len(size), dtype=np.int64)
-    rank[np.lexsort(means[np.argsort(-spread, kind="stable")][::-1])] = np.arange(len(size))
-    return rank[labels]
 
 
 def _ordered(a: Ints, b: Ints, n_rows: int) -> Ints:

@@ -8,6 +8,7 @@ checked fields of its group and the sizes of all dimensions, and calls `require`
 import math
 import reprlib
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -85,7 +86,7 @@ class Found:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Field:
+class Field(ABC):
     """What all fields have in common.
 
     Parameters
@@ -99,9 +100,9 @@ class Field:
     optional: bool = False
     required: bool = True
 
+    @abstractmethod
     def check(self, value: Any, name: str, found: Found) -> Any:
         """Return the checked value; raise FieldError if it is invalid."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

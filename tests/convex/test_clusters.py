@@ -14,7 +14,7 @@ from ravine._convex import (
     path_to,
 )
 from ravine._convex._clusters import centers_of, groups_within
-from ravine._neighbors import from_low_to_high
+from ravine._numbering import from_low_to_high
 from ravine.datasets import make_blobs
 
 X, y = make_blobs([20, 30], centers=[[0, 0], [9, 0]], random_state=0)

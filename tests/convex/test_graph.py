@@ -8,7 +8,8 @@ from tests.strategies import seeds
 
 from ravine._convex._edges import Edges, gaussian_weights
 from ravine._convex._graph import GraphProblem, _solve_laplacian
-from ravine._neighbors import neighbor_graph, renumber
+from ravine._neighbors import neighbor_graph
+from ravine._numbering import renumber
 
 
 def random_problem(n, d, seed, n_neighbors=4):

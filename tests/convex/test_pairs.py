@@ -7,7 +7,7 @@ from tests import naive
 from tests.strategies import seeds
 
 from ravine._convex._pairs import PairsProblem
-from ravine._neighbors import renumber
+from ravine._numbering import renumber
 
 
 def random_problem(n, d, seed):

@@ -6,7 +6,7 @@ from tests import naive
 
 from ravine._convex import Points, ScaledProblem, Settings
 from ravine._convex._graph import GraphProblem
-from ravine._neighbors import renumber
+from ravine._numbering import renumber
 
 X, _ = make_moons(80, noise=0.08, random_state=1)
 DUAL = Settings("dual", 1e-6, 20_000, 1e-3, False, 0)

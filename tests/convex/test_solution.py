@@ -7,7 +7,7 @@ from ravine._convex._edges import Edges
 from ravine._convex._graph import GraphProblem
 from ravine._convex._path import follow, lambda_grid
 from ravine._convex._solution import solve_graph, solve_pairs, solve_stochastically
-from ravine._neighbors import renumber
+from ravine._numbering import renumber
 
 SMALL = 700
 """Most of n d² for the interior-point method; for larger problems the dual bound proves the reference."""

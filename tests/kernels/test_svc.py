@@ -11,7 +11,7 @@ from tests.strategies import seeds
 
 from ravine import _kernels
 from ravine._kernels.svc import NEAREST, RANDOM
-from ravine._neighbors import renumber
+from ravine._numbering import renumber
 
 sizes, columns, gammas = st.integers(1, 25), st.integers(1, 5), st.sampled_from([0.05, 0.5, 5.0])
 ratios = st.sampled_from([0.3, 1.0, 2.0, 4.0, 50.0])

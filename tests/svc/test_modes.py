@@ -5,7 +5,7 @@ from sklearn.metrics import adjusted_rand_score
 from tests import naive
 
 from ravine import _kernels
-from ravine._neighbors import from_low_to_high
+from ravine._numbering import from_low_to_high
 from ravine._svc import KernelSum, Modes, Nearest, Sample, Strip, levels_below, solve_exactly
 from ravine._svc._width_choice import SHARES
 from ravine.datasets import make_blobs, make_moons

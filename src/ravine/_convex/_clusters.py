@@ -12,7 +12,7 @@ from ravine._convex._path import FusionTree
 from ravine._convex._problem import Bound
 from ravine._convex._scaled import ScaledProblem
 from ravine._matrix import Floats, Ints
-from ravine._neighbors import from_low_to_high
+from ravine._numbering import from_low_to_high
 
 
 @dataclass(frozen=True)

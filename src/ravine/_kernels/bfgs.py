@@ -176,7 +176,7 @@ def remember(vectors, gradient, length, n_steps):
     for j in range(vectors.shape[1]):
         along += -length * vectors[DOWNHILL, j] * (gradient[j] - vectors[GRADIENT, j])
     if along <= 0.0:
-        return n_steps - n_steps
+        return 0
     if n_steps == MEMORY:
         n_steps -= 1
         for k in range(MEMORY - 1):

@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from ravine import _kernels
 from ravine._blocks import count_threads
 from ravine._matrix import Floats, Ints
-from ravine._neighbors import from_low_to_high
+from ravine._numbering import from_low_to_high
 from ravine._svc._kernel_sum import KernelSum
 from ravine._svc._width_choice import Cells, Sample, largest_region
 

@@ -37,7 +37,7 @@ from ravine._convex import (
     path_to,
 )
 from ravine._matrix import Floats, Ints
-from ravine._neighbors import from_low_to_high
+from ravine._numbering import from_low_to_high
 from ravine._schema import Array, Field, Group, Number, Sizes, State, require
 from ravine._sklearn import Interval, StrOptions
 from ravine.cluster._base import N_JOBS, Clusterer, fitting, warn_user

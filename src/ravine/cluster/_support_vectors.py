@@ -476,10 +476,8 @@ class SupportVectorClustering(Clusterer):
         model._stream = deepcopy(self._stream)  # both models may learn further, independently
         model._settled = replace(result, modes=modes)
         model._identities = self._identities_in(modes, result.modes)
-        if not self._learned_in_batches:
+        if self._nearest is not None:
             model._label_rows()
-        else:
-            model._labels = None
         return model
 
     @property
