@@ -21,8 +21,10 @@ if TYPE_CHECKING:
         ncut,
         pairs,
         penalty,
+        proposals,
         rows,
         spectral,
+        stream,
         svc,
         ties,
     )
@@ -39,8 +41,10 @@ __all__ = [
     "ncut",
     "pairs",
     "penalty",
+    "proposals",
     "rows",
     "spectral",
+    "stream",
     "svc",
     "ties",
 ]

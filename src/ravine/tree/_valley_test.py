@@ -75,10 +75,10 @@ def valley_p_value(valley: Valley, values: Floats, weights: Floats, resolution: 
         _spread_mass(values, weights, position - valley.window / 2, position + valley.window / 2, resolution)
         for position in (valley.position, valley.left_mode, valley.right_mode)
     )
-    return max(_binomial(middle, left), _binomial(middle, right))
+    return max(binomial_bound(middle, left), binomial_bound(middle, right))
 
 
-def _binomial(middle: float, beside: float) -> float:
+def binomial_bound(middle: float, beside: float) -> float:
     """Return P(B <= middle), where B counts the rows of the middle if each row chose its window by a fair coin."""
     return float(betainc(beside, middle + 1, 0.5)) if beside > 0 else 1.0
 

@@ -1,0 +1,254 @@
+"""The nodes of a tree that follows a stream: arrays, rings of recent rows, and the links between nodes."""
+
+from typing import Any
+
+import numpy as np
+
+from ravine import _kernels
+from ravine._matrix import Floats, Ints
+from ravine.tree._stream._profile import Profile
+from ravine.tree._stream._search import Split
+
+ROOM = 32
+"""Initial number of nodes and of rings in the arrays. It doubles when needed."""
+
+IS_CUT, UNUSED = -1, -2
+"""Values of `ring` for nodes without a ring."""
+
+INNER_SHARE = 0.4
+"""The inner region of a cut covers this share of the distance to the nearer mode."""
+
+LINKS = ("left", "right", "parent", "ring", "identity", "order")
+NUMBERS = ("normal", "cut", "leaf", "mean", "inverse", "counts", "p_value")
+RINGS = ("rows", "times")
+"""The arrays with one entry per node, links first, and the arrays with one entry per ring."""
+
+
+class Nodes:
+    """Arrays of nodes; see `ravine._kernels.stream` for the columns of `leaf` and `cut`.
+
+    Parameters
+    ----------
+    n_features : int
+    ring_size : int
+        Number of recent rows that a leaf keeps.
+    """
+
+    left: Ints
+    right: Ints
+    parent: Ints
+    ring: Ints
+    identity: Ints
+    order: Ints
+    normal: Floats
+    cut: Floats
+    leaf: Floats
+    mean: Floats
+    inverse: Floats
+    counts: Floats
+    p_value: Floats
+    rows: Floats
+    times: Ints
+
+    def __init__(self, n_features: int, ring_size: int) -> None:
+        self.n_features, self.ring_size = n_features, ring_size
+        self.root = 0
+        self._free_nodes: list[int] = []
+        self._free_rings: list[int] = []
+        self._make_room(LINKS + NUMBERS, 0, ROOM)
+        self._make_room(RINGS, 0, 1)
+        self._free_nodes, self._free_rings = list(range(ROOM - 1, -1, -1)), [0]
+
+    def _make_room(self, names: tuple[str, ...], n_old: int, n_new: int) -> None:
+        kernel, d = _kernels.stream, self.n_features
+        widths: dict[str, tuple[int, ...]] = {
+            "normal": (d,),
+            "cut": (kernel.N_CUT,),
+            "leaf": (kernel.N_LEAF,),
+            "mean": (d,),
+            "inverse": (d,),
+            "counts": (kernel.N_BINS,),
+            "rows": (self.ring_size, d),
+            "times": (self.ring_size,),
+        }
+        for name in names:
+            integers = name in LINKS or name == "times"
+            array: Any = (
+                np.full((n_new, *widths.get(name, ())), -1) if integers else np.zeros((n_new, *widths.get(name, ())))
+            )
+            if name == "ring":
+                array[:] = UNUSED
+            if n_old:
+                array[:n_old] = getattr(self, name)
+            setattr(self, name, array)
+
+    def arrays(self) -> tuple[Any, ...]:
+        """Return the arrays as the compiled loop takes them."""
+        links, profile = (self.left, self.right, self.ring), (self.mean, self.inverse, self.counts)
+        return *links, self.normal, self.cut, self.leaf, *profile, self.rows, self.times
+
+    # Taking and freeing nodes
+
+    def take(self) -> int:
+        """Return a node that is not used."""
+        if not self._free_nodes:
+            n = len(self.left)
+            self._make_room(LINKS + NUMBERS, n, 2 * n)
+            self._free_nodes = list(range(2 * n - 1, n - 1, -1))
+        return self._free_nodes.pop()
+
+    def _take_ring(self) -> int:
+        if not self._free_rings:
+            n = len(self.times)
+            self._make_room(RINGS, n, 2 * n)
+            self._free_rings = list(range(2 * n - 1, n - 1, -1))
+        return self._free_rings.pop()
+
+    def _free(self, node: int) -> None:
+        self._free_ring(node)
+        self.ring[node] = UNUSED
+        self.left[node] = self.right[node] = self.parent[node] = self.identity[node] = -1
+        self._free_nodes.append(node)
+
+    def _free_ring(self, node: int) -> None:
+        if self.ring[node] >= 0:
+            self._free_rings.append(int(self.ring[node]))
+            self.ring[node] = IS_CUT
+
+    # Changing the tree
+
+    def make_leaf(self, node: int, parent: int, X: Floats, t: Ints, now: int) -> None:
+        """Turn a node into a leaf that has seen these rows, in the order of time; the oldest may not fit its ring."""
+        kernel = _kernels.stream
+        self.left[node] = self.right[node] = -1
+        self.parent[node], self.identity[node] = parent, -1
+        if self.ring[node] < 0:
+            self.ring[node] = self._take_ring()
+        for array in (self.normal, self.cut, self.leaf, self.mean, self.inverse, self.counts, self.p_value):
+            array[node] = 0.0
+        kept = t[-self.ring_size :]
+        ring = self.ring[node]
+        self.rows[ring, : len(kept)], self.times[ring, : len(kept)] = X[-self.ring_size :], kept
+        L = self.leaf[node]
+        L[[kernel.N_SEEN, kernel.N_SINCE]] = len(t)
+        L[kernel.N_STORED] = len(kept)
+        L[[kernel.BORN, kernel.SINCE]] = t[0] if len(t) else now
+        L[kernel.LAST] = t[-1] if len(t) else now
+        gaps = np.diff(t)
+        L[kernel.LONGEST_GAP] = gaps.max(initial=0)
+        L[kernel.N_VISITS] = (gaps > 1).sum() + (len(t) > 0)
+        L[[kernel.NEXT_TEST, kernel.NEXT_PROFILE]] = np.inf
+        L[kernel.DEPENDENCE] = 1.0
+
+    def make_cut(self, node: int, split: Split, distances: Floats, now: int) -> tuple[int, int]:
+        """Turn a leaf into a cut, given the distances of its rows from the cut; return two nodes for its children."""
+        kernel, children = _kernels.stream, (self.take(), self.take())
+        self._free_ring(node)
+        self.left[node], self.right[node] = children
+        self.order[node], self.p_value[node], self.normal[node] = now, split.p_value, split.normal
+        c = self.cut[node]
+        c[[kernel.OFFSET, kernel.LOW, kernel.HIGH]] = split.offset, split.low, split.high
+        c[kernel.REACH] = INNER_SHARE * min(-split.low, split.high)
+        c[kernel.RATE] = 2 * c[kernel.REACH] / (split.high - split.low)
+        c[kernel.N_INNER] = (np.abs(distances) < c[kernel.REACH]).sum()
+        c[kernel.N_OUTER] = ((split.low < distances) & (distances < split.high)).sum()
+        c[[kernel.FILL_ONSET, kernel.FILLED_AT]] = now, -1
+        return children
+
+    def drop_below(self, node: int) -> None:
+        """Free all nodes below a cut; the caller makes the node a leaf."""
+        for child in (int(self.left[node]), int(self.right[node])):
+            if child >= 0:
+                self.drop_below(child)
+                self._free(child)
+
+    def remove(self, leaf: int) -> None:
+        """Remove a leaf and the cut above it; its sibling moves up."""
+        cut = int(self.parent[leaf])
+        sibling = self.sibling(leaf)
+        above = int(self.parent[cut])
+        self.parent[sibling] = above
+        if above < 0:
+            self.root = sibling
+        elif self.left[above] == cut:
+            self.left[above] = sibling
+        else:
+            self.right[above] = sibling
+        self._free(leaf)
+        self._free(cut)
+
+    # Looking at the tree
+
+    def sibling(self, node: int) -> int:
+        """Return the other child of the cut above a node."""
+        above = self.parent[node]
+        return int(self.right[above] if self.left[above] == node else self.left[above])
+
+    def below(self, node: int) -> list[int]:
+        """Return a node and all nodes below it, in preorder."""
+        found, stack = [], [node]
+        while stack:
+            here = stack.pop()
+            found.append(here)
+            if self.left[here] >= 0:
+                stack += [int(self.right[here]), int(self.left[here])]
+        return found
+
+    def leaves(self, node: int | None = None) -> list[int]:
+        """Return the leaves below a node, from left to right; by default all leaves."""
+        return [n for n in self.below(self.root if node is None else node) if self.left[n] < 0]
+
+    def above(self, node: int) -> list[int]:
+        """Return the cuts above a node, the nearest first."""
+        found = []
+        while (node := int(self.parent[node])) >= 0:
+            found.append(node)
+        return found
+
+    def leaf_of(self, identity: int) -> int | None:
+        """Return the leaf with an identifier."""
+        return next((leaf for leaf in self.leaves() if self.identity[leaf] == identity), None)
+
+    def recent(self, leaf: int, since: float = -1, most: int | None = None) -> tuple[Floats, Ints]:
+        """Return the rows of a leaf since row `since` that are still in its ring, the oldest first, and their times."""
+        ring, n_stored = self.ring[leaf], int(self.leaf[leaf, _kernels.stream.N_STORED])
+        n = min(n_stored, self.ring_size)
+        order = np.arange(n_stored - n, n_stored) % self.ring_size
+        times = self.times[ring, order]
+        order = order[np.searchsorted(times, since) :]
+        order = order if most is None else order[max(len(order) - most, 0) :]
+        return self.rows[ring, order], self.times[ring, order]
+
+    def profile(self, leaf: int) -> Profile | None:
+        """Return the profile of a leaf; None if it has none."""
+        kernel, L = _kernels.stream, self.leaf[leaf]
+        if L[kernel.N_SCORES] == 0:
+            return None
+        counts = self.counts[leaf].copy()
+        n_rows = int(min(L[kernel.N_SCORES], self.ring_size))
+        return Profile(self.mean[leaf].copy(), self.inverse[leaf].copy(), float(L[kernel.MEDIAN]), counts, n_rows)
+
+    def set_profile(self, leaf: int, profile: Profile) -> None:
+        """Give a leaf a profile, from which it is watched."""
+        kernel, L = _kernels.stream, self.leaf[leaf]
+        self.mean[leaf], self.inverse[leaf], self.counts[leaf] = profile.mean, profile.inverse, profile.counts
+        L[[kernel.MEDIAN, kernel.N_SCORES, kernel.STATE]] = profile.median, profile.n_rows, kernel.WATCHED
+        L[kernel.CUSUM], L[kernel.ONSET] = 0.0, L[kernel.LAST]
+        L[kernel.NEXT_BET] = L[kernel.N_SEEN]
+
+    def rate(self, leaf: int) -> float:
+        """Return the share of the rows of the stream that a leaf got, from its first row to its last."""
+        kernel, L = _kernels.stream, self.leaf[leaf]
+        return float(L[kernel.N_SEEN] / max(L[kernel.LAST] - L[kernel.BORN] + 1, L[kernel.N_SEEN], 1))
+
+    def route(self, X: Floats, node: int) -> Ints:
+        """Return the leaf below a node that each row goes to."""
+        out, stack = np.empty(len(X), dtype=np.int64), [(node, np.arange(len(X)))]
+        while stack:
+            here, rows = stack.pop()
+            if self.left[here] < 0:
+                out[rows] = here
+                continue
+            is_left = _kernels.proposals.along(X[rows], self.normal[here]) < self.cut[here, _kernels.stream.OFFSET]
+            stack += [(int(self.left[here]), rows[is_left]), (int(self.right[here]), rows[~is_left])]
+        return out

@@ -1,0 +1,93 @@
+"""What the rows of a leaf look like, so that rows that no longer fit are noticed.
+
+A profile has the mean and the deviations of the columns, and the counts of the scores of rows. The score of a row is
+its squared distance from the mean, in deviations. The share of the scores above that of a new row is its p-value.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ravine import _kernels
+from ravine._matrix import Floats
+
+FITS, APART = 0.05, 0.01
+"""A row fits a profile if its p-value is above the first number, and is apart from it if it is below the second."""
+
+LEAST_CORRELATION = 0.2
+"""Successive rows count as independent if their correlation is below this, or below three standard errors."""
+
+SHIFT = 0.5
+"""A profile has moved if its mean has shifted by more than this many deviations."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Profile of the rows of a leaf.
+
+    Attributes
+    ----------
+    mean, inverse : ndarray of shape (n_features,)
+        Mean, and inverse of the standard deviation.
+    median : float
+        Median of the scores when the profile was made.
+    counts : ndarray of shape (N_BINS,)
+        Number of scores in each bin.
+    n_rows : int
+        Number of rows that mean and deviations were computed from.
+    """
+
+    mean: Floats
+    inverse: Floats
+    median: float
+    counts: Floats
+    n_rows: int
+
+    def p_values(self, X: Floats) -> Floats:
+        """Return the share of the scores that are larger than that of each row; ties count half."""
+        bins = _kernels.stream.bins_of(X, self.mean, self.inverse, self.median)
+        above = np.cumsum(self.counts[::-1])[::-1] - self.counts / 2
+        return np.asarray(above[bins] / (self.counts.sum() + 1))
+
+    def fit_share(self, X: Floats) -> float:
+        """Return the share of the rows that fit."""
+        return float((self.p_values(X) > FITS).mean()) if len(X) else 0.0
+
+    def has_moved(self, other: "Profile") -> bool:
+        """Return whether the mean of a later profile differs by more than `SHIFT`, and more than by chance."""
+        d = len(self.mean)
+        square = float(np.sum(((other.mean - self.mean) * self.inverse) ** 2))
+        noise = 1 / self.n_rows + 1 / other.n_rows
+        return square - d * noise > SHIFT**2 + 3 * np.sqrt(2 * d) * noise
+
+
+def profile_of(X: Floats, floor: Floats) -> Profile:
+    """Make the profile of some rows; no deviation is below the floor.
+
+    The score of each row is computed without the row itself, as it will be for new rows.
+    """
+    n = len(X)
+    mean, variance = X.mean(axis=0), X.var(axis=0, ddof=1)
+    square = (X - mean) ** 2 * (n / (n - 1))
+    variance_without = np.maximum(((n - 1) * variance - square) / (n - 2), floor**2)
+    scores = (square * (n / (n - 1)) / variance_without).sum(axis=1)
+    median = float(np.median(scores))
+    bins = [_kernels.stream.bin_of(score, median) for score in scores.tolist()]
+    counts = np.bincount(bins, minlength=_kernels.stream.N_BINS).astype(np.float64)
+    return Profile(mean, 1 / np.sqrt(np.maximum(variance, floor**2)), median, counts, n)
+
+
+def dependence_of(X: Floats, unit: Floats) -> float:
+    """Estimate the number of successive rows that count as one, from the correlation of each row with the next.
+
+    If the correlation falls by the factor r with each row, the mean of n rows varies as that of n (1 - r) / (1 + r)
+    independent rows.
+    """
+    Z = (X - X.mean(axis=0)) / unit
+    total = float((Z * Z).sum())
+    if not total > 0:
+        return 1.0
+    correlation = float((Z[1:] * Z[:-1]).sum()) / total
+    if correlation < max(LEAST_CORRELATION, 3 / np.sqrt(len(X))):
+        return 1.0
+    return (1 + correlation) / max(1 - correlation, 1 / len(X))
