@@ -35,6 +35,7 @@ from ravine import (
     NCutH,
     SpectralPursuit,
     SpectralPursuitClassifier,
+    StreamClusterer,
     SupportVectorClustering,
     datasets,
     load,
@@ -51,6 +52,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names"),
 ]
 
+STREAMS = (StreamClusterer, HSDC, SPDC)
 GOOD = np.r_[np.random.default_rng(0).normal(size=(20, 2)), np.random.default_rng(1).normal(size=(20, 2)) + 9]
 
 
@@ -513,7 +515,7 @@ def test_parameters_take_or_name_any_value(model):
                     continue
             assert set(answer(asked, GOOD[::5])) <= set(range(getattr(asked, "n_clusters_", 2))), (name, value)
             is_bool_asked = isinstance(getattr(model, name), bool)
-            assert not isinstance(value, bool | np.bool_) or is_bool_asked or isinstance(model, HSDC | SPDC), (
+            assert not isinstance(value, bool | np.bool_) or is_bool_asked or isinstance(model, STREAMS), (
                 name,
                 value,
             )
@@ -632,7 +634,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(model):
     frame = pd.DataFrame(GOOD, columns=["a", "b"])
     labels = model.predict(frame)
     for name, fail in FAILURES.items():
-        if name in FOR_WEIGHTED and model not in WEIGHTED and type(model) in (HSDC, SPDC):
+        if name in FOR_WEIGHTED and model not in WEIGHTED and type(model) in STREAMS:
             continue
         with pytest.raises((ValueError, TypeError, RuntimeError, KeyboardInterrupt)):
             fail(model)
@@ -678,7 +680,7 @@ def test_parts_before_one_that_is_refused_have_been_learned():
     assert model.tree_ == other.tree_
 
 
-@pytest.mark.parametrize("cls", [HSDC, SPDC])
+@pytest.mark.parametrize("cls", STREAMS)
 @pytest.mark.parametrize("error", [RuntimeError("told"), KeyboardInterrupt()], ids=repr)
 def test_an_event_handler_that_raises_leaves_the_stream_as_before_the_batch(cls, error):
     X, _ = datasets.make_blobs(800, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)

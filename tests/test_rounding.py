@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import linalg
 
-from ravine import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SpectralPursuit, _matrix
+from ravine import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SpectralPursuit, StreamClusterer, _matrix
 from ravine.cuts._mdh import PenalizedDensity
 
 NOISE, N_DRAWS = 1e-14, 100
@@ -144,7 +144,7 @@ def test_the_number_of_clusters_does_not_hang_on_the_last_digit(model, name):
     assert_labels_stay(model, SYMMETRIC[name][0], range(3))
 
 
-@pytest.mark.parametrize("model", [HSDC(), HSDC(inherit=True), SPDC()], ids=str)
+@pytest.mark.parametrize("model", [StreamClusterer(), HSDC(), HSDC(inherit=True), SPDC()], ids=str)
 @pytest.mark.parametrize("name", ["triangle", "square", "line"])
 def test_labels_of_a_stream_do_not_hang_on_the_last_digit(model, name):
     rng = np.random.default_rng(0)

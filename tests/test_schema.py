@@ -20,6 +20,7 @@ from ravine import (
     NCutH,
     SpectralPursuit,
     SpectralPursuitClassifier,
+    StreamClusterer,
     SumOfNorms,
     SupportVectorClustering,
 )
@@ -162,6 +163,10 @@ MANY = np.repeat(9 * np.random.default_rng(0).normal(size=(18, 3)), 4, axis=0)
 SMALL = {"max_depth": 2, "sample_size": 40, "n_jobs": None}
 STREAM = make_blobs(1500, centers=[[0, 0, 0], [12, 0, 0], [0, 12, 5]], random_state=1)[0]
 
+TWO_LEFT = make_blobs(3000, centers=[[0, 0, 0], [12, 0, 0]], random_state=2)[0]
+ONE_NEW = make_blobs(200, centers=[[0, 0, 0], [12, 0, 0], [40, 40, 40]], random_state=3)[0]
+CHANGING = np.concatenate([STREAM, TWO_LEFT, ONE_NEW])
+
 
 def classes_of(rows, n_classes):
     return np.arange(len(rows)) // (len(rows) // n_classes)
@@ -186,6 +191,7 @@ MODELS = {
     ],
     HSDC: [lambda: HSDC().partial_fit(STREAM[:100]).partial_fit(STREAM)],
     SPDC: [lambda: SPDC().partial_fit(STREAM)],
+    StreamClusterer: [lambda: StreamClusterer(window_size=64).partial_fit(CHANGING)],
     SumOfNorms: [
         lambda: SumOfNorms(n_lambdas=20).fit(X, sample_weight=np.arange(60) % 5),
         lambda: SumOfNorms(lam=0.02, weights="uniform").fit(X),

@@ -60,6 +60,9 @@ def fitted(member, options, X, y, unit):
     )
 
 
+STREAMS = [ravine.StreamClusterer, ravine.HSDC, ravine.SPDC]
+
+
 def streamed(member, X, unit):
     model = made(member, {})
     for start in range(0, len(X), 40):
@@ -68,7 +71,9 @@ def streamed(member, X, unit):
 
 
 def test_every_estimator_is_here():
-    assert {"HSDC", "SPDC", "NCutH", "SumOfNorms", "MDHClassifier"} <= {member.__name__ for member in CLASSES}
+    assert {"StreamClusterer", "HSDC", "SPDC", "NCutH", "SumOfNorms", "MDHClassifier"} <= {
+        member.__name__ for member in CLASSES
+    }
     assert set(OPTIONS) <= {member.__name__ for member in CLASSES}
 
 
@@ -81,7 +86,7 @@ def test_unit_of_the_rows_changes_no_label_and_a_power_of_two_no_digit_of_a_stre
     for factor in (*FACTORS, *POWERS):
         model = fitted(member, options, X, y, factor)
         assert_array_equal(model.predict(X * factor), expected, err_msg=f"times {factor:g}")
-        if factor in POWERS and member in (ravine.HSDC, ravine.SPDC):
+        if factor in POWERS and member in STREAMS:
             assert_array_equal(model.tree_.normal, plain.tree_.normal)
             assert_array_equal(model.tree_.offset, plain.tree_.offset * factor)
 
@@ -125,7 +130,7 @@ def test_batch_in_a_unit_that_cannot_be_is_refused_and_learned_nothing_of(member
     assert_array_equal(model.predict(X), clone(model).partial_fit(X[:80]).partial_fit(X[80:]).predict(X))
 
 
-@pytest.mark.parametrize("member", [ravine.HSDC, ravine.SPDC])
+@pytest.mark.parametrize("member", STREAMS)
 def test_prediction_of_rows_in_a_unit_that_cannot_be_is_refused(member, blobs):
     X, _ = blobs
     model = streamed(member, X, 1.0)
@@ -135,7 +140,7 @@ def test_prediction_of_rows_in_a_unit_that_cannot_be_is_refused(member, blobs):
     assert_array_equal(model.predict(X * 1e-200), model.predict(X * 0))
 
 
-@pytest.mark.parametrize("member", [ravine.HSDC, ravine.SPDC])
+@pytest.mark.parametrize("member", STREAMS)
 def test_small_row_is_learned_alone_as_among_others(member, blobs):
     X = np.concatenate([blobs[0], np.full((1, 3), 1e-200)])
     alone, among = made(member, {}).partial_fit(X[:-1]).partial_fit(X[-1:]), made(member, {}).partial_fit(X)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         IncrementalMDH,
         NCutH,
         SpectralPursuit,
+        StreamClusterer,
         SumOfNorms,
         SupportVectorClustering,
     )
@@ -31,6 +32,7 @@ __all__ = [
     "NCutH",
     "SpectralPursuit",
     "SpectralPursuitClassifier",
+    "StreamClusterer",
     "SumOfNorms",
     "SupportVectorClustering",
     "__version__",
@@ -56,6 +58,7 @@ _HOME = {
             "PDDP",
             "SPDC",
             "SpectralPursuit",
+            "StreamClusterer",
             "SumOfNorms",
             "SupportVectorClustering",
         ),

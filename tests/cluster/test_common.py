@@ -27,6 +27,7 @@ from ravine import (
     IncrementalMDH,
     NCutH,
     SpectralPursuit,
+    StreamClusterer,
     SumOfNorms,
     SupportVectorClustering,
 )
@@ -50,7 +51,7 @@ ESTIMATORS = [
     IncrementalMDH(n_clusters=3),
     IncrementalMDH(selection="evidence"),
 ]
-STREAMS = [HSDC(), HSDC(inherit=True), SPDC()]
+STREAMS = [StreamClusterer(), HSDC(), HSDC(inherit=True), SPDC()]
 """They take the rows in their order, one at a time, so that much of the contract is not theirs."""
 
 WITHOUT_TREE = [

@@ -7,16 +7,16 @@ loop stops where something is due.
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ravine._kernels._compile import kernel, reduction
 from ravine._kernels.rows import dot
 
-END, TEST, MISFIT, PROFILE, SILENT, FILLED, RETURNED, LOOK = range(8)
+END, TEST, MISFIT, PROFILE, RETURNED, DUE = range(6)
 """Reasons for which the loop stops: the last row; a leaf to be tested for a split; a leaf whose rows no longer fit its
-profile; a profile to be renewed; a leaf without rows for too long; a cut to be renewed; a resting leaf with a row; a
-row that was asked for."""
+profile; a profile to be renewed; a resting leaf with a row; something that is due at any node."""
 
 (
     N_SEEN, BORN, LAST, LONGEST_GAP, N_VISITS, N_STORED, SINCE, N_SINCE, NEXT_TEST, N_TESTS,
@@ -73,6 +73,33 @@ LONGER = 4.0
 
 PATIENCE = 64
 """Number of rows to wait after the alarm of a cut, so that there are rows to learn from."""
+
+
+class Arrays(NamedTuple):
+    """The nodes of a tree.
+
+    Attributes
+    ----------
+    left, right, ring : ndarray of int of shape (n_nodes,)
+        Children, -1 for a leaf; position of the ring of a leaf, -1 for a cut, and -2 for a node that is not used.
+    normal, cut : ndarray of shape (n_nodes, n_features), (n_nodes, N_CUT)
+    leaf, mean, inverse, counts : ndarray of shape (n_nodes, N_LEAF), (n_nodes, n_features) twice, (n_nodes, N_BINS)
+        Numbers of the leaves. Mean, inverse deviations and counts of scores are their profile.
+    rows, times : ndarray of shape (n_rings, size, n_features), (n_rings, size)
+        Recent rows of each leaf, and their numbers in the stream.
+    """
+
+    left: Any
+    right: Any
+    ring: Any
+    normal: Any
+    cut: Any
+    leaf: Any
+    mean: Any
+    inverse: Any
+    counts: Any
+    rows: Any
+    times: Any
 
 
 @reduction
@@ -161,17 +188,30 @@ def _keep(L, rows, times, x, row):
 
 
 @kernel
-def _is_silent(L, row, limit):
-    """Return whether a leaf has had no row for far longer than ever before.
+def is_over(L, row, limit):
+    """Return whether a leaf has had no row for far longer than ever before, or has rested long enough.
 
     After v visits in a rows, a gap of g rows has the predictive probability (a / (a + g))^v if visits come by chance.
     """
+    if L[REST_UNTIL] > 0.0:
+        return row >= L[REST_UNTIL]
     gap, age = row - L[LAST], max(L[LAST] - L[BORN], 1.0)
     return gap > LONGER * L[LONGEST_GAP] and L[N_VISITS] * math.log1p(gap / age) > limit
 
 
 @kernel
-def follow(X, start, first, root, left, right, ring, normal, cut, leaf, mean, inverse, counts, rows, times, settings):
+def _is_due(row, left, ring, cut, leaf, settings):
+    """Return whether a leaf is over, or a cut is to be renewed."""
+    for node in range(left.shape[0]):
+        if ring[node] >= 0 and is_over(leaf[node], row, settings[SILENCE_LIMIT]):
+            return True
+        if ring[node] == -1 and 0.0 <= cut[node, FILLED_AT] <= row - PATIENCE:
+            return True
+    return False
+
+
+@kernel
+def follow(X, start, first, root, nodes, settings):
     """Learn rows from `start` on.
 
     Parameters
@@ -182,12 +222,7 @@ def follow(X, start, first, root, left, right, ring, normal, cut, leaf, mean, in
     first : int
         Number of the first row of `X` in the stream.
     root : int
-    left, right, ring : ndarray of int of shape (n_nodes,)
-        `left` is -1 for a leaf; `ring` is -1 for a cut, and -2 for a node that is not used.
-    normal, cut : ndarray of shape (n_nodes, n_features), (n_nodes, N_CUT)
-    leaf, mean, inverse, counts : ndarray of shape (n_nodes, N_LEAF), (n_nodes, n_features) twice, (n_nodes, N_BINS)
-        Numbers of the leaves; mean, inverse deviations and counts of scores are their profile.
-    rows, times : ndarray of shape (n_rings, size, n_features), (n_rings, size)
+    nodes : Arrays
     settings : tuple of float
 
     Returns
@@ -197,6 +232,7 @@ def follow(X, start, first, root, left, right, ring, normal, cut, leaf, mean, in
     why : int
     node : int
     """
+    left, right, ring, normal, cut, leaf, mean, inverse, counts, rows, times = nodes
     for i in range(start, X.shape[0]):
         x, row, node = X[i], float(first + i), root
         while left[node] >= 0:
@@ -221,14 +257,7 @@ def follow(X, start, first, root, left, right, ring, normal, cut, leaf, mean, in
         if L[N_SEEN] >= L[NEXT_PROFILE]:
             return i + 1, PROFILE, node
         if row >= settings[NEXT_LOOK]:
-            return i + 1, LOOK, -1
-        if (first + i + 1) % EVERY == 0 and left[root] >= 0:
-            for node in range(left.shape[0]):
-                if ring[node] == -1 and cut[node, FILLED_AT] >= 0.0 and row >= cut[node, FILLED_AT] + PATIENCE:
-                    return i + 1, FILLED, node
-            for node in range(left.shape[0]):
-                if ring[node] >= 0:
-                    waits = leaf[node, REST_UNTIL]
-                    if row >= waits if waits > 0.0 else _is_silent(leaf[node], row, settings[SILENCE_LIMIT]):
-                        return i + 1, SILENT, node
+            return i + 1, DUE, -1
+        if (first + i + 1) % EVERY == 0 and left[root] >= 0 and _is_due(row, left, ring, cut, leaf, settings):
+            return i + 1, DUE, -1
     return X.shape[0], END, -1

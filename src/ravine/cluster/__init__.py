@@ -8,6 +8,7 @@ from ravine.cluster._ncuth import NCutH
 from ravine.cluster._pddp import PDDP
 from ravine.cluster._spdc import SPDC
 from ravine.cluster._spectral import SpectralPursuit
+from ravine.cluster._stream_clusterer import StreamClusterer
 from ravine.cluster._sum_of_norms import SumOfNorms
 from ravine.cluster._support_vectors import SupportVectorClustering
 
@@ -21,6 +22,7 @@ __all__ = [
     "IncrementalMDH",
     "NCutH",
     "SpectralPursuit",
+    "StreamClusterer",
     "SumOfNorms",
     "SupportVectorClustering",
 ]

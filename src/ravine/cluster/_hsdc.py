@@ -14,11 +14,11 @@ import numpy as np
 from ravine._checks import numbers_of
 from ravine._sklearn import Interval
 from ravine.cluster._base import N_JOBS
-from ravine.cluster._streaming import StreamingTreeClusterer
+from ravine.cluster._streaming import HSDCTreeClusterer
 from ravine.tree._hsdc import HSDCSettings, HSDCTree
 
 
-class HSDC(StreamingTreeClusterer):
+class HSDC(HSDCTreeClusterer):
     """Clustering of a data stream, with reports of when and where it drifts.
 
     The model learns one row at a time, so the result does not depend on the batches. It does not keep the rows. The

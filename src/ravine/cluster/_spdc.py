@@ -8,12 +8,12 @@ import numpy as np
 
 from ravine._sklearn import Interval
 from ravine.cluster._base import FACTOR, N_JOBS
-from ravine.cluster._streaming import StreamingTreeClusterer
+from ravine.cluster._streaming import HSDCTreeClusterer
 from ravine.tree._hsdc import HSDCSettings, HSDCTree
 from ravine.tree._spdc import SPDCTree
 
 
-class SPDC(StreamingTreeClusterer):
+class SPDC(HSDCTreeClusterer):
     """Density-based divisive clustering of a data stream, in which every row moves the cuts that it passes.
 
     This is a direct online form of dePDDP, after the description of SPDC (Tasoulis et al. 2012) in the paper on `HSDC`.

@@ -1,0 +1,11 @@
+"""The tree of `ravine.StreamClusterer`: it finds clusters in a stream, follows them, and reports what happens to them.
+
+`_tree` learns rows, `_search` finds cuts, `_profile` and `_units` describe the rows of a leaf, `_nodes` holds the
+arrays, `_registry` with `_matching` names clusters, `_events` logs, and `_state` saves.
+"""
+
+from ravine.tree._stream._events import KINDS
+from ravine.tree._stream._state import STREAM_TREE, restore, sizes_of_stream, state_of
+from ravine.tree._stream._tree import StreamSettings, StreamTree
+
+__all__ = ["KINDS", "STREAM_TREE", "StreamSettings", "StreamTree", "restore", "sizes_of_stream", "state_of"]

@@ -6,6 +6,7 @@ import numpy as np
 
 from ravine import _kernels
 from ravine._matrix import Floats, Ints
+from ravine.cuts._density import depth_at
 from ravine.tree._stream._profile import Profile
 from ravine.tree._stream._search import Split
 
@@ -19,7 +20,7 @@ INNER_SHARE = 0.4
 """The inner region of a cut covers this share of the distance to the nearer mode."""
 
 LINKS = ("left", "right", "parent", "ring", "identity", "order")
-NUMBERS = ("normal", "cut", "leaf", "mean", "inverse", "counts", "p_value")
+NUMBERS = ("normal", "cut", "leaf", "mean", "inverse", "counts", "p_value", "depth")
 RINGS = ("rows", "times")
 """The arrays with one entry per node, links first, and the arrays with one entry per ring."""
 
@@ -47,17 +48,15 @@ class Nodes:
     inverse: Floats
     counts: Floats
     p_value: Floats
+    depth: Floats
     rows: Floats
     times: Ints
 
     def __init__(self, n_features: int, ring_size: int) -> None:
         self.n_features, self.ring_size = n_features, ring_size
         self.root = 0
-        self._free_nodes: list[int] = []
-        self._free_rings: list[int] = []
-        self._make_room(LINKS + NUMBERS, 0, ROOM)
-        self._make_room(RINGS, 0, 1)
-        self._free_nodes, self._free_rings = list(range(ROOM - 1, -1, -1)), [0]
+        self.n_cuts = 0  # since the start of the stream
+        self.allot(0, 0)
 
     def _make_room(self, names: tuple[str, ...], n_old: int, n_new: int) -> None:
         kernel, d = _kernels.stream, self.n_features
@@ -82,12 +81,20 @@ class Nodes:
                 array[:n_old] = getattr(self, name)
             setattr(self, name, array)
 
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> Any:
         """Return the arrays as the compiled loop takes them."""
-        links, profile = (self.left, self.right, self.ring), (self.mean, self.inverse, self.counts)
-        return *links, self.normal, self.cut, self.leaf, *profile, self.rows, self.times
+        arrays = _kernels.stream.Arrays
+        return arrays(*(getattr(self, name) for name in arrays._fields))
 
     # Taking and freeing nodes
+
+    def allot(self, n_nodes: int, n_rings: int) -> None:
+        """Make room for nodes and rings, and take the first ones."""
+        room, n_free = max(n_nodes, ROOM), max(n_rings, 1)
+        self._make_room(LINKS + NUMBERS, 0, room)
+        self._make_room(RINGS, 0, n_free)
+        self._free_nodes = list(range(room - 1, n_nodes - 1, -1))
+        self._free_rings = list(range(n_free - 1, n_rings - 1, -1))
 
     def take(self) -> int:
         """Return a node that is not used."""
@@ -124,7 +131,7 @@ class Nodes:
         self.parent[node], self.identity[node] = parent, -1
         if self.ring[node] < 0:
             self.ring[node] = self._take_ring()
-        for array in (self.normal, self.cut, self.leaf, self.mean, self.inverse, self.counts, self.p_value):
+        for array in (self.normal, self.cut, self.leaf, self.mean, self.inverse, self.counts, self.p_value, self.depth):
             array[node] = 0.0
         kept = t[-self.ring_size :]
         ring = self.ring[node]
@@ -140,19 +147,22 @@ class Nodes:
         L[[kernel.NEXT_TEST, kernel.NEXT_PROFILE]] = np.inf
         L[kernel.DEPENDENCE] = 1.0
 
-    def make_cut(self, node: int, split: Split, distances: Floats, now: int) -> tuple[int, int]:
+    def make_cut(self, node: int, split: Split, distances: Floats) -> tuple[int, int]:
         """Turn a leaf into a cut, given the distances of its rows from the cut; return two nodes for its children."""
         kernel, children = _kernels.stream, (self.take(), self.take())
         self._free_ring(node)
+        self.n_cuts += 1
+        self.identity[node] = -1 - self.n_cuts
         self.left[node], self.right[node] = children
-        self.order[node], self.p_value[node], self.normal[node] = now, split.p_value, split.normal
+        self.order[node], self.normal[node], self.p_value[node] = self.n_cuts, split.normal, split.p_value
+        self.depth[node] = depth_at(0.0, distances, np.ones(len(distances)))
         c = self.cut[node]
         c[[kernel.OFFSET, kernel.LOW, kernel.HIGH]] = split.offset, split.low, split.high
         c[kernel.REACH] = INNER_SHARE * min(-split.low, split.high)
         c[kernel.RATE] = 2 * c[kernel.REACH] / (split.high - split.low)
         c[kernel.N_INNER] = (np.abs(distances) < c[kernel.REACH]).sum()
         c[kernel.N_OUTER] = ((split.low < distances) & (distances < split.high)).sum()
-        c[[kernel.FILL_ONSET, kernel.FILLED_AT]] = now, -1
+        c[kernel.FILLED_AT] = -1
         return children
 
     def drop_below(self, node: int) -> None:
@@ -177,7 +187,16 @@ class Nodes:
         self._free(leaf)
         self._free(cut)
 
+    def raise_alarm(self, cut: int, row: int) -> None:
+        """Let a cut be renewed: rows on both sides of it are one cluster."""
+        if not self.is_filled(cut):
+            self.cut[cut, [_kernels.stream.FILLED_AT, _kernels.stream.FILL_ONSET]] = row
+
     # Looking at the tree
+
+    def is_filled(self, node: int, by: float = np.inf) -> bool:
+        """Return whether a node is a cut that raised an alarm, at row `by` at the latest."""
+        return self.left[node] >= 0 and 0 <= self.cut[node, _kernels.stream.FILLED_AT] <= by
 
     def sibling(self, node: int) -> int:
         """Return the other child of the cut above a node."""
@@ -205,9 +224,14 @@ class Nodes:
             found.append(node)
         return found
 
-    def leaf_of(self, identity: int) -> int | None:
+    def common(self, nodes: list[int]) -> int:
+        """Return the lowest cut above all of some nodes."""
+        shared = set.intersection(*(set(self.above(node)) for node in nodes))
+        return next(cut for cut in self.above(nodes[0]) if cut in shared)
+
+    def leaf_of(self, identity: int) -> int:
         """Return the leaf with an identifier."""
-        return next((leaf for leaf in self.leaves() if self.identity[leaf] == identity), None)
+        return next(leaf for leaf in self.leaves() if self.identity[leaf] == identity)
 
     def recent(self, leaf: int, since: float = -1, most: int | None = None) -> tuple[Floats, Ints]:
         """Return the rows of a leaf since row `since` that are still in its ring, the oldest first, and their times."""
@@ -236,19 +260,19 @@ class Nodes:
         L[kernel.CUSUM], L[kernel.ONSET] = 0.0, L[kernel.LAST]
         L[kernel.NEXT_BET] = L[kernel.N_SEEN]
 
+    def last(self, leaf: int) -> int:
+        """Return the last row of a leaf."""
+        return int(self.leaf[leaf, _kernels.stream.LAST])
+
     def rate(self, leaf: int) -> float:
         """Return the share of the rows of the stream that a leaf got, from its first row to its last."""
         kernel, L = _kernels.stream, self.leaf[leaf]
         return float(L[kernel.N_SEEN] / max(L[kernel.LAST] - L[kernel.BORN] + 1, L[kernel.N_SEEN], 1))
 
-    def route(self, X: Floats, node: int) -> Ints:
-        """Return the leaf below a node that each row goes to."""
-        out, stack = np.empty(len(X), dtype=np.int64), [(node, np.arange(len(X)))]
-        while stack:
-            here, rows = stack.pop()
-            if self.left[here] < 0:
-                out[rows] = here
-                continue
-            is_left = _kernels.proposals.along(X[rows], self.normal[here]) < self.cut[here, _kernels.stream.OFFSET]
-            stack += [(int(self.left[here]), rows[is_left]), (int(self.right[here]), rows[~is_left])]
-        return out
+    def moments(self, node: int) -> tuple[float, Floats, float]:
+        """Return number, mean and sum of squares of the rows of a leaf, the latter two from its recent rows."""
+        if self.left[node] >= 0 or not self.leaf[node, _kernels.stream.N_STORED]:
+            return 0.0, np.zeros(self.n_features), 0.0
+        X, _ = self.recent(node)
+        count, mean = float(self.leaf[node, _kernels.stream.N_SEEN]), X.mean(axis=0)
+        return count, mean, float(((X - mean) ** 2).sum()) * count / len(X)

@@ -14,6 +14,9 @@ from ravine._matrix import Floats
 FITS, APART = 0.05, 0.01
 """A row fits a profile if its p-value is above the first number, and is apart from it if it is below the second."""
 
+MIN_PROFILE = 30
+"""Minimum number of rows for a profile."""
+
 LEAST_CORRELATION = 0.2
 """Successive rows count as independent if their correlation is below this, or below three standard errors."""
 
@@ -53,12 +56,14 @@ class Profile:
         """Return the share of the rows that fit."""
         return float((self.p_values(X) > FITS).mean()) if len(X) else 0.0
 
+    def shift_to(self, other: "Profile") -> float:
+        """Return how far the mean of a later profile lies from that of this one, in deviations of this one."""
+        return float(np.linalg.norm((other.mean - self.mean) * self.inverse))
+
     def has_moved(self, other: "Profile") -> bool:
         """Return whether the mean of a later profile differs by more than `SHIFT`, and more than by chance."""
-        d = len(self.mean)
-        square = float(np.sum(((other.mean - self.mean) * self.inverse) ** 2))
-        noise = 1 / self.n_rows + 1 / other.n_rows
-        return square - d * noise > SHIFT**2 + 3 * np.sqrt(2 * d) * noise
+        d, noise = len(self.mean), 1 / self.n_rows + 1 / other.n_rows
+        return self.shift_to(other) ** 2 - d * noise > SHIFT**2 + 3 * np.sqrt(2 * d) * noise
 
 
 def profile_of(X: Floats, floor: Floats) -> Profile:

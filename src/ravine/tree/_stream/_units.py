@@ -1,0 +1,65 @@
+"""Units of the columns of a stream, renewed as rows come, so that a result does not depend on the units of the data."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ravine._matrix import Floats
+from ravine.tree._stream._nodes import Nodes
+from ravine.tree._stream._profile import MIN_PROFILE
+from ravine.tree._valley_test import lattice_steps
+
+RECENT_ROWS = 128
+"""Number of recent rows of each leaf that determine the units."""
+
+SPREAD_GROWTH, STEPS_GROWTH = 1.25, 4.0
+"""How much a stream grows before the spreads, and the lattice steps, are computed again."""
+
+LEAST_STEP = 0.02
+"""A lattice step below this share of the spread of its column counts as 0."""
+
+CONSTANT = 1e-9
+"""A column counts as constant if its spread is below this share of its largest value."""
+
+LEAST_DEVIATION = 1e-3
+"""No deviation of a profile is below this share of the spread of the column."""
+
+
+@dataclass
+class Units:
+    """Spread and lattice step of each column.
+
+    Attributes
+    ----------
+    spread : ndarray of shape (n_features,)
+        Standard deviation of recent rows of all leaves; infinite for a constant column.
+    steps : ndarray of shape (n_features,)
+        Lattice steps; 0 for a continuous column.
+    spread_due, steps_due : float
+        Rows at which they are computed again.
+    """
+
+    spread: Floats
+    steps: Floats
+    spread_due: float = 0.0
+    steps_due: float = 0.0
+
+    def renew(self, nodes: Nodes, now: int) -> None:
+        """Compute them again if that is due."""
+        if now < self.spread_due:
+            return
+        rows = np.concatenate([nodes.recent(leaf, most=RECENT_ROWS)[0] for leaf in nodes.leaves()])
+        spread = rows.std(axis=0)
+        self.spread = np.where(spread > CONSTANT * np.abs(rows).max(axis=0), spread, np.inf)
+        self.spread_due = SPREAD_GROWTH * now
+        if now >= self.steps_due and len(rows) >= MIN_PROFILE:
+            steps = lattice_steps(rows)
+            self.steps = np.where(steps > LEAST_STEP * self.spread, steps, 0.0)
+            self.steps_due = STEPS_GROWTH * now
+
+    @property
+    def least_deviation(self) -> Floats:
+        """Lower bound of the deviations of a profile."""
+        spread = np.where(np.isfinite(self.spread), self.spread, 0.0)
+        floor = np.hypot(LEAST_DEVIATION * spread, self.steps / np.sqrt(12))
+        return np.where(floor > 0, floor, 1.0)
