@@ -16,7 +16,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array
 
 from ravine._sklearn import HasMethods, Interval, is_fitted, num_samples, safe_indexing, validate_params
-from ravine.evaluation._event_counts import KINDS, count_events, events_since
+from ravine.evaluation._event_counts import column_of, count_events, events_since
 from ravine.metrics import contingency_scores
 
 SCORES = ("purity", "v_measure", "nmi", "ari", "homogeneity", "completeness")
@@ -36,12 +36,12 @@ class Evaluation:
     records : list of dict
         One record for each scored segment, all with the same keys, ready for ``pandas.DataFrame``. ``"row"`` is the
         number of the first row of the segment. The requested scores are present if the classes are known.
-        ``"n_clusters"`` is NaN if the model does not have it. ``"n_splits"``, ``"n_drifts"`` and ``"n_withdrawals"``
-        count the events of the model before the segment. ``"seconds"`` is the learning time from this segment to the
-        next, and ``"rows_per_second"`` is the learning speed.
+        ``"n_clusters"`` is NaN if the model does not have it. Columns such as ``"n_splits"``, ``"n_drifts"``
+        and ``"n_moved"`` count the events of the model before the segment, by kind, if it reports events. ``"seconds"``
+        is the learning time from this segment to the next, and ``"rows_per_second"`` is the learning speed.
     events : list of dict
-        Events of the model in the order of time: ``"row"``, as the model counts its rows, and ``"kind"``, which is
-        ``"drift"``, ``"withdrawal"`` or ``"split"``.
+        Events of the model in the order of time: ``"row"``, as the model counts its rows, and ``"kind"``, for
+        instance ``"split"`` or ``"drift"``.
 
     See Also
     --------
@@ -74,8 +74,7 @@ class Evaluation:
         """
         if not self.records:
             return {}
-        left_out = ("row", "seconds", "rows_per_second", *KINDS.values())
-        names = [name for name in self.records[0] if name not in left_out]
+        names = [name for name in self.records[0] if name in SCORES or name == "n_clusters"]
         means = {name: float(np.mean([record[name] for record in self.records])) for name in names}
         speed, seconds = zip(*((r["rows_per_second"], r["seconds"]) for r in self.records), strict=True)
         return {**means, "rows_per_second": float(np.average(speed, weights=seconds))}
@@ -314,5 +313,5 @@ def _record(
         "row": row,
         **{name: scores["nmi" if name == "v_measure" else name] for name in metrics if known},
         "n_clusters": getattr(model, "n_clusters_", np.nan),
-        **{column: so_far[kind] - past[kind] for kind, column in KINDS.items()},
+        **{column_of(kind): number - past.get(kind, 0) for kind, number in so_far.items()},
     }
