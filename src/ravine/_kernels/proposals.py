@@ -1,9 +1,10 @@
 """Directions along which some rows may have a valley, and the strongest valley of each, in one compiled call.
 
-The directions are the leading principal components, and the differences of the means of a small k-means: each mean
-against the mean of all other rows, and against the nearest other mean. Components alone do not separate many groups in
-many columns. For n rows, d features and q components, a call costs O(n d q); the loops over the rows are short, since a
-leaf of a stream keeps about a thousand rows.
+The directions are the leading principal components, the differences of the means of a small k-means (each mean against
+the mean of all other rows, and against the nearest other mean), and the columns with the lightest and the heaviest
+tails. Components alone do not separate many groups in many columns, and neither they nor the means see groups that
+differ in a single column of many. For n rows, d features and q components, a call costs O(n d q); the loops over the
+rows are short, since a leaf of a stream keeps about a thousand rows.
 """
 
 import math
@@ -222,8 +223,27 @@ def differences(means, sizes, n_rows):
 
 
 @kernel
-def propose(Z, start, n_components, n_means, extra):
-    """Return unit directions, one per row: components, differences of means, and the rows of `extra`."""
+def striking_columns(Z, n_columns):
+    """Return the columns with the smallest and the largest kurtosis, half of them each; rows are centered."""
+    n, d = Z.shape
+    kurtosis = np.empty(d)
+    for j in range(d):
+        square, fourth = 0.0, 0.0
+        for i in range(n):
+            s = Z[i, j] * Z[i, j]
+            square += s
+            fourth += s * s
+        kurtosis[j] = n * fourth / (square * square) if square > 0.0 else 3.0
+    order = np.argsort(kurtosis, kind="mergesort")
+    if d <= n_columns:
+        return order
+    half = n_columns // 2
+    return np.concatenate((order[:half], order[d - half :]))
+
+
+@kernel
+def propose(Z, start, n_components, n_means, n_columns, extra):
+    """Return unit directions, one per row: components, differences of means, columns, and the rows of `extra`."""
     n, d = Z.shape
     V = leading_components(Z, start)
     k = min(n_means, n // 12)
@@ -238,8 +258,11 @@ def propose(Z, start, n_components, n_means, extra):
             for a in range(V.shape[0]):
                 _add(between[i], apart[i, a], V[a])
     n_components = min(n_components, V.shape[0])
-    out = np.empty((n_components + between.shape[0] + extra.shape[0], d))
-    n_out = 0
+    columns = striking_columns(Z, n_columns)
+    out = np.zeros((n_components + between.shape[0] + extra.shape[0] + columns.shape[0], d))
+    for k in range(columns.shape[0]):
+        out[k, columns[k]] = 1.0
+    n_out = columns.shape[0]
     for block in range(3):
         rows = V[:n_components] if block == 0 else (between if block == 1 else extra)
         for i in range(rows.shape[0]):

@@ -1,7 +1,8 @@
 """What became of the clusters of a region that was learned again: which continue, merged, split, or are new.
 
 Each row of the region may belong to an old cluster, and lies in a new leaf. An old cluster continues in the leaf with
-most of its rows. If two old clusters continue in one leaf, they have merged. A leaf that has mostly rows of an old
+most of its rows, if these are at least half of its rows or of the leaf; otherwise it was no cluster, but rows of
+several others. If two old clusters continue in one leaf, they have merged. A leaf that has mostly rows of an old
 cluster that continues elsewhere is a part of it: that cluster was split. All other leaves are new clusters.
 """
 
@@ -62,14 +63,15 @@ def match(owner: Ints, leaf: Ints, n_leaves: int, identities: list[int]) -> Matc
     Matching(continues={4: 0}, merged={}, parts={}, new=[1], lost=[5])
     """
     shared = np.array([np.bincount(leaf[owner == old], minlength=n_leaves) for old in identities])
-    n_nobody = np.bincount(leaf[owner == NOBODY], minlength=n_leaves)
+    n_rows = np.bincount(leaf, minlength=n_leaves)
     found = Matching()
     claims: dict[int, list[int]] = {}
     for k, old in enumerate(identities):
-        if shared[k].any():
-            claims.setdefault(int(shared[k].argmax()), []).append(k)
-        else:
+        here = int(shared[k].argmax())
+        if not shared[k].any():
             found.lost.append(old)
+        elif 2 * shared[k, here] >= min(shared[k].sum(), n_rows[here]):
+            claims.setdefault(here, []).append(k)
     for here, rows in sorted(claims.items()):
         rows.sort(key=lambda k: -shared[k, here])
         found.continues.update({identities[k]: here for k in rows})
@@ -78,8 +80,8 @@ def match(owner: Ints, leaf: Ints, n_leaves: int, identities: list[int]) -> Matc
     for here in range(n_leaves):
         if here in claims:
             continue
-        k = int(shared[:, here].argmax()) if len(identities) else 0
-        if len(identities) and shared[k, here] > n_nobody[here] and 2 * shared[k, here] > shared[:, here].sum():
+        k = int(shared[:, here].argmax())
+        if 2 * shared[k, here] > n_rows[here] and identities[k] in found.continues:
             found.parts.setdefault(identities[k], [found.continues[identities[k]]]).append(here)
         else:
             found.new.append(here)

@@ -187,10 +187,11 @@ class Nodes:
         self._free(leaf)
         self._free(cut)
 
-    def raise_alarm(self, cut: int, row: int) -> None:
-        """Let a cut be renewed: rows on both sides of it are one cluster."""
+    def raise_alarm(self, cut: int, row: int, n_inner: float) -> None:
+        """Let a cut be renewed as if so many rows had filled its valley."""
+        kernel = _kernels.stream
         if not self.is_filled(cut):
-            self.cut[cut, [_kernels.stream.FILLED_AT, _kernels.stream.FILL_ONSET]] = row
+            self.cut[cut, [kernel.FILLED_AT, kernel.FILL_ONSET, kernel.INNER_SINCE]] = row, row, n_inner
 
     # Looking at the tree
 
@@ -268,6 +269,12 @@ class Nodes:
         """Return the share of the rows of the stream that a leaf got, from its first row to its last."""
         kernel, L = _kernels.stream, self.leaf[leaf]
         return float(L[kernel.N_SEEN] / max(L[kernel.LAST] - L[kernel.BORN] + 1, L[kernel.N_SEEN], 1))
+
+    def rate_since(self, leaf: int, row: int, now: int) -> float:
+        """Return the share of the rows of the stream that a leaf got since some row, as far as its ring goes back."""
+        _, t = self.recent(leaf)
+        start = max(row, int(t[0])) if len(t) else row
+        return float((t >= start).sum() / max(now - start, 1))
 
     def moments(self, node: int) -> tuple[float, Floats, float]:
         """Return number, mean and sum of squares of the rows of a leaf, the latter two from its recent rows."""

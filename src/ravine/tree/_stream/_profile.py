@@ -20,8 +20,9 @@ MIN_PROFILE = 30
 LEAST_CORRELATION = 0.2
 """Successive rows count as independent if their correlation is below this, or below three standard errors."""
 
-SHIFT = 0.5
-"""A profile has moved if its mean has shifted by more than this many deviations."""
+SHIFT, STANDARD_ERRORS = 0.75, 5.0
+"""A profile has moved if its mean has shifted by more than this many deviations, and by more than so many standard
+errors."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Profile:
     def has_moved(self, other: "Profile") -> bool:
         """Return whether the mean of a later profile differs by more than `SHIFT`, and more than by chance."""
         d, noise = len(self.mean), 1 / self.n_rows + 1 / other.n_rows
-        return self.shift_to(other) ** 2 - d * noise > SHIFT**2 + 3 * np.sqrt(2 * d) * noise
+        return self.shift_to(other) ** 2 - d * noise > SHIFT**2 + STANDARD_ERRORS * np.sqrt(2 * d) * noise
 
 
 def profile_of(X: Floats, floor: Floats) -> Profile:

@@ -5,13 +5,13 @@ jumped: one that ceased when the new one appeared. A cluster without rows rests 
 the profiles of removed clusters are kept, so that a cluster that returns gets its old identifier.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ravine import _kernels
-from ravine._matrix import Floats
+from ravine._matrix import Floats, Ints
 from ravine.tree._stream._events import EventLog
 from ravine.tree._stream._matching import Matching
 from ravine.tree._stream._nodes import Nodes
@@ -35,9 +35,15 @@ RETURNED_ROWS, RETURNED_SHARE = 5, 0.3
 FEW_ROWS = 10
 """A leaf with fewer rows than this is no cluster yet: it is removed without a report."""
 
-VISITS_APART, ROWS_APART, LEAST_RATIO = 4, 64, 0.4
+VISITS_APART, ROWS_APART, LEAST_RATIO = 8, 64, 0.4
 """A cluster may be another one that ceased if they changed within the time of this many of its rows plus that many
 rows, and if the ratio of their rates is between the third number and its inverse."""
+
+STRAYS = 0.05
+"""Share of the rows of a new cluster that may be older than the cluster."""
+
+N_TOGETHER, LONGER = 4, 3.0
+"""A cluster ended with the last of so many rows that came within this many times the time that they usually take."""
 
 LATE_ROWS = 3
 """A cluster is late if it has no rows in the time in which it would have more than this many."""
@@ -70,6 +76,16 @@ class Change:
 
     since: int
     rate: float
+
+
+def _end(t: Ints, rate: float) -> int | None:
+    """Return when a cluster with this rate of rows ended, given the times of rows that may be its own.
+
+    Single rows that come long after are strays of other clusters.
+    """
+    span = t[N_TOGETHER - 1 :] - t[: len(t) - N_TOGETHER + 1]
+    together = np.flatnonzero(span <= LONGER * N_TOGETHER / rate)
+    return int(t[together[-1] + N_TOGETHER - 1]) if len(together) else None
 
 
 class Registry:
@@ -135,14 +151,21 @@ class Registry:
             Row since which the region has changed.
         """
         lost = [identity for identity in found.lost if identity not in self.resting]
-        self._name_continued(leaves, found, before, since)
+        moved = self._name_continued(leaves, found, before, since)
         for identity, parts in found.parts.items():
             self._name_parts(identity, [leaves[part] for part in parts], since)
+        for identity in before.keys() - found.continues.keys() - set(found.lost):
+            self.remember(identity, None)  # it was rows of several others
         for identity in found.lost:
-            self.remember(identity, before[identity])
+            former = before[identity]
+            last_known = None if former is None else replace(former, last=min(former.last, int(since)))
+            self.remember(identity, last_known)
         for here in found.new:
-            self._name_new(leaves[here], since, found.lost)
-        self._report_lost(lost)
+            self._name_new(leaves[here], found.lost)
+        joined = self._report_lost(lost)
+        for leaf in moved:
+            if self.nodes.identity[leaf] not in joined:
+                self._report_move(leaf, before[int(self.nodes.identity[leaf])], since)
 
     def name_anew(self, leaves: list[int]) -> None:
         """Give identifiers to the leaves of a region whose clusters were reported as gone, with no further report."""
@@ -154,14 +177,16 @@ class Registry:
 
     def _name_continued(
         self, leaves: list[int], found: Matching, before: dict[int, Former | None], since: float
-    ) -> None:
+    ) -> list[int]:
+        """Name the leaves in which clusters continue; return those that have moved."""
+        moved = []
         for identity, here in found.continues.items():
             if identity not in found.parts and here not in found.merged:
                 self.nodes.identity[leaves[here]] = identity
                 if identity in self.resting:
                     self._let_rest(leaves[here])
-                else:
-                    self.report_move(leaves[here], before[identity], since)
+                elif self._has_moved(leaves[here], before[identity], since):
+                    moved.append(leaves[here])
         for here, clusters in found.merged.items():
             reported = [identity for identity in clusters if identity not in self.births]
             keeps = (reported or clusters)[0]
@@ -171,6 +196,7 @@ class Registry:
                     self.remember(identity, before[identity])
             if len(reported) > 1:
                 self._report("merged", reported, since)
+        return moved
 
     def _name_parts(self, identity: int, parts: list[int], since: float) -> None:
         birth = self.births.pop(identity, None)
@@ -184,10 +210,10 @@ class Registry:
         else:
             self.births.update(dict.fromkeys(clusters, birth))
 
-    def _name_new(self, leaf: int, since: float, lost: list[int]) -> None:
+    def _name_new(self, leaf: int, lost: list[int]) -> None:
         """Name a leaf that continues no cluster of its region: a cluster that returns or moved, or a new one."""
         X, t = self.nodes.recent(leaf)
-        start = max(int(t[0]) if len(t) else 0, int(since))
+        start = int(np.quantile(t, STRAYS)) if len(t) else self.now
         known = self._recognized(X)
         if known is None:
             self.nodes.identity[leaf] = self.new_id()
@@ -205,22 +231,46 @@ class Registry:
         fitting = (former for former in self.former[::-1] if np.median(former.profile.p_values(X)) > KNOWN)
         return next(fitting, None)
 
-    def _report_lost(self, lost: list[int]) -> None:
-        """Report clusters without rows, unless a new cluster may be one of them; that is found out later."""
+    def _report_lost(self, lost: list[int]) -> list[int]:
+        """Report clusters without rows, unless a new cluster may be one of them; that is found out later.
+
+        Returns the clusters into which others have merged.
+        """
+        joined = []
         for former in [former for former in self.former if former.identity in lost]:
             if any(self._may_be(former.last, former.rate, new) for new in self.births):
                 self.unreported.append(former.identity)
             else:
-                self._report("vanished", [former.identity], former.last)
+                joined += self._report_ceased(former.identity, former.last, former.rate)
+        return joined
 
-    def report_move(self, leaf: int, before: Former | None, since: float) -> None:
-        """Report that a cluster has moved, if it has."""
+    def _report_ceased(self, identity: int, last: int, rate: float) -> list[int]:
+        """Report that a cluster has vanished, or that it has merged into another one, which is returned."""
+        joined = [leaf for leaf in self.nodes.leaves() if self._has_joined(last, rate, leaf)]
+        if len(joined) != 1:
+            self._report("vanished", [identity], last)
+            return []
+        into = int(self.nodes.identity[joined[0]])
+        self._report("merged", [into, identity], last)
+        return [into]
+
+    def _has_moved(self, leaf: int, before: Former | None, since: float) -> bool:
+        """Return whether a cluster has moved, and remember it."""
         identity, profile = int(self.nodes.identity[leaf]), self.nodes.profile(leaf)
-        if before is None or profile is None or identity in self.births:
-            return
-        if before.profile.has_moved(profile):
-            self.changed[identity] = Change(int(since), before.rate)
-            self._report("moved", [identity], since, shift=before.profile.shift_to(profile))
+        if before is None or profile is None or identity in self.births or not before.profile.has_moved(profile):
+            return False
+        self.changed[identity] = Change(int(since), before.rate)
+        return True
+
+    def _report_move(self, leaf: int, before: Former | None, since: float) -> None:
+        profile, identity = self.nodes.profile(leaf), int(self.nodes.identity[leaf])
+        shift = before.profile.shift_to(profile) if before is not None and profile is not None else 0.0
+        self._report("moved", [identity], since, shift=shift)
+
+    def settle(self, leaf: int, before: Former | None, since: float) -> None:
+        """Report that a cluster that was learned again by itself has moved, if it has."""
+        if self._has_moved(leaf, before, since):
+            self._report_move(leaf, before, since)
 
     def report_drift(self, clusters: list[int], before: dict[int, Former | None], since: float) -> None:
         """Report that most clusters of a region are gone."""
@@ -236,9 +286,9 @@ class Registry:
         if profile is None:
             return None
         X, t = self.nodes.recent(leaf)
-        fitting = t[profile.p_values(X) > FITS]  # rows of a new cluster may fall into the leaf
-        last = int(fitting[-1] if len(fitting) else self.nodes.last(leaf))
-        return Former(int(self.nodes.identity[leaf]), profile, last, self.nodes.rate(leaf))
+        rate = self.nodes.rate(leaf)
+        last = _end(t[profile.p_values(X) > FITS], rate)
+        return Former(int(self.nodes.identity[leaf]), profile, self.nodes.last(leaf) if last is None else last, rate)
 
     def remember(self, identity: int, former: Former | None) -> None:
         """Remember a cluster that is not in the tree any more."""
@@ -262,10 +312,10 @@ class Registry:
             former = [former for former in self.former if self._may_be(former.last, former.rate, new)]
             awake = [leaf for leaf in nodes.leaves() if nodes.identity[leaf] not in (new, *self.resting)]
             resting = [leaf for leaf in nodes.leaves() if nodes.identity[leaf] in self.resting]
-            ceased = [leaf for leaf in resting if self._may_be(nodes.last(leaf), nodes.rate(leaf), new)]
+            ceased = [leaf for leaf in resting if self._ended_with(leaf, new)]
             if len(former) + len(ceased) == 1:
                 self._take_over(new, ceased[0] if ceased else former[0])
-            elif any(self._is_late(leaf) and self._may_be(nodes.last(leaf), nodes.rate(leaf), new) for leaf in awake):
+            elif any(self._is_late(leaf) and self._ended_with(leaf, new) for leaf in awake):
                 self.births[new] = Birth(birth.since, self.now + ANNOUNCED_AFTER)  # it will have rows, or rest
             else:
                 del self.births[new]
@@ -275,8 +325,13 @@ class Registry:
 
     def _may_be(self, last: int, rate: float, new: int) -> bool:
         """Return whether a cluster ceased when a new one appeared, with a similar rate of rows."""
-        ratio = self.nodes.rate(self.nodes.leaf_of(new)) / rate
-        return self._is_near(last, rate, self.births[new].since) and LEAST_RATIO < ratio < 1 / LEAST_RATIO
+        since = self.births[new].since
+        ratio = self.nodes.rate_since(self.nodes.leaf_of(new), since, self.now) / rate
+        return self._is_near(last, rate, since) and LEAST_RATIO < ratio < 1 / LEAST_RATIO
+
+    def _ended_with(self, leaf: int, new: int) -> bool:
+        former = self.as_it_is(leaf)
+        return former is not None and self._may_be(former.last, former.rate, new)
 
     def _is_near(self, last: int, rate: float, row: int) -> bool:
         return abs(last - row) < VISITS_APART / rate + ROWS_APART
@@ -305,35 +360,30 @@ class Registry:
 
     def rest(self, leaf: int) -> None:
         """Report a cluster without rows, or remove it after a long time."""
-        nodes, identity, last = self.nodes, int(self.nodes.identity[leaf]), self.nodes.last(leaf)
-        is_cluster = nodes.leaf[leaf, _kernels.stream.N_SEEN] >= FEW_ROWS and nodes.profile(leaf) is not None
-        if identity in self.resting or not is_cluster:
+        nodes, identity, former = self.nodes, int(self.nodes.identity[leaf]), self.as_it_is(leaf)
+        if identity in self.resting or former is None or nodes.leaf[leaf, _kernels.stream.N_SEEN] < FEW_ROWS:
             self._remove(leaf)
             return
         self.resting[identity] = self.now
         self._let_rest(leaf)
         if self.births.pop(identity, None) is not None:
             return
-        new = [birth for birth in self.births if self._may_be(last, nodes.rate(leaf), birth)]
-        joined = [other for other in nodes.leaves() if self._has_joined(leaf, other)]
+        new = [birth for birth in self.births if self._may_be(former.last, former.rate, birth)]
         if len(new) == 1:
             self._take_over(new[0], leaf)
-        elif len(joined) == 1:
-            self._report("merged", [int(nodes.identity[joined[0]]), identity], last)
+        elif self._report_ceased(identity, former.last, former.rate):
             self._remove(leaf)
-        else:
-            self._report("vanished", [identity], last)
 
     def _let_rest(self, leaf: int) -> None:
         gap = self.now - self.nodes.last(leaf)
         self.nodes.leaf[leaf, _kernels.stream.REST_UNTIL] = self.now + RESTS * gap
 
-    def _has_joined(self, leaf: int, other: int) -> bool:
-        """Return whether the rows of a silent leaf go to another one, which changed when the leaf became silent."""
-        change, rate = self.changed.get(int(self.nodes.identity[other])), self.nodes.rate(leaf)
-        if change is None or not self._is_near(self.nodes.last(leaf), rate, change.since):
+    def _has_joined(self, last: int, rate: float, leaf: int) -> bool:
+        """Return whether the rows of a cluster that ceased go to a leaf, which changed when the cluster ceased."""
+        change = self.changed.get(int(self.nodes.identity[leaf]))
+        if change is None or not self._is_near(last, rate, change.since):
             return False
-        return self.nodes.rate(other) - change.rate > GAINED_SHARE * rate
+        return self.nodes.rate_since(leaf, change.since, self.now) - change.rate > GAINED_SHARE * rate
 
     def note_return(self, leaf: int) -> None:
         """Report that a resting cluster has rows again, if they fit."""

@@ -16,8 +16,11 @@ from ravine._matrix import Bools, Floats
 from ravine._ties import first_least, pointing_up
 from ravine.tree._valley_test import binomial_bound
 
-N_COMPONENTS, N_SUBSPACE, N_MEANS = 4, 12, 12
-"""Number of principal components that are tried; dimension in which k-means runs, and its number of means."""
+N_COMPONENTS, N_SUBSPACE, N_MEANS = 4, 16, 24
+"""Number of principal components that are tried; dimension in which k-means runs, and its largest number of means."""
+
+N_COLUMNS = 16
+"""Number of columns that are tried as directions."""
 
 N_BEST = 2
 """Number of valleys of a half that the other half tests."""
@@ -147,7 +150,7 @@ def _confirmed(
         apart = mine[is_apart[learn]].mean(axis=0) * (len(mine) / (len(mine) - n_apart))  # all rows have mean 0
         extra = np.concatenate([extra, apart[np.newaxis]])
     n_vectors = min(N_SUBSPACE, Z.shape[1], max(len(mine) // 4, 1))
-    directions = kernel.propose(mine, _start(n_vectors, Z.shape[1]), N_COMPONENTS, N_MEANS, extra)
+    directions = kernel.propose(mine, _start(n_vectors, Z.shape[1]), N_COMPONENTS, N_MEANS, N_COLUMNS, extra)
     normals, found = kernel.rank(Z[learn], directions, steps, least_side, N_BEST)
     p_values = []
     for normal, valley in zip(normals, found, strict=True):

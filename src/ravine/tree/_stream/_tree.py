@@ -7,7 +7,7 @@ continue (`_matching`, `_registry`). The compiled loop over the rows is `ravine.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,12 +25,15 @@ from ravine.tree._stream._search import Split, find_split
 from ravine.tree._stream._units import Units
 from ravine.tree._tree import HyperplaneTree
 
-FIRST_TEST, GROWTH, SLOWER_FROM, SLOWER_GROWTH = 40, 1.5, 512, 2.0
-"""A leaf is tested at this many rows, then each time when its rows have grown by the factor; from some number of rows
-on, by the second factor."""
+FIRST_TEST, GROWTH = 40, 1.5
+"""A leaf is tested at this many rows, then each time when its rows have grown by the factor."""
+
+EARLY_SHARE, FULL_SHARE, LATE_SHARE = 0.04, 0.2, 0.06
+"""Shares of the significance that tests of a leaf get before its ring is full, when it is full, and afterwards divided
+by 1, 4, 9, …"""
 
 REPAIR_LEVEL = 0.02
-"""Significance level of cuts in a region below a cut that is renewed: it had clusters before."""
+"""Significance level of cuts after an alarm: there is evidence already that something has changed."""
 
 ENOUGH_APART, LIKELY_APART, SETTLES_AT = 24, 48, 100
 """Number of rows that do not fit at which a leaf is tested for a split after an alarm, and at which a new cluster would
@@ -38,6 +41,9 @@ have been found; number of rows since the change at which the leaf is settled if
 
 LONGEST_WAIT = 1000
 """Number of rows after the alarm of a cut at which the alarm is dropped if few rows have come since."""
+
+SESSION = 8
+"""Rows come in sessions if the visits to a leaf have at least this many rows on average."""
 
 OLD_ROWS = 200
 """Number of rows from before an alarm that are tested together with those after it, if the old cluster continues."""
@@ -50,9 +56,10 @@ FEWEST_EXPECTED, GONE_SHARE, FEWEST_GONE, DRIFT_SHARE = 5, 0.3, 3, 0.5
 """A cluster is gone if at least so many rows were expected and less than this share of them came. There is a drift if
 that many clusters are gone, with this share of the rows of a subtree."""
 
-SLIVER_SHARE, SLIVER_FITS = 0.25, 0.02
-"""A part of a leaf with at most this share of its rows belongs to another leaf if their median p-value there is above
-the second number: the cut between the two leaves is misplaced."""
+SLIVER_SHARE, SLIVER_FITS, OWNER_SHARE = 0.25, 0.02, 0.1
+"""A part of a leaf with at most this share of its rows belongs to other leaves if the median of their largest p-values
+there is above the second number. Leaves with at least the third share of these rows are their owners: the cut between
+them and the leaf is misplaced."""
 
 REGION_ROWS, ROWS_PER_LEAF = 2000, 40
 """Number of rows from which the region below a cut is learned again, and the number that each leaf may always give."""
@@ -65,7 +72,7 @@ class StreamSettings:
     Attributes
     ----------
     significance : float
-        Significance level of all tests of a leaf together; the k-th test has 6 / (π k)² of it.
+        Significance level of all tests of a leaf together.
     run_length : float
         Number of rows between two false alarms.
     max_clusters : int
@@ -192,9 +199,15 @@ class StreamTree:
 
     # Tests of leaves
 
-    def _level(self, n_tests: float) -> float:
-        """Return the level of the next test of a leaf: the levels of all its tests add up to the significance."""
-        return float(self.settings.significance * 6 / (math.pi * (n_tests + 1)) ** 2)
+    def _level(self, n_rows: float) -> float:
+        """Return the level of a test of a leaf with so many rows: the levels of all its tests add up to less than 1.
+
+        A leaf is tested at most ten times before its ring is full, then at most twice before its rows have doubled.
+        These tests have most power. All later tests share the rest.
+        """
+        n_doubled = math.floor(math.log2(max(n_rows, 1) / self.settings.window_size))
+        shares = EARLY_SHARE if n_doubled < 0 else FULL_SHARE if n_doubled == 0 else LATE_SHARE / n_doubled**2
+        return self.settings.significance * shares
 
     def _find_split(self, X: Floats, level: float, dependence: float, **hints: Any) -> Split | None:
         if len(self.nodes.leaves()) >= self.settings.max_clusters:
@@ -207,7 +220,7 @@ class StreamTree:
         L, kernel = self.nodes.leaf[leaf], _kernels.stream
         n = L[kernel.N_SINCE]
         L[kernel.N_TESTS] += 1
-        L[kernel.NEXT_TEST] = max(math.ceil(n * (GROWTH if n < SLOWER_FROM else SLOWER_GROWTH)), FIRST_TEST)
+        L[kernel.NEXT_TEST] = max(math.ceil(GROWTH * n), FIRST_TEST)
 
     def _test(self, leaf: int) -> None:
         """Test a leaf for a split."""
@@ -216,7 +229,7 @@ class StreamTree:
             self._resolve(leaf)
             return
         X, t = self.nodes.recent(leaf, L[kernel.SINCE])
-        level = self._level(L[kernel.N_TESTS])
+        level = self._level(L[kernel.N_SINCE])
         split = self._find_split(X, level, self._dependence(X))
         if split is not None and not self._is_sliver(leaf, X, split):
             region = Region.with_owner(X, t, int(self.nodes.identity[leaf]))
@@ -227,17 +240,20 @@ class StreamTree:
             self._watch(leaf, X)
 
     def _is_sliver(self, leaf: int, X: Floats, split: Split) -> bool:
-        """Return whether the smaller part of a leaf belongs to another leaf; the cut between them is then renewed."""
+        """Return whether the smaller part of a leaf belongs to other leaves; the cut above them is then renewed."""
         is_left = _kernels.proposals.along(X, split.normal) < split.offset
         part = X[is_left if 2 * is_left.sum() <= len(X) else ~is_left]
-        if len(part) > SLIVER_SHARE * len(X):
+        profiles = {other: self.nodes.profile(other) for other in self.nodes.leaves() if other != leaf}
+        fits = {other: profile.p_values(part) for other, profile in profiles.items() if profile is not None}
+        if len(part) > SLIVER_SHARE * len(X) or not fits:
             return False
-        for other in self.nodes.leaves():
-            profile = self.nodes.profile(other)
-            if other != leaf and profile is not None and np.median(profile.p_values(part)) > SLIVER_FITS:
-                self.nodes.raise_alarm(self.nodes.common([leaf, other]), self.n_rows - 1)
-                return True
-        return False
+        p_values = np.array(list(fits.values()))
+        if np.median(p_values.max(axis=0)) <= SLIVER_FITS:
+            return False
+        n_best = np.bincount(p_values.argmax(axis=0), minlength=len(fits))
+        owners = [other for other, n in zip(fits, n_best, strict=True) if n >= OWNER_SHARE * len(part)]
+        self.nodes.raise_alarm(self.nodes.common([leaf, *owners]), self.n_rows - 1, LIKELY_APART)
+        return True
 
     # Alarms of leaves
 
@@ -261,8 +277,10 @@ class StreamTree:
         since, n_new = L[kernel.SINCE], L[kernel.N_SINCE]
         now, continues = self._present(leaf, since, OLD_ROWS)
         if now.n_apart >= ENOUGH_APART or n_new >= FIRST_TEST:
-            new, level, is_sliver = now[now.t >= since], self._level(L[kernel.N_TESTS]) / 2, False
-            for region in (now, new) if continues else (new,):
+            new, level, is_sliver = now[now.t >= since], REPAIR_LEVEL / (L[kernel.N_TESTS] + 1), False
+            comes_in_sessions = L[kernel.N_SEEN] >= SESSION * L[kernel.N_VISITS]
+            with_old = now if continues or not comes_in_sessions else self._before_and_after(leaf, new, since)
+            for region in (with_old, new) if len(with_old.t) > len(new.t) else (new,):
                 split = self._find_split(region.X, level, L[kernel.DEPENDENCE], is_apart=region.is_apart)
                 is_sliver = split is not None and self._is_sliver(leaf, region.X, split)
                 if split is not None and not is_sliver:
@@ -274,12 +292,22 @@ class StreamTree:
                 return
         self._schedule(leaf)
 
+    def _before_and_after(self, leaf: int, new: Region, since: float) -> Region:
+        """Return the last rows of a leaf from before a change, and the rows since then, which belong to nobody.
+
+        If rows come in sessions, a cluster is not gone because another one has its session.
+        """
+        X, t = self.nodes.recent(leaf)
+        is_old = t < since
+        old = Region.with_owner(X[is_old][-OLD_ROWS:], t[is_old][-OLD_ROWS:], int(self.nodes.identity[leaf]))
+        return Region.of([old, replace(new, owner=np.full(len(new.t), NOBODY))])
+
     def _settle(self, leaf: int, new: Region, since: float) -> None:
         """End the alarm of a leaf that is still one cluster: it has moved, or has another shape."""
         nodes, identity, before = self.nodes, int(self.nodes.identity[leaf]), self.registry.as_it_is(leaf)
         self._start_leaf(leaf, int(nodes.parent[leaf]), new.X, new.t)
         nodes.identity[leaf] = identity
-        self.registry.report_move(leaf, before, since)
+        self.registry.settle(leaf, before, since)
 
     def _start_leaf(self, node: int, parent: int, X: Floats, t: Ints) -> None:
         """Make a node a leaf with rows that were tested for a split once."""
@@ -354,7 +382,7 @@ class StreamTree:
         before = {int(nodes.identity[other]): self.registry.as_it_is(other) for other in leaves}
         region = Region.of([Region.with_owner(*nodes.recent(other, since), NOBODY) for other in leaves])
         self.registry.report_drift(clusters, before, since)
-        self.registry.name_anew(self._grow(top, region, None, self._level(0), None)[0])
+        self.registry.name_anew(self._grow(top, region, None, REPAIR_LEVEL, None)[0])
         return True
 
     def _renew_cut(self, node: int) -> None:

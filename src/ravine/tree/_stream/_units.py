@@ -15,9 +15,6 @@ RECENT_ROWS = 128
 SPREAD_GROWTH, STEPS_GROWTH = 1.25, 4.0
 """How much a stream grows before the spreads, and the lattice steps, are computed again."""
 
-LEAST_STEP = 0.02
-"""A lattice step below this share of the spread of its column counts as 0."""
-
 CONSTANT = 1e-9
 """A column counts as constant if its spread is below this share of its largest value."""
 
@@ -34,7 +31,7 @@ class Units:
     spread : ndarray of shape (n_features,)
         Standard deviation of recent rows of all leaves; infinite for a constant column.
     steps : ndarray of shape (n_features,)
-        Lattice steps; 0 for a continuous column.
+        Lattice steps; almost 0 for a continuous column.
     spread_due, steps_due : float
         Rows at which they are computed again.
     """
@@ -53,8 +50,7 @@ class Units:
         self.spread = np.where(spread > CONSTANT * np.abs(rows).max(axis=0), spread, np.inf)
         self.spread_due = SPREAD_GROWTH * now
         if now >= self.steps_due and len(rows) >= MIN_PROFILE:
-            steps = lattice_steps(rows)
-            self.steps = np.where(steps > LEAST_STEP * self.spread, steps, 0.0)
+            self.steps = np.where(np.isfinite(self.spread), lattice_steps(rows), 0.0)
             self.steps_due = STEPS_GROWTH * now
 
     @property
