@@ -37,16 +37,17 @@ N_LEAF = 19
 FRESH, WATCHED, CHANGED = 0.0, 1.0, 2.0
 """States of a leaf: without a profile, with a profile, with rows that no longer fit their profile."""
 
-OFFSET, LOW, HIGH, REACH, RATE, N_INNER, N_OUTER, FILL, FILL_ONSET, INNER_SINCE, FILLED_AT = range(11)
+OFFSET, LOW, HIGH, REACH, RATE, N_ROWS, N_INNER, N_OUTER, FILL, FILL_ONSET, INNER_SINCE, FILLED_AT = range(12)
 """Columns of `cut`.
 
 Position of the cut; the modes relative to it; half the width of the inner region around it, and the share of the rows
-between the modes that would fall there without a valley; the number of rows in the inner region and between the modes;
+between the modes that would fall there without a valley; the number of rows from which the cut was made; the number of
+rows in the inner region and between the modes;
 the CUSUM, the row at which it left 0 and the number of inner rows since then, and the row at which it raised an alarm,
 or -1.
 """
 
-N_CUT = 11
+N_CUT = 12
 
 N_BINS, MIDDLE, PER_OCTAVE = 96, 32, 8
 """Scores are counted in bins of a logarithmic scale: their number, the bin that begins at the median, and the number of

@@ -16,6 +16,9 @@ ROOM = 32
 IS_CUT, UNUSED = -1, -2
 """Values of `ring` for nodes without a ring."""
 
+MORE_ROWS = 2
+"""A cut that is misplaced is renewed if there are this many times the rows from which it was made."""
+
 INNER_SHARE = 0.4
 """The inner region of a cut covers this share of the distance to the nearer mode."""
 
@@ -162,7 +165,7 @@ class Nodes:
         c[kernel.RATE] = 2 * c[kernel.REACH] / (split.high - split.low)
         c[kernel.N_INNER] = (np.abs(distances) < c[kernel.REACH]).sum()
         c[kernel.N_OUTER] = ((split.low < distances) & (distances < split.high)).sum()
-        c[kernel.FILLED_AT] = -1
+        c[[kernel.N_ROWS, kernel.FILLED_AT]] = len(distances), -1
         return children
 
     def drop_below(self, node: int) -> None:
@@ -187,11 +190,12 @@ class Nodes:
         self._free(leaf)
         self._free(cut)
 
-    def raise_alarm(self, cut: int, row: int, n_inner: float) -> None:
-        """Let a cut be renewed as if so many rows had filled its valley."""
-        kernel = _kernels.stream
-        if not self.is_filled(cut):
-            self.cut[cut, [kernel.FILLED_AT, kernel.FILL_ONSET, kernel.INNER_SINCE]] = row, row, n_inner
+    def mark_misplaced(self, cut: int, row: int) -> None:
+        """Let a cut be renewed if there are now more rows to place it, though no rows fill its valley."""
+        kernel, c = _kernels.stream, self.cut[cut]
+        n_stored = self.leaf[self.leaves(cut), kernel.N_STORED]
+        if not self.is_filled(cut) and np.minimum(n_stored, self.ring_size).sum() >= MORE_ROWS * c[kernel.N_ROWS]:
+            c[[kernel.FILL, kernel.FILLED_AT, kernel.FILL_ONSET]] = 0.0, row, row
 
     # Looking at the tree
 

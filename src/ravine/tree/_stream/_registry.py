@@ -35,7 +35,7 @@ RETURNED_ROWS, RETURNED_SHARE = 5, 0.3
 FEW_ROWS = 10
 """A leaf with fewer rows than this is no cluster yet: it is removed without a report."""
 
-VISITS_APART, ROWS_APART, LEAST_RATIO = 8, 64, 0.4
+VISITS_APART, ROWS_APART, LEAST_RATIO = 8, 64, 0.25
 """A cluster may be another one that ceased if they changed within the time of this many of its rows plus that many
 rows, and if the ratio of their rates is between the third number and its inverse."""
 
@@ -44,6 +44,9 @@ STRAYS = 0.05
 
 N_TOGETHER, LONGER = 4, 3.0
 """A cluster ended with the last of so many rows that came within this many times the time that they usually take."""
+
+LEAST_SUM = 0.6
+"""A new cluster has the rows of two that ceased if its rate, relative to their sum, is between this and its inverse."""
 
 LATE_ROWS = 3
 """A cluster is late if it has no rows in the time in which it would have more than this many."""
@@ -137,7 +140,14 @@ class Registry:
 
     # Leaves of a region that was learned again
 
-    def name(self, leaves: list[int], found: Matching, before: dict[int, Former | None], since: float) -> None:
+    def name(
+        self,
+        leaves: list[int],
+        found: Matching,
+        before: dict[int, Former | None],
+        since: float,
+        is_change: bool = True,
+    ) -> None:
         """Give identifiers to the leaves of a region, and report what happened to its clusters.
 
         Parameters
@@ -149,9 +159,11 @@ class Registry:
             The clusters of the region as they were, by identifier.
         since : float
             Row since which the region has changed.
+        is_change : bool, default=True
+            Whether the stream has changed. If only cuts were replaced, clusters neither move nor merge.
         """
         lost = [identity for identity in found.lost if identity not in self.resting]
-        moved = self._name_continued(leaves, found, before, since)
+        moved = self._name_continued(leaves, found, before, since, is_change)
         for identity, parts in found.parts.items():
             self._name_parts(identity, [leaves[part] for part in parts], since)
         for identity in before.keys() - found.continues.keys() - set(found.lost):
@@ -162,7 +174,7 @@ class Registry:
             self.remember(identity, last_known)
         for here in found.new:
             self._name_new(leaves[here], found.lost)
-        joined = self._report_lost(lost)
+        joined = self._report_lost(lost) if is_change else []
         for leaf in moved:
             if self.nodes.identity[leaf] not in joined:
                 self._report_move(leaf, before[int(self.nodes.identity[leaf])], since)
@@ -176,7 +188,12 @@ class Registry:
             self.nodes.identity[leaf] = self.new_id() if known is None else known.identity
 
     def _name_continued(
-        self, leaves: list[int], found: Matching, before: dict[int, Former | None], since: float
+        self,
+        leaves: list[int],
+        found: Matching,
+        before: dict[int, Former | None],
+        since: float,
+        is_change: bool,
     ) -> list[int]:
         """Name the leaves in which clusters continue; return those that have moved."""
         moved = []
@@ -185,7 +202,7 @@ class Registry:
                 self.nodes.identity[leaves[here]] = identity
                 if identity in self.resting:
                     self._let_rest(leaves[here])
-                elif self._has_moved(leaves[here], before[identity], since):
+                elif is_change and self._has_moved(leaves[here], before[identity], since):
                     moved.append(leaves[here])
         for here, clusters in found.merged.items():
             reported = [identity for identity in clusters if identity not in self.births]
@@ -194,7 +211,7 @@ class Registry:
             for identity in clusters:
                 if identity != keeps:
                     self.remember(identity, before[identity])
-            if len(reported) > 1:
+            if len(reported) > 1 and is_change:
                 self._report("merged", reported, since)
         return moved
 
@@ -238,7 +255,7 @@ class Registry:
         """
         joined = []
         for former in [former for former in self.former if former.identity in lost]:
-            if any(self._may_be(former.last, former.rate, new) for new in self.births):
+            if any(self._may_be(former, new) for new in self.births):
                 self.unreported.append(former.identity)
             else:
                 joined += self._report_ceased(former.identity, former.last, former.rate)
@@ -304,57 +321,61 @@ class Registry:
     # New clusters
 
     def announce(self) -> None:
-        """Report the new clusters that are due; a cluster that appeared when another ceased is that one, moved."""
+        """Report the new clusters that are due; one that appeared when others ceased is these, moved or merged."""
         nodes = self.nodes
         for new, birth in list(self.births.items()):
             if birth.look_at > self.now:
                 continue
-            former = [former for former in self.former if self._may_be(former.last, former.rate, new)]
-            awake = [leaf for leaf in nodes.leaves() if nodes.identity[leaf] not in (new, *self.resting)]
-            resting = [leaf for leaf in nodes.leaves() if nodes.identity[leaf] in self.resting]
-            ceased = [leaf for leaf in resting if self._ended_with(leaf, new)]
-            if len(former) + len(ceased) == 1:
-                self._take_over(new, ceased[0] if ceased else former[0])
-            elif any(self._is_late(leaf) and self._ended_with(leaf, new) for leaf in awake):
+            others = {leaf: self.as_it_is(leaf) for leaf in nodes.leaves() if nodes.identity[leaf] != new}
+            near = [former for former in others.values() if former is not None and self._may_be(former, new)]
+            ceased = [former for former in near if former.identity in self.resting]
+            ceased += [former for former in self.former if self._may_be(former, new)]
+            if any(self._is_late(former) for former in near if former.identity not in self.resting):
                 self.births[new] = Birth(birth.since, self.now + ANNOUNCED_AFTER)  # it will have rows, or rest
+            elif len(ceased) == 1 or (len(ceased) == 2 and self._is_sum(new, ceased)):
+                self._take_over(new, ceased)
             else:
                 del self.births[new]
                 self._report("appeared", [new], birth.since)
         lost, self.unreported = self.unreported, []
         self._report_lost(lost)
 
-    def _may_be(self, last: int, rate: float, new: int) -> bool:
-        """Return whether a cluster ceased when a new one appeared, with a similar rate of rows."""
-        since = self.births[new].since
-        ratio = self.nodes.rate_since(self.nodes.leaf_of(new), since, self.now) / rate
-        return self._is_near(last, rate, since) and LEAST_RATIO < ratio < 1 / LEAST_RATIO
+    def _rate_of(self, new: int) -> float:
+        return self.nodes.rate_since(self.nodes.leaf_of(new), self.births[new].since, self.now)
 
-    def _ended_with(self, leaf: int, new: int) -> bool:
-        former = self.as_it_is(leaf)
-        return former is not None and self._may_be(former.last, former.rate, new)
+    def _may_be(self, former: Former, new: int) -> bool:
+        """Return whether a cluster ceased when a new one appeared, with a similar rate of rows."""
+        ratio = self._rate_of(new) / former.rate
+        is_near = self._is_near(former.last, former.rate, self.births[new].since)
+        return is_near and LEAST_RATIO < ratio < 1 / LEAST_RATIO
+
+    def _is_sum(self, new: int, ceased: list[Former]) -> bool:
+        """Return whether a new cluster has the rows of several that ceased."""
+        ratio = self._rate_of(new) / sum(former.rate for former in ceased)
+        return LEAST_SUM < ratio < 1 / LEAST_SUM
 
     def _is_near(self, last: int, rate: float, row: int) -> bool:
         return abs(last - row) < VISITS_APART / rate + ROWS_APART
 
-    def _is_late(self, leaf: int) -> bool:
-        return (self.now - self.nodes.last(leaf)) * self.nodes.rate(leaf) > LATE_ROWS
+    def _is_late(self, former: Former) -> bool:
+        return (self.now - former.last) * former.rate > LATE_ROWS
 
-    def _take_over(self, new: int, old: int | Former) -> None:
-        """Give a new cluster the identifier of one that ceased: of a leaf that rests, or of a former cluster."""
-        nodes, leaf, since = self.nodes, self.nodes.leaf_of(new), self.births[new].since
-        profile: Profile | None
-        if isinstance(old, Former):
-            identity, profile = old.identity, old.profile
+    def _take_over(self, new: int, ceased: list[Former]) -> None:
+        """Give a new cluster the identifier of the first of some clusters that ceased."""
+        nodes, leaf, since = self.nodes, self.nodes.leaf_of(new), self.births.pop(new).since
+        identities = [former.identity for former in ceased]
+        for identity in identities:
+            if identity in self.resting:
+                nodes.remove(nodes.leaf_of(identity))
+            self.remember(identity, None)
+        self.former = [former for former in self.former if former.identity not in identities]
+        nodes.identity[leaf] = identities[0]
+        profile = nodes.profile(leaf)
+        if len(ceased) > 1:
+            self._report("merged", identities, since)
         else:
-            identity, profile = int(nodes.identity[old]), nodes.profile(old)
-            nodes.remove(old)
-        self.remember(identity, None)
-        self.births.pop(new)
-        self.former = [former for former in self.former if former.identity != identity]
-        nodes.identity[leaf] = identity
-        now = nodes.profile(leaf)
-        more = {} if profile is None or now is None else {"shift": profile.shift_to(now)}
-        self._report("moved", [identity], since, **more)
+            shift = {} if profile is None else {"shift": ceased[0].profile.shift_to(profile)}
+            self._report("moved", identities, since, **shift)
 
     # Clusters without rows
 
@@ -368,11 +389,14 @@ class Registry:
         self._let_rest(leaf)
         if self.births.pop(identity, None) is not None:
             return
-        new = [birth for birth in self.births if self._may_be(former.last, former.rate, birth)]
-        if len(new) == 1:
-            self._take_over(new[0], leaf)
+        if any(self._may_be(former, new) for new in self.births):
+            self.announce_soon()
         elif self._report_ceased(identity, former.last, former.rate):
             self._remove(leaf)
+
+    def announce_soon(self) -> None:
+        """Look at all new clusters at the next row, since one of them may be a cluster that rests now."""
+        self.births = {new: replace(birth, look_at=self.now) for new, birth in self.births.items()}
 
     def _let_rest(self, leaf: int) -> None:
         gap = self.now - self.nodes.last(leaf)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaincc
 
 from ravine import _kernels
 from ravine._matrix import Floats, Ints
@@ -35,7 +36,7 @@ by 1, 4, 9, …"""
 REPAIR_LEVEL = 0.02
 """Significance level of cuts after an alarm: there is evidence already that something has changed."""
 
-ENOUGH_APART, LIKELY_APART, SETTLES_AT = 24, 48, 100
+ENOUGH_APART, LIKELY_APART, SETTLES_AT = 24, 48, 64
 """Number of rows that do not fit at which a leaf is tested for a split after an alarm, and at which a new cluster would
 have been found; number of rows since the change at which the leaf is settled if there is no split."""
 
@@ -48,9 +49,9 @@ SESSION = 8
 OLD_ROWS = 200
 """Number of rows from before an alarm that are tested together with those after it, if the old cluster continues."""
 
-CONTINUES, DEVIATIONS = 0.4, 2.5
-"""An old cluster continues if it gets this share of the rows that it would get at its old rate, and if their number is
-at most so many standard deviations too small."""
+CONTINUES, UNLIKELY, VERY_UNLIKELY = 0.7, 1e-2, 1e-3
+"""A cluster has changed if less than this share of the rows that it would get at its old rate fit its profile, and if
+so few rows are unlikely. It is gone if so few rows of any kind are very unlikely."""
 
 FEWEST_EXPECTED, GONE_SHARE, FEWEST_GONE, DRIFT_SHARE = 5, 0.3, 3, 0.5
 """A cluster is gone if at least so many rows were expected and less than this share of them came. There is a drift if
@@ -61,8 +62,8 @@ SLIVER_SHARE, SLIVER_FITS, OWNER_SHARE = 0.25, 0.02, 0.1
 there is above the second number. Leaves with at least the third share of these rows are their owners: the cut between
 them and the leaf is misplaced."""
 
-REGION_ROWS, ROWS_PER_LEAF = 2000, 40
-"""Number of rows from which the region below a cut is learned again, and the number that each leaf may always give."""
+MOST_TESTED = 2000
+"""If a region has more rows than this, a cut is searched with so many of them, spread evenly over time."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,11 @@ class StreamSettings:
     max_clusters: int = 200
     window_size: int = 1024
     dependence: float | None = None
+
+
+def too_few(n_rows: float, n_expected: float, level: float) -> bool:
+    """Return whether there are too few rows at a level, if their number has a Poisson distribution."""
+    return bool(n_rows < CONTINUES * n_expected and gammaincc(n_rows + 1, n_expected) < level)
 
 
 class StreamTree:
@@ -252,7 +258,7 @@ class StreamTree:
             return False
         n_best = np.bincount(p_values.argmax(axis=0), minlength=len(fits))
         owners = [other for other, n in zip(fits, n_best, strict=True) if n >= OWNER_SHARE * len(part)]
-        self.nodes.raise_alarm(self.nodes.common([leaf, *owners]), self.n_rows - 1, LIKELY_APART)
+        self.nodes.mark_misplaced(self.nodes.common([leaf, *owners]), self.n_rows - 1)
         return True
 
     # Alarms of leaves
@@ -341,13 +347,12 @@ class StreamTree:
         is_new = t >= since
         p_values = np.ones(len(t)) if profile is None else profile.p_values(X)
         n_expected = self._expected(t, since)
-        enough = max(CONTINUES * n_expected, (1 - FITS) * n_expected - DEVIATIONS * math.sqrt(n_expected))
-        enough = enough if n_expected >= FEWEST_EXPECTED else 0.0
         is_apart = is_new & (p_values <= APART)
-        if (is_new & (p_values > FITS)).sum() >= enough:
+        if not too_few((is_new & (p_values > FITS)).sum(), n_expected, UNLIKELY):
             chosen = is_new | (np.cumsum(~is_new[::-1])[::-1] <= most)
-            return Region(X, t, np.where(is_apart, NOBODY, identity), is_apart)[chosen], True
-        owner = np.full(len(t), identity if is_new.sum() >= enough else NOBODY)
+            owner = np.where(is_new & (p_values <= FITS), NOBODY, identity)
+            return Region(X, t, owner, is_apart)[chosen], True
+        owner = np.full(len(t), NOBODY if too_few(is_new.sum(), n_expected, VERY_UNLIKELY) else identity)
         return Region(X, t, owner, is_apart)[is_new], False
 
     def _is_gone(self, leaf: int, since: float) -> bool:
@@ -394,10 +399,12 @@ class StreamTree:
             if self._relearn_if_drifted(leaf):
                 return
         starts = np.where(changed, np.minimum(nodes.leaf[leaves, kernel.SINCE], onset), onset).tolist()
-        most = max(ROWS_PER_LEAF, REGION_ROWS // len(leaves))
-        region = Region.of([self._present(leaf, since, most)[0] for leaf, since in zip(leaves, starts, strict=True)])
-        if max(nodes.cut[node, kernel.INNER_SINCE], region.n_apart) >= LIKELY_APART:
-            self._relearn(node, region, None, REPAIR_LEVEL, onset, self._between_leaves(leaves))
+        everything = self.settings.window_size
+        present = [self._present(leaf, since, everything)[0] for leaf, since in zip(leaves, starts, strict=True)]
+        region, is_misplaced = Region.of(present), nodes.cut[node, kernel.FILL] == 0
+        if is_misplaced or max(nodes.cut[node, kernel.INNER_SINCE], region.n_apart) >= LIKELY_APART:
+            extra = self._between_leaves(leaves)
+            self._relearn(node, region, None, REPAIR_LEVEL, onset, extra=extra, is_change=not is_misplaced)
         elif self.n_rows - nodes.cut[node, kernel.FILLED_AT] >= LONGEST_WAIT:
             nodes.cut[node, [kernel.FILL, kernel.FILLED_AT]] = 0.0, -1.0
 
@@ -421,7 +428,9 @@ class StreamTree:
         split: Split | None,
         level: float,
         since: float,
+        *,
         extra: Floats | None = None,
+        is_change: bool = True,
     ) -> None:
         """Replace a node and all below it by a tree that is grown from some rows, and name its leaves.
 
@@ -437,11 +446,14 @@ class StreamTree:
             Row since which the region has changed.
         extra : ndarray, optional
             Further directions for the cuts.
+        is_change : bool, default=True
+            Whether the stream has changed, and not only the cuts.
         """
         nodes = self.nodes
         before = {int(nodes.identity[leaf]): self.registry.as_it_is(leaf) for leaf in nodes.leaves(node)}
         leaves, leaf_of_row = self._grow(node, region, split, level, extra)
-        self.registry.name(leaves, match(region.owner, leaf_of_row, len(leaves), list(before)), before, since)
+        found = match(region.owner, leaf_of_row, len(leaves), list(before))
+        self.registry.name(leaves, found, before, since, is_change)
 
     def _grow(
         self, node: int, region: Region, split: Split | None, level: float, extra: Floats | None
@@ -457,7 +469,9 @@ class StreamTree:
             X, t = region.X[rows], region.t[rows]
             nodes.make_leaf(here, parent, X, t, self.n_rows)
             if split is None:
-                split = self._find_split(X, level, dependence, extra=extra, is_apart=region.is_apart[rows])
+                tested = rows[:: -(-len(rows) // MOST_TESTED)]
+                hints = {"extra": extra, "is_apart": region.is_apart[tested]}
+                split = self._find_split(region.X[tested], level, dependence, **hints)
             if split is None:
                 leaf_of_row[rows] = len(leaves)
                 leaves.append(here)
