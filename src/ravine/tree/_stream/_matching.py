@@ -41,6 +41,10 @@ class Matching:
     new: list[int] = field(default_factory=list)
     lost: list[int] = field(default_factory=list)
 
+    def keeps_all(self, identities: list[int]) -> bool:
+        """Return whether each old cluster continues by itself and as a whole, and nothing is new."""
+        return set(self.continues) == set(identities) and not (self.merged or self.parts or self.new)
+
 
 def match(owner: Ints, leaf: Ints, n_leaves: int, identities: list[int]) -> Matching:
     """Compare the old cluster of each row with its new leaf.

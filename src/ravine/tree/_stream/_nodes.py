@@ -197,6 +197,13 @@ class Nodes:
         if not self.is_filled(cut) and np.minimum(n_stored, self.ring_size).sum() >= MORE_ROWS * c[kernel.N_ROWS]:
             c[[kernel.FILL, kernel.FILLED_AT, kernel.FILL_ONSET]] = 0.0, row, row
 
+    def mark_filled(self, cut: int, row: int, n_inner: float) -> None:
+        """Let a cut be renewed as if so many rows had filled its valley."""
+        kernel = _kernels.stream
+        if not self.is_filled(cut):
+            names = [kernel.FILL, kernel.FILL_ONSET, kernel.FILLED_AT, kernel.INNER_SINCE]
+            self.cut[cut, names] = 1.0, row, row, n_inner
+
     # Looking at the tree
 
     def is_filled(self, node: int, by: float = np.inf) -> bool:

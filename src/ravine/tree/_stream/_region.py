@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 
 from ravine._matrix import Bools, Floats, Ints
+from ravine.tree._stream._matching import NOBODY
 from ravine.tree._stream._profile import APART
+
+FEW_OTHERS, OTHERS_SHARE = 12, 0.1
+"""Rows are of one cluster if fewer than this many, and less than this share of them, belong to others."""
 
 
 @dataclass(frozen=True)
@@ -47,3 +51,16 @@ class Region:
     def n_apart(self) -> float:
         """Number of rows that are apart, beyond those that would be so by chance."""
         return float(self.is_apart.sum() - APART * len(self.t))
+
+    @property
+    def is_of_others(self) -> Bools:
+        """The rows that do not belong to the most frequent owner."""
+        owners, counts = np.unique(self.owner, return_counts=True)
+        return self.owner != owners[counts.argmax()]
+
+    @property
+    def is_one_cluster(self) -> bool:
+        """Whether nearly all rows belong to one old cluster."""
+        n_others = int(self.is_of_others.sum())
+        is_known = (self.owner != NOBODY).sum() > n_others
+        return bool(is_known and n_others < min(FEW_OTHERS, OTHERS_SHARE * len(self.t)))

@@ -140,14 +140,7 @@ class Registry:
 
     # Leaves of a region that was learned again
 
-    def name(
-        self,
-        leaves: list[int],
-        found: Matching,
-        before: dict[int, Former | None],
-        since: float,
-        is_change: bool = True,
-    ) -> None:
+    def name(self, leaves: list[int], found: Matching, before: dict[int, Former | None], since: float) -> None:
         """Give identifiers to the leaves of a region, and report what happened to its clusters.
 
         Parameters
@@ -159,11 +152,9 @@ class Registry:
             The clusters of the region as they were, by identifier.
         since : float
             Row since which the region has changed.
-        is_change : bool, default=True
-            Whether the stream has changed. If only cuts were replaced, clusters neither move nor merge.
         """
         lost = [identity for identity in found.lost if identity not in self.resting]
-        moved = self._name_continued(leaves, found, before, since, is_change)
+        moved = self._name_continued(leaves, found, before, since)
         for identity, parts in found.parts.items():
             self._name_parts(identity, [leaves[part] for part in parts], since)
         for identity in before.keys() - found.continues.keys() - set(found.lost):
@@ -174,7 +165,7 @@ class Registry:
             self.remember(identity, last_known)
         for here in found.new:
             self._name_new(leaves[here], found.lost)
-        joined = self._report_lost(lost) if is_change else []
+        joined = self._report_lost(lost)
         for leaf in moved:
             if self.nodes.identity[leaf] not in joined:
                 self._report_move(leaf, before[int(self.nodes.identity[leaf])], since)
@@ -188,12 +179,7 @@ class Registry:
             self.nodes.identity[leaf] = self.new_id() if known is None else known.identity
 
     def _name_continued(
-        self,
-        leaves: list[int],
-        found: Matching,
-        before: dict[int, Former | None],
-        since: float,
-        is_change: bool,
+        self, leaves: list[int], found: Matching, before: dict[int, Former | None], since: float
     ) -> list[int]:
         """Name the leaves in which clusters continue; return those that have moved."""
         moved = []
@@ -202,7 +188,7 @@ class Registry:
                 self.nodes.identity[leaves[here]] = identity
                 if identity in self.resting:
                     self._let_rest(leaves[here])
-                elif is_change and self._has_moved(leaves[here], before[identity], since):
+                elif self._has_moved(leaves[here], before[identity], since):
                     moved.append(leaves[here])
         for here, clusters in found.merged.items():
             reported = [identity for identity in clusters if identity not in self.births]
@@ -211,7 +197,7 @@ class Registry:
             for identity in clusters:
                 if identity != keeps:
                     self.remember(identity, before[identity])
-            if len(reported) > 1 and is_change:
+            if len(reported) > 1:
                 self._report("merged", reported, since)
         return moved
 
@@ -393,6 +379,11 @@ class Registry:
             self.announce_soon()
         elif self._report_ceased(identity, former.last, former.rate):
             self._remove(leaf)
+
+    def postpone(self, *births: int) -> None:
+        """Report some new clusters later."""
+        for new in births:
+            self.births[new] = Birth(self.births[new].since, self.now + ANNOUNCED_AFTER)
 
     def announce_soon(self) -> None:
         """Look at all new clusters at the next row, since one of them may be a cluster that rests now."""

@@ -7,7 +7,8 @@ continue (`_matching`, `_registry`). The compiled loop over the rows is `ravine.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ravine.tree._stream._matching import NOBODY, match
 from ravine.tree._stream._nodes import Nodes
 from ravine.tree._stream._profile import APART, FITS, MIN_PROFILE, dependence_of, profile_of
 from ravine.tree._stream._region import Region
-from ravine.tree._stream._registry import Registry
+from ravine.tree._stream._registry import Former, Registry
 from ravine.tree._stream._search import Split, find_split
 from ravine.tree._stream._units import Units
 from ravine.tree._tree import HyperplaneTree
@@ -49,9 +50,9 @@ SESSION = 8
 OLD_ROWS = 200
 """Number of rows from before an alarm that are tested together with those after it, if the old cluster continues."""
 
-CONTINUES, UNLIKELY, VERY_UNLIKELY = 0.7, 1e-2, 1e-3
+CONTINUES, UNLIKELY = 0.7, 1e-3
 """A cluster has changed if less than this share of the rows that it would get at its old rate fit its profile, and if
-so few rows are unlikely. It is gone if so few rows of any kind are very unlikely."""
+so few rows are this unlikely. It is gone if that holds for rows of any kind."""
 
 FEWEST_EXPECTED, GONE_SHARE, FEWEST_GONE, DRIFT_SHARE = 5, 0.3, 3, 0.5
 """A cluster is gone if at least so many rows were expected and less than this share of them came. There is a drift if
@@ -90,9 +91,27 @@ class StreamSettings:
     dependence: float | None = None
 
 
-def too_few(n_rows: float, n_expected: float, level: float) -> bool:
-    """Return whether there are too few rows at a level, if their number has a Poisson distribution."""
-    return bool(n_rows < CONTINUES * n_expected and gammaincc(n_rows + 1, n_expected) < level)
+def too_few(n_rows: float, n_expected: float) -> bool:
+    """Return whether there are clearly too few rows, if their number has a Poisson distribution."""
+    return bool(n_rows < CONTINUES * n_expected and gammaincc(n_rows + 1, n_expected) < UNLIKELY)
+
+
+@dataclass
+class Growth:
+    """A tree that was grown from rows and is not part of the tree of the stream yet.
+
+    Attributes
+    ----------
+    leaf : ndarray of int
+        Position of the leaf of each row, from left to right.
+    splits : list
+        Cuts in preorder; None for a leaf.
+    n_leaves : int
+    """
+
+    leaf: Ints
+    splits: list[Split | None] = field(default_factory=list)
+    n_leaves: int = 0
 
 
 class StreamTree:
@@ -161,6 +180,7 @@ class StreamTree:
         """Do what is due at many nodes: new clusters to report, cuts to renew, leaves without rows."""
         nodes, kernel, now = self.nodes, _kernels.stream, self.n_rows
         if self.registry.next_look <= now:
+            self._join_births()
             self.registry.announce()
         filled = [node for node in nodes.below(nodes.root) if nodes.is_filled(node, now - 1 - kernel.PATIENCE)]
         if filled:
@@ -169,6 +189,16 @@ class StreamTree:
         for leaf in nodes.leaves():
             if nodes.parent[leaf] >= 0 and kernel.is_over(nodes.leaf[leaf], float(now - 1), limit):
                 self.registry.rest(leaf)
+
+    def _join_births(self) -> None:
+        """Renew the cut between two new clusters that have no valley between them: it goes through one cluster."""
+        nodes, births = self.nodes, self.registry.births
+        for one, other in combinations(births, 2):
+            leaves = [nodes.leaf_of(one), nodes.leaf_of(other)]
+            both = Region.of([Region.with_owner(*nodes.recent(leaf), NOBODY) for leaf in leaves])
+            if self._find_split(both.X, REPAIR_LEVEL, self._dependence_of_stream()) is None:
+                nodes.mark_filled(nodes.common(leaves), self.n_rows - 1, LIKELY_APART)
+                self.registry.postpone(one, other)
 
     # Dependence and profiles
 
@@ -294,7 +324,7 @@ class StreamTree:
                     return
             may_split = is_sliver or (continues and ENOUGH_APART / 2 < now.n_apart < LIKELY_APART)
             if n_new >= SETTLES_AT and not (may_split and n_new < self.settings.window_size // 2):
-                self._settle(leaf, new, since)
+                self._settle(leaf, now, since, has_changed=not continues)
                 return
         self._schedule(leaf)
 
@@ -308,12 +338,21 @@ class StreamTree:
         old = Region.with_owner(X[is_old][-OLD_ROWS:], t[is_old][-OLD_ROWS:], int(self.nodes.identity[leaf]))
         return Region.of([old, replace(new, owner=np.full(len(new.t), NOBODY))])
 
-    def _settle(self, leaf: int, new: Region, since: float) -> None:
-        """End the alarm of a leaf that is still one cluster: it has moved, or has another shape."""
+    def _settle(self, leaf: int, now: Region, since: float, has_changed: bool) -> None:
+        """End the alarm of a leaf that is still one cluster: it has moved, or has a few rows of others."""
         nodes, identity, before = self.nodes, int(self.nodes.identity[leaf]), self.registry.as_it_is(leaf)
-        self._start_leaf(leaf, int(nodes.parent[leaf]), new.X, new.t)
+        self._start_leaf(leaf, int(nodes.parent[leaf]), now.X, now.t)
         nodes.identity[leaf] = identity
-        self.registry.settle(leaf, before, since)
+        if has_changed:
+            self.registry.settle(leaf, before, since)
+
+    def _forget(self, leaf: int, since: float) -> None:
+        """Drop the rows of a leaf from before a change, if enough are left."""
+        X, t = self.nodes.recent(leaf, since)
+        if len(t) >= MIN_PROFILE:
+            identity = self.nodes.identity[leaf]
+            self._start_leaf(leaf, int(self.nodes.parent[leaf]), X, t)
+            self.nodes.identity[leaf] = identity
 
     def _start_leaf(self, node: int, parent: int, X: Floats, t: Ints) -> None:
         """Make a node a leaf with rows that were tested for a split once."""
@@ -348,11 +387,11 @@ class StreamTree:
         p_values = np.ones(len(t)) if profile is None else profile.p_values(X)
         n_expected = self._expected(t, since)
         is_apart = is_new & (p_values <= APART)
-        if not too_few((is_new & (p_values > FITS)).sum(), n_expected, UNLIKELY):
+        if not too_few((is_new & (p_values > FITS)).sum(), n_expected):
             chosen = is_new | (np.cumsum(~is_new[::-1])[::-1] <= most)
             owner = np.where(is_new & (p_values <= FITS), NOBODY, identity)
             return Region(X, t, owner, is_apart)[chosen], True
-        owner = np.full(len(t), NOBODY if too_few(is_new.sum(), n_expected, VERY_UNLIKELY) else identity)
+        owner = np.full(len(t), NOBODY if too_few(is_new.sum(), n_expected) else identity)
         return Region(X, t, owner, is_apart)[is_new], False
 
     def _is_gone(self, leaf: int, since: float) -> bool:
@@ -387,7 +426,7 @@ class StreamTree:
         before = {int(nodes.identity[other]): self.registry.as_it_is(other) for other in leaves}
         region = Region.of([Region.with_owner(*nodes.recent(other, since), NOBODY) for other in leaves])
         self.registry.report_drift(clusters, before, since)
-        self.registry.name_anew(self._grow(top, region, None, REPAIR_LEVEL, None)[0])
+        self.registry.name_anew(self._replace(top, region, self._grow(region, REPAIR_LEVEL)))
         return True
 
     def _renew_cut(self, node: int) -> None:
@@ -403,8 +442,16 @@ class StreamTree:
         present = [self._present(leaf, since, everything)[0] for leaf, since in zip(leaves, starts, strict=True)]
         region, is_misplaced = Region.of(present), nodes.cut[node, kernel.FILL] == 0
         if is_misplaced or max(nodes.cut[node, kernel.INNER_SINCE], region.n_apart) >= LIKELY_APART:
-            extra = self._between_leaves(leaves)
-            self._relearn(node, region, None, REPAIR_LEVEL, onset, extra=extra, is_change=not is_misplaced)
+            growth = self._grow(region, REPAIR_LEVEL, extra=self._between_leaves(leaves), keeps_clusters=True)
+            before = self._before(node)
+            found = match(region.owner, growth.leaf, growth.n_leaves, list(before))
+            if is_misplaced and not found.keeps_all(list(before)):
+                nodes.cut[node, [kernel.N_ROWS, kernel.FILLED_AT]] = len(region.t), -1.0  # try again with more rows
+                return
+            new_leaves = self._replace(node, region, growth)
+            self.registry.name(new_leaves, found, before, onset)
+            for here in found.merged:
+                self._forget(new_leaves[here], onset)
         elif self.n_rows - nodes.cut[node, kernel.FILLED_AT] >= LONGEST_WAIT:
             nodes.cut[node, [kernel.FILL, kernel.FILLED_AT]] = 0.0, -1.0
 
@@ -421,69 +468,89 @@ class StreamTree:
         pairs = {tuple(sorted((k, int(nearest)))) for k, nearest in enumerate(squares.argmin(axis=1))}
         return np.array([scaled[a] - scaled[b] for a, b in sorted(pairs)])
 
-    def _relearn(
-        self,
-        node: int,
-        region: Region,
-        split: Split | None,
-        level: float,
-        since: float,
-        *,
-        extra: Floats | None = None,
-        is_change: bool = True,
-    ) -> None:
-        """Replace a node and all below it by a tree that is grown from some rows, and name its leaves.
+    def _relearn(self, node: int, region: Region, split: Split, level: float, since: float) -> None:
+        """Replace a leaf by a tree that is grown from some rows, and name its leaves.
 
         Parameters
         ----------
         node : int
         region : Region
-        split : Split or None
-            The first cut, if it is known.
+        split : Split
+            The first cut.
         level : float
             Significance level of all other cuts.
         since : float
-            Row since which the region has changed.
-        extra : ndarray, optional
-            Further directions for the cuts.
-        is_change : bool, default=True
-            Whether the stream has changed, and not only the cuts.
+            Row since which the leaf has changed.
         """
-        nodes = self.nodes
-        before = {int(nodes.identity[leaf]): self.registry.as_it_is(leaf) for leaf in nodes.leaves(node)}
-        leaves, leaf_of_row = self._grow(node, region, split, level, extra)
-        found = match(region.owner, leaf_of_row, len(leaves), list(before))
-        self.registry.name(leaves, found, before, since, is_change)
+        growth = self._grow(region, level, split)
+        before = self._before(node)
+        found = match(region.owner, growth.leaf, growth.n_leaves, list(before))
+        self.registry.name(self._replace(node, region, growth), found, before, since)
+
+    def _before(self, node: int) -> dict[int, Former | None]:
+        """Return the clusters below a node, by identifier."""
+        return {int(self.nodes.identity[leaf]): self.registry.as_it_is(leaf) for leaf in self.nodes.leaves(node)}
 
     def _grow(
-        self, node: int, region: Region, split: Split | None, level: float, extra: Floats | None
-    ) -> tuple[list[int], Ints]:
-        """Grow a tree from rows; return its leaves from left to right, and the position of the leaf of each row."""
-        nodes, dependence = self.nodes, self._dependence_of_stream()
-        nodes.drop_below(node)
-        leaves: list[int] = []
-        leaf_of_row = np.zeros(len(region.t), dtype=np.int64)
-        stack = [(node, int(nodes.parent[node]), np.arange(len(region.t)), split)]
+        self,
+        region: Region,
+        level: float,
+        first: Split | None = None,
+        *,
+        extra: Floats | None = None,
+        keeps_clusters: bool = False,
+    ) -> Growth:
+        """Grow a tree from rows.
+
+        Parameters
+        ----------
+        region : Region
+        level : float
+            Significance level.
+        first : Split, optional
+            The first cut, if it is known.
+        extra : ndarray, optional
+            Further directions for the cuts.
+        keeps_clusters : bool, default=False
+            Whether rows of one old cluster are not divided.
+        """
+        dependence, growth = self._dependence_of_stream(), Growth(np.zeros(len(region.t), dtype=np.int64))
+        stack: list[tuple[Ints, Split | None]] = [(np.arange(len(region.t)), first)]
         while stack:
-            here, parent, rows, split = stack.pop()
-            X, t = region.X[rows], region.t[rows]
-            nodes.make_leaf(here, parent, X, t, self.n_rows)
+            rows, split = stack.pop()
+            if split is None and not (keeps_clusters and region[rows].is_one_cluster):
+                tested = region[rows[:: -(-len(rows) // MOST_TESTED) or 1]]
+                is_apart = tested.is_of_others if keeps_clusters else tested.is_apart
+                split = self._find_split(tested.X, level, dependence, extra=extra, is_apart=is_apart)
+            growth.splits.append(split)
             if split is None:
-                tested = rows[:: -(-len(rows) // MOST_TESTED)]
-                hints = {"extra": extra, "is_apart": region.is_apart[tested]}
-                split = self._find_split(region.X[tested], level, dependence, **hints)
+                growth.leaf[rows] = growth.n_leaves
+                growth.n_leaves += 1
+                continue
+            is_left = _kernels.proposals.along(region.X[rows], split.normal) < split.offset
+            stack += [(rows[~is_left], None), (rows[is_left], None)]
+        return growth
+
+    def _replace(self, node: int, region: Region, growth: Growth) -> list[int]:
+        """Replace a node and all below it by a tree that was grown; return its leaves from left to right."""
+        nodes, leaves = self.nodes, []
+        nodes.drop_below(node)
+        stack = [(node, int(nodes.parent[node]), np.arange(len(region.t)))]
+        for split in growth.splits:
+            here, parent, rows = stack.pop()
+            X = region.X[rows]
+            nodes.make_leaf(here, parent, X, region.t[rows], self.n_rows)
             if split is None:
-                leaf_of_row[rows] = len(leaves)
                 leaves.append(here)
                 continue
             values = _kernels.proposals.along(X, split.normal)
             left, right = nodes.make_cut(here, split, values - split.offset)
             is_left = values < split.offset
-            stack += [(right, here, rows[~is_left], None), (left, here, rows[is_left], None)]
+            stack += [(right, here, rows[~is_left]), (left, here, rows[is_left])]
         self.units.spread_due = 0.0
         for leaf in leaves:
             self._start_leaf(leaf, int(nodes.parent[leaf]), *nodes.recent(leaf))
-        return leaves, leaf_of_row
+        return leaves
 
     # Conversion to a HyperplaneTree
 
