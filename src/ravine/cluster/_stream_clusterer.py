@@ -29,7 +29,7 @@ class StreamClusterer(StreamingTreeClusterer):
 
     Parameters
     ----------
-    significance : float, default=0.05
+    significance : float, default=0.01
         Significance level of the valley test for a split. All tests of a cluster share it, however often it is tested.
     run_length : float, default=1e8
         Average number of rows between two false alarms of the whole model, if the stream does not change. With a
@@ -127,7 +127,7 @@ class StreamClusterer(StreamingTreeClusterer):
     def __init__(
         self,
         *,
-        significance: float = 0.05,
+        significance: float = 0.01,
         run_length: float = 1e8,
         max_clusters: int = 200,
         window_size: int = 1024,

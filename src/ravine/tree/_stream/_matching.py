@@ -41,9 +41,10 @@ class Matching:
     new: list[int] = field(default_factory=list)
     lost: list[int] = field(default_factory=list)
 
-    def keeps_all(self, identities: list[int]) -> bool:
-        """Return whether each old cluster continues by itself and as a whole, and nothing is new."""
-        return set(self.continues) == set(identities) and not (self.merged or self.parts or self.new)
+    @property
+    def keeps_clusters(self) -> bool:
+        """Whether each old cluster continues by itself and as a whole, or was rows of several others."""
+        return not (self.merged or self.parts or self.new or self.lost)
 
 
 def match(owner: Ints, leaf: Ints, n_leaves: int, identities: list[int]) -> Matching:

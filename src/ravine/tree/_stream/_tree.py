@@ -30,7 +30,7 @@ from ravine.tree._tree import HyperplaneTree
 FIRST_TEST, GROWTH = 40, 1.5
 """A leaf is tested at this many rows, then each time when its rows have grown by the factor."""
 
-EARLY_SHARE, FULL_SHARE, LATE_SHARE = 0.04, 0.2, 0.06
+EARLY_SHARE, FULL_SHARE, LATE_SHARE = 0.06, 0.12, 0.05
 """Shares of the significance that tests of a leaf get before its ring is full, when it is full, and afterwards divided
 by 1, 4, 9, …"""
 
@@ -43,6 +43,10 @@ have been found; number of rows since the change at which the leaf is settled if
 
 LONGEST_WAIT = 1000
 """Number of rows after the alarm of a cut at which the alarm is dropped if few rows have come since."""
+
+MOVED = 0.25
+"""A cluster that still gets its rows has moved if the median of their p-values is below this; a few rows of others do
+not change it much."""
 
 SESSION = 8
 """Rows come in sessions if the visits to a leaf have at least this many rows on average."""
@@ -58,10 +62,10 @@ FEWEST_EXPECTED, GONE_SHARE, FEWEST_GONE, DRIFT_SHARE = 5, 0.3, 3, 0.5
 """A cluster is gone if at least so many rows were expected and less than this share of them came. There is a drift if
 that many clusters are gone, with this share of the rows of a subtree."""
 
-SLIVER_SHARE, SLIVER_FITS, OWNER_SHARE = 0.25, 0.02, 0.1
-"""A part of a leaf with at most this share of its rows belongs to other leaves if the median of their largest p-values
-there is above the second number. Leaves with at least the third share of these rows are their owners: the cut between
-them and the leaf is misplaced."""
+SLIVER_FITS, OWNER_SHARE = 0.02, 0.1
+"""A part of a leaf belongs to other leaves if the median of the largest p-values of its rows there is above the first
+number. Leaves with at least the second share of these rows are their owners: the cut between them and the leaf is
+misplaced."""
 
 MOST_TESTED = 2000
 """If a region has more rows than this, a cut is searched with so many of them, spread evenly over time."""
@@ -84,7 +88,7 @@ class StreamSettings:
         Number of successive rows that count as one; None estimates it.
     """
 
-    significance: float = 0.05
+    significance: float = 0.01
     run_length: float = 1e8
     max_clusters: int = 200
     window_size: int = 1024
@@ -276,20 +280,23 @@ class StreamTree:
             self._watch(leaf, X)
 
     def _is_sliver(self, leaf: int, X: Floats, split: Split) -> bool:
-        """Return whether the smaller part of a leaf belongs to other leaves; the cut above them is then renewed."""
+        """Return whether a part of a leaf belongs to other leaves; the cut above them is then renewed if possible."""
+        nodes, kernel = self.nodes, _kernels.stream
+        is_settled = nodes.leaf[:, kernel.N_SINCE] >= self.settings.window_size / 4
+        others = [other for other in nodes.leaves() if other != leaf and is_settled[other]]
+        profiles = [(other, profile) for other in others if (profile := nodes.profile(other)) is not None]
+        if not profiles:
+            return False
         is_left = _kernels.proposals.along(X, split.normal) < split.offset
-        part = X[is_left if 2 * is_left.sum() <= len(X) else ~is_left]
-        profiles = {other: self.nodes.profile(other) for other in self.nodes.leaves() if other != leaf}
-        fits = {other: profile.p_values(part) for other, profile in profiles.items() if profile is not None}
-        if len(part) > SLIVER_SHARE * len(X) or not fits:
-            return False
-        p_values = np.array(list(fits.values()))
-        if np.median(p_values.max(axis=0)) <= SLIVER_FITS:
-            return False
-        n_best = np.bincount(p_values.argmax(axis=0), minlength=len(fits))
-        owners = [other for other, n in zip(fits, n_best, strict=True) if n >= OWNER_SHARE * len(part)]
-        self.nodes.mark_misplaced(self.nodes.common([leaf, *owners]), self.n_rows - 1)
-        return True
+        for part in (X[is_left], X[~is_left]):
+            p_values = np.array([profile.p_values(part) for _, profile in profiles])
+            if np.median(p_values.max(axis=0)) > SLIVER_FITS:
+                n_best = np.bincount(p_values.argmax(axis=0), minlength=len(profiles))
+                is_owner = n_best >= OWNER_SHARE * len(part)
+                owners = [other for (other, _), owns in zip(profiles, is_owner, strict=True) if owns]
+                nodes.mark_misplaced(nodes.common([leaf, *owners]), self.n_rows - 1)
+                return True
+        return False
 
     # Alarms of leaves
 
@@ -324,7 +331,9 @@ class StreamTree:
                     return
             may_split = is_sliver or (continues and ENOUGH_APART / 2 < now.n_apart < LIKELY_APART)
             if n_new >= SETTLES_AT and not (may_split and n_new < self.settings.window_size // 2):
-                self._settle(leaf, now, since, has_changed=not continues)
+                profile = nodes.profile(leaf)
+                has_moved = profile is not None and float(np.median(profile.p_values(new.X))) < MOVED
+                self._settle(leaf, new if has_moved else now, since, has_changed=has_moved or not continues)
                 return
         self._schedule(leaf)
 
@@ -445,7 +454,7 @@ class StreamTree:
             growth = self._grow(region, REPAIR_LEVEL, extra=self._between_leaves(leaves), keeps_clusters=True)
             before = self._before(node)
             found = match(region.owner, growth.leaf, growth.n_leaves, list(before))
-            if is_misplaced and not found.keeps_all(list(before)):
+            if is_misplaced and not found.keeps_clusters:
                 nodes.cut[node, [kernel.N_ROWS, kernel.FILLED_AT]] = len(region.t), -1.0  # try again with more rows
                 return
             new_leaves = self._replace(node, region, growth)
