@@ -761,3 +761,65 @@ def labeled_connectivity(values, weights, sides, scale, bound, apart=1e-6):
     sizes = np.array([weights[node].sum() for node in nodes])
     eigenvalues = linalg.eigh(np.diag(graph.sum(axis=1)) - graph, np.diag(sizes), eigvals_only=True)
     return np.log(eigenvalues[1] + apart * weights.sum()), graph
+
+
+def strongest_score(values, resolution, least_side, multiples, shares):
+    """Score of the strongest valley over some multiples of the normal-reference bandwidth, on grids of 200 points."""
+    scores = [0.0]
+    for multiple in multiples:
+        bandwidth = np.hypot(multiple * 1.06 * values.std() * len(values) ** -0.2, resolution / 2)
+        start, width = values.min() - 3 * bandwidth, np.ptp(values) + 6 * bandwidth
+        n_bins = int(np.clip(4 * width / bandwidth, 200, 4096))
+        step = width / (n_bins - 1)
+        right_half = np.exp(-0.5 * (np.arange(int(4 * bandwidth / step) + 1) * step / bandwidth) ** 2)
+        density = smooth(bin_linear(values, np.ones(len(values)), start, step, n_bins), right_half)
+        scores.append(best_window_score(density, step, len(values), shares, resolution, least_side))
+    return max(scores)
+
+
+def count_around(values, center, width, resolution):
+    """Values in a window; each is spread evenly over the resolution around it."""
+    low, high = center - width / 2, center + width / 2
+    if resolution == 0:
+        return sum(low <= x < high for x in values)
+    return sum(np.diff(np.clip([x - resolution / 2, x + resolution / 2], low, high))[0] for x in values) / resolution
+
+
+def small_k_means(Y, k, n_steps):
+    """Lloyd's steps from starts that are drawn in proportion to the squared distance from those before."""
+    starts, draw = [Y[0]], 1
+    while len(starts) < k:
+        squares = np.min([((Y - start) ** 2).sum(axis=1) for start in starts], axis=0)
+        draw = draw * 16807 % 2147483647
+        reached = np.cumsum(squares) >= draw / 2147483647 * squares.sum()
+        starts.append(Y[np.append(np.flatnonzero(reached), len(Y) - 1)[0] if squares.any() else 0])
+    means = np.array(starts)
+    for _ in range(n_steps):
+        group = ((Y[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+        means = np.array([Y[group == c].mean(axis=0) if (group == c).any() else means[c] for c in range(k)])
+    return means, np.bincount(group, minlength=k)
+
+
+def differences_of_means(means, sizes, fewest):
+    """Mean of each group less that of all other rows, then less the nearest other mean; each pair once."""
+    n = sizes.sum()
+    large = [c for c in range(len(sizes)) if fewest <= sizes[c] <= n - fewest]
+    rest = [[b for b in range(len(sizes)) if b != c and sizes[b]] for c in large]
+    found = [means[c] - np.average(means[r], axis=0, weights=sizes[r]) for c, r in zip(large, rest, strict=True)]
+    pairs = []
+    for c in large:
+        others = [b for b in large if b != c]
+        if others:
+            nearest = min(others, key=lambda b: ((means[c] - means[b]) ** 2).sum())
+            if (nearest, c) not in pairs:
+                pairs.append((c, nearest))
+    return np.array(found + [means[c] - means[b] for c, b in pairs]).reshape(-1, means.shape[1])
+
+
+def best_directions(Z, directions, score, n_best, same):
+    """Positions of the directions with the best scores, each unlike those before it."""
+    chosen = []
+    for k in sorted(range(len(directions)), key=lambda k: -score(Z @ directions[k])):
+        if score(Z @ directions[k]) > 0 and all(abs(directions[k] @ directions[m]) < same for m in chosen):
+            chosen.append(k)
+    return chosen[:n_best]
