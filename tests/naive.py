@@ -823,3 +823,64 @@ def best_directions(Z, directions, score, n_best, same):
         if score(Z @ directions[k]) > 0 and all(abs(directions[k] @ directions[m]) < same for m in chosen):
             chosen.append(k)
     return chosen[:n_best]
+
+
+def bin_of(score, median, n_bins, middle, per_octave):
+    """Largest bin whose lower end, median · 2^((bin - middle) / per_octave), is at most the score."""
+    if median == 0:
+        return n_bins - 1 if score > 0 else 0
+    ends = [median * 2 ** ((k - middle) / per_octave) for k in range(1, n_bins)]
+    return sum(end <= score for end in ends)
+
+
+class WatchedLeaf:
+    """A leaf that keeps all its rows, times and bins of scores, and bets on small ranks."""
+
+    def __init__(self, profile_bins, dependence, bin_of_row):
+        self.bins, self.dependence, self.bin_of_row = list(profile_bins), dependence, bin_of_row
+        self.rows, self.times, self.wins, self.cusum, self.onset, self.next_bet = [], [], [], 0.0, 0, 0
+
+    def learn(self, x, row):
+        self.rows.append(x)
+        self.times.append(row)
+        b, n = self.bin_of_row(x), len(self.bins) + 1
+        larger, equal = sum(other > b for other in self.bins), sum(other == b for other in self.bins) + 1
+        p = max((larger + n * 0.6180339887498949 % 1 * equal) / n, 0.5 / n)
+        self.bins.append(b)
+        self.wins.append(np.log(np.mean([e * p ** (e - 1) for e in (0.2, 0.5, 0.8)])))
+        if len(self.rows) >= self.next_bet:
+            self.next_bet = len(self.rows) + self.dependence
+            if self.cusum <= 0:
+                self.cusum, self.onset = 0.0, row
+            self.cusum += self.wins[-1]
+
+    @property
+    def longest_gap(self):
+        return max(np.diff(self.times), default=0)
+
+    @property
+    def n_visits(self):
+        return sum(i == 0 or self.times[i] - self.times[i - 1] > 1 for i in range(len(self.times)))
+
+
+class WatchedCut:
+    """A cut with modes at low and high; rows nearer than the reach are inner ones."""
+
+    def __init__(self, low, high, reach, n_inner, n_outer, limit, dependence):
+        self.low, self.high, self.reach, self.limit, self.dependence = low, high, reach, limit, dependence
+        self.rate = 2 * reach / (high - low)
+        self.n_inner, self.n_outer = n_inner, n_outer
+        self.fill, self.onset, self.inner_since, self.filled_at = 0.0, 0, 0, -1
+
+    def learn(self, distance, row):
+        if not self.low < distance < self.high:
+            return
+        is_inner, q = abs(distance) < self.reach, (self.n_inner + 1) / (self.n_outer + 1 / self.rate)
+        if q < 0.8 * self.rate and self.filled_at < 0:
+            if self.fill <= 0:
+                self.fill, self.onset, self.inner_since = 0.0, row, 0
+            with_valley, without = (q, self.rate) if is_inner else (1 - q, 1 - self.rate)
+            self.fill += np.log(without / with_valley) / self.dependence
+            self.filled_at = row if self.fill > self.limit else -1
+        self.n_inner, self.n_outer = self.n_inner + is_inner, self.n_outer + 1
+        self.inner_since += is_inner
