@@ -10,6 +10,7 @@ import numpy as np
 
 from ravine import _kernels
 from ravine._matrix import Floats
+from ravine._ties import OF_A_SUM
 
 FITS, APART = 0.05, 0.01
 """A row fits a profile if its p-value is above the first number, and is apart from it if it is below the second."""
@@ -88,7 +89,8 @@ def dependence_of(X: Floats, unit: Floats) -> float:
     If the correlation falls by the factor r with each row, the mean of n rows varies as that of n (1 - r) / (1 + r)
     independent rows.
     """
-    Z = (X - X.mean(axis=0)) / unit
+    Z = X - X.mean(axis=0)
+    Z = np.where(np.abs(Z) > OF_A_SUM * np.abs(X).max(axis=0), Z, 0.0) / unit  # equal values are not correlated
     total = float((Z * Z).sum())
     if not total > 0:
         return 1.0
