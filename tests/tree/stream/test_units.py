@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.tree.stream.leaves import add_rows, chain
 
 from ravine.tree._stream import StreamSettings, StreamTree
-from ravine.tree._stream._units import LEAST_STEP, RECENT_ROWS, Units
+from ravine.tree._stream._units import RECENT_ROWS, Units
 
 
 def units():
@@ -52,9 +52,9 @@ def test_constant_column_has_an_infinite_spread_and_a_finite_least_deviation(val
     assert np.isfinite(found.least_deviation).all()
 
 
-def test_steps_of_rounded_columns_are_found_and_fine_ones_count_as_0(rng):
-    fine = LEAST_STEP / 2
-    X = np.c_[np.round(3 * rng.normal(size=300)), fine * np.round(rng.normal(size=300) / fine)]
+def test_steps_of_rounded_columns_are_found_and_those_of_continuous_ones_are_0(rng):
+    far = 50 * rng.integers(0, 2, size=300)  # the gaps between rows are small beside the spread
+    X = np.c_[np.round(3 * rng.normal(size=300)), rng.normal(size=300) + far]
     found = units()
     found.renew(leaf_of(X), 300)
     assert_array_equal(found.steps, [1, 0])
