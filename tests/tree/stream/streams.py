@@ -26,3 +26,9 @@ def eventful(seed=0, n_features=3):
     C = centers_of(n_features)
     jumped = np.vstack([C[:3], 3 * C[3]])
     return stream(n_features, seed, (900, C), (600, C[:3]), (400, C), (700, jumped), (500, 25 - 2 * C))
+
+
+def appearing(seed=0, n_features=3):
+    """A stream in which a new group appears, beyond one of three."""
+    C = centers_of(n_features)
+    return stream(n_features, seed, (900, C[:3]), (900, np.vstack([C[:3], 3 * C[2]])))
