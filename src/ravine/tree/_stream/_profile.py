@@ -91,10 +91,11 @@ def dependence_of(X: Floats, unit: Floats) -> float:
     """
     Z = X - X.mean(axis=0)
     Z = np.where(np.abs(Z) > OF_A_SUM * np.abs(X).max(axis=0), Z, 0.0) / unit  # equal values are not correlated
-    total = float((Z * Z).sum())
-    if not total > 0:
+    largest = np.abs(Z).max()
+    if not largest > 0:
         return 1.0
-    correlation = float((Z[1:] * Z[:-1]).sum()) / total
+    Z /= largest  # squares of numbers far larger than the unit would overflow
+    correlation = float((Z[1:] * Z[:-1]).sum() / (Z * Z).sum())
     if correlation < max(LEAST_CORRELATION, 3 / np.sqrt(len(X))):
         return 1.0
     return (1 + correlation) / max(1 - correlation, 1 / len(X))
