@@ -128,3 +128,9 @@ def test_rows_that_alternate_or_are_equal_count_one_by_one():
 
 def test_dependence_is_bounded_by_the_number_of_rows():
     assert dependence_of(np.linspace(0, 1, 200)[:, np.newaxis], np.ones(1)) <= 2 * 200
+
+
+@pytest.mark.parametrize("unit", [1e-160, 1e160])
+def test_dependence_is_the_same_in_any_unit(unit, rng):
+    X = correlated(rng, 300, 2, 0.8)
+    assert dependence_of(X / unit * 1e-60, np.full(2, 1e-60)) == pytest.approx(dependence_of(X, np.ones(2)))
