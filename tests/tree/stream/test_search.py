@@ -98,6 +98,15 @@ def test_neighbors_are_in_one_half_where_rows_depend_on_each_other():
         assert_array_equal(half, _half(n, length, 0))
 
 
+def test_copies_of_a_row_are_no_further_evidence_where_they_count_as_one(rng):
+    X, _ = two_groups(rng, 200, 2, 7.0)
+    copies = np.repeat(X, 4, axis=0)
+    splits = found(X), found(copies, dependence=4.0), found(copies)
+    once, as_one, as_many = (np.log(split.p_value) for split in splits)
+    assert 1.5 * once < as_one < once / 1.5
+    assert as_many < 2.5 * once
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, MIN_ROWS - 1])
 def test_few_rows_are_not_split(n):
     X = np.repeat([[0.0, 0.0], [100.0, 0.0]], MIN_ROWS, axis=0)[MIN_ROWS - n // 2 :][:n]

@@ -109,6 +109,19 @@ def test_levels_of_all_tests_of_a_leaf_add_up_to_the_significance(significance):
     assert 0.999 * significance < sum(levels) < significance
 
 
+def test_renewed_profile_is_that_of_recent_rows_and_the_bets_go_on(rng):
+    kernel, tree = _kernels.stream, learned(rng.normal(size=(300, 2)))
+    (leaf,) = tree.nodes.leaves()
+    L, before = tree.nodes.leaf[leaf], tree.nodes.profile(leaf)
+    tree.learn(rng.normal(size=(50, 2)))
+    L[[kernel.CUSUM, kernel.ONSET]] = 1.5, 340
+    tree._renew_profile(leaf)
+    assert_array_equal(L[[kernel.CUSUM, kernel.ONSET]], [1.5, 340])
+    profile = tree.nodes.profile(leaf)
+    assert_allclose(profile.mean, tree.nodes.recent(leaf)[0].mean(axis=0))
+    assert before.n_rows < profile.n_rows == 350
+
+
 ONE_MODE = {
     "gaussian": lambda rng, size: rng.normal(size=size),
     "uniform": lambda rng, size: rng.uniform(size=size),
