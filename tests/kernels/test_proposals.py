@@ -109,6 +109,17 @@ def test_leading_components_are_those_of_numpy(n, d, q, rng):
     assert_allclose(np.abs((V * exact).sum(axis=1)), 1, atol=1e-6)
 
 
+@given(seeds, st.integers(1, 4), st.integers(4, 8), st.integers(1, 6))
+def test_components_of_dependent_columns_are_as_many_as_independent_ones(seed, n_dimensions, d, q):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(60, n_dimensions)) @ rng.normal(size=(n_dimensions, d))
+    Z -= Z.mean(axis=0)
+    V = proposals.leading_components(Z, rng.normal(size=(q, d)))
+    V = V[V.any(axis=1)]
+    assert len(V) == min(n_dimensions, q)
+    assert_allclose(V @ V.T, np.eye(len(V)), atol=1e-6)
+
+
 def test_components_of_rows_that_are_all_0_are_0(rng):
     assert not proposals.leading_components(np.zeros((20, 3)), rng.normal(size=(2, 3))).any()
 
