@@ -761,3 +761,126 @@ def labeled_connectivity(values, weights, sides, scale, bound, apart=1e-6):
     sizes = np.array([weights[node].sum() for node in nodes])
     eigenvalues = linalg.eigh(np.diag(graph.sum(axis=1)) - graph, np.diag(sizes), eigvals_only=True)
     return np.log(eigenvalues[1] + apart * weights.sum()), graph
+
+
+def strongest_score(values, resolution, least_side, multiples, shares):
+    """Score of the strongest valley over some multiples of the normal-reference bandwidth, on grids of 200 points."""
+    scores = [0.0]
+    for multiple in multiples:
+        bandwidth = np.hypot(multiple * 1.06 * values.std() * len(values) ** -0.2, resolution / 2)
+        start, width = values.min() - 3 * bandwidth, np.ptp(values) + 6 * bandwidth
+        n_bins = int(np.clip(4 * width / bandwidth, 200, 4096))
+        step = width / (n_bins - 1)
+        right_half = np.exp(-0.5 * (np.arange(int(4 * bandwidth / step) + 1) * step / bandwidth) ** 2)
+        density = smooth(bin_linear(values, np.ones(len(values)), start, step, n_bins), right_half)
+        scores.append(best_window_score(density, step, len(values), shares, resolution, least_side))
+    return max(scores)
+
+
+def count_around(values, center, width, resolution):
+    """Values in a window; each is spread evenly over the resolution around it."""
+    low, high = center - width / 2, center + width / 2
+    if resolution == 0:
+        return sum(low <= x < high for x in values)
+    return sum(np.diff(np.clip([x - resolution / 2, x + resolution / 2], low, high))[0] for x in values) / resolution
+
+
+def small_k_means(Y, k, n_steps):
+    """Lloyd's steps from starts that are drawn in proportion to the squared distance from those before."""
+    starts, draw = [Y[0]], 1
+    while len(starts) < k:
+        squares = np.min([((Y - start) ** 2).sum(axis=1) for start in starts], axis=0)
+        draw = draw * 16807 % 2147483647
+        reached = np.cumsum(squares) >= draw / 2147483647 * squares.sum()
+        starts.append(Y[np.append(np.flatnonzero(reached), len(Y) - 1)[0] if squares.any() else 0])
+    means = np.array(starts)
+    for _ in range(n_steps):
+        group = ((Y[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+        means = np.array([Y[group == c].mean(axis=0) if (group == c).any() else means[c] for c in range(k)])
+    return means, np.bincount(group, minlength=k)
+
+
+def differences_of_means(means, sizes, fewest):
+    """Mean of each group less that of all other rows, then less the nearest other mean; each pair once."""
+    n = sizes.sum()
+    large = [c for c in range(len(sizes)) if fewest <= sizes[c] <= n - fewest]
+    rest = [[b for b in range(len(sizes)) if b != c and sizes[b]] for c in large]
+    found = [means[c] - np.average(means[r], axis=0, weights=sizes[r]) for c, r in zip(large, rest, strict=True)]
+    pairs = []
+    for c in large:
+        others = [b for b in large if b != c]
+        if others:
+            nearest = min(others, key=lambda b: ((means[c] - means[b]) ** 2).sum())
+            if (nearest, c) not in pairs:
+                pairs.append((c, nearest))
+    return np.array(found + [means[c] - means[b] for c, b in pairs]).reshape(-1, means.shape[1])
+
+
+def best_directions(Z, directions, score, n_best, same):
+    """Positions of the directions with the best scores, each unlike those before it."""
+    chosen = []
+    for k in sorted(range(len(directions)), key=lambda k: -score(Z @ directions[k])):
+        if score(Z @ directions[k]) > 0 and all(abs(directions[k] @ directions[m]) < same for m in chosen):
+            chosen.append(k)
+    return chosen[:n_best]
+
+
+def bin_of(score, median, n_bins, middle, per_octave):
+    """Largest bin whose lower end, median · 2^((bin - middle) / per_octave), is at most the score."""
+    if median == 0:
+        return n_bins - 1 if score > 0 else 0
+    ends = [median * 2 ** ((k - middle) / per_octave) for k in range(1, n_bins)]
+    return sum(end <= score for end in ends)
+
+
+class WatchedLeaf:
+    """A leaf that keeps all its rows, times and bins of scores, and bets on small ranks."""
+
+    def __init__(self, profile_bins, dependence, bin_of_row):
+        self.bins, self.dependence, self.bin_of_row = list(profile_bins), dependence, bin_of_row
+        self.rows, self.times, self.wins, self.cusum, self.onset, self.next_bet = [], [], [], 0.0, 0, 0
+
+    def learn(self, x, row):
+        self.rows.append(x)
+        self.times.append(row)
+        b, n = self.bin_of_row(x), len(self.bins) + 1
+        larger, equal = sum(other > b for other in self.bins), sum(other == b for other in self.bins) + 1
+        p = max((larger + n * 0.6180339887498949 % 1 * equal) / n, 0.5 / n)
+        self.bins.append(b)
+        self.wins.append(np.log(np.mean([e * p ** (e - 1) for e in (0.2, 0.5, 0.8)])))
+        if len(self.rows) >= self.next_bet:
+            self.next_bet = len(self.rows) + self.dependence
+            if self.cusum <= 0:
+                self.cusum, self.onset = 0.0, row
+            self.cusum += self.wins[-1]
+
+    @property
+    def longest_gap(self):
+        return max(np.diff(self.times), default=0)
+
+    @property
+    def n_visits(self):
+        return sum(i == 0 or self.times[i] - self.times[i - 1] > 1 for i in range(len(self.times)))
+
+
+class WatchedCut:
+    """A cut with modes at low and high; rows nearer than the reach are inner ones."""
+
+    def __init__(self, low, high, reach, n_inner, n_outer, limit, dependence):
+        self.low, self.high, self.reach, self.limit, self.dependence = low, high, reach, limit, dependence
+        self.rate = 2 * reach / (high - low)
+        self.n_inner, self.n_outer = n_inner, n_outer
+        self.fill, self.onset, self.inner_since, self.filled_at = 0.0, 0, 0, -1
+
+    def learn(self, distance, row):
+        if not self.low < distance < self.high:
+            return
+        is_inner, q = abs(distance) < self.reach, (self.n_inner + 1) / (self.n_outer + 1 / self.rate)
+        if q < 0.8 * self.rate and self.filled_at < 0:
+            if self.fill <= 0:
+                self.fill, self.onset, self.inner_since = 0.0, row, 0
+            with_valley, without = (q, self.rate) if is_inner else (1 - q, 1 - self.rate)
+            self.fill += np.log(without / with_valley) / self.dependence
+            self.filled_at = row if self.fill > self.limit else -1
+        self.n_inner, self.n_outer = self.n_inner + is_inner, self.n_outer + 1
+        self.inner_since += is_inner

@@ -15,6 +15,7 @@ from ravine._kernels._compile import kernel, reduction
 from ravine._kernels.density import best_window, bin_linear, smooth, valleys
 from ravine._kernels.rows import dot, project, project_all
 from ravine._kernels.ties import is_less
+from ravine._ties import OF_A_SUM
 
 SCORE, POSITION, LEFT_MODE, RIGHT_MODE, WINDOW, RESOLUTION = range(6)
 """Entries of a valley: its score, the positions of the valley and of its two modes, the width of the windows of its
@@ -124,7 +125,10 @@ def _add(out, share, x):
 
 @kernel
 def leading_components(Z, start):
-    """Return orthonormal directions of large variance of centered rows, one per row, by subspace iteration."""
+    """Return orthonormal directions of large variance of centered rows, one per row, by subspace iteration.
+
+    If the rows span fewer dimensions, the other directions are 0.
+    """
     V, W = start.copy(), np.empty_like(start)
     n_vectors, d = V.shape
     for _ in range(N_ITERATIONS):
@@ -135,11 +139,12 @@ def leading_components(Z, start):
             for a in range(n_vectors):
                 _add(W[a], dot(V[a], Z[i]), Z[i])
         for a in range(n_vectors):
+            rounding = OF_A_SUM * math.sqrt(dot(W[a], W[a]))
             for b in range(a):
                 _add(W[a], -dot(W[a], V[b]), V[b])
             length = math.sqrt(dot(W[a], W[a]))
             for j in range(d):
-                V[a, j] = W[a, j] / length if length > TINY else 0.0
+                V[a, j] = W[a, j] / length if length > max(TINY, rounding) else 0.0
     return V
 
 

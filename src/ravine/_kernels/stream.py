@@ -120,7 +120,8 @@ def bin_of(score, median):
         return N_BINS - 1 if score > 0.0 else 0
     if not score > 0.0:
         return 0
-    return min(max(math.floor(MIDDLE + PER_OCTAVE * math.log2(score / median)), 0), N_BINS - 1)
+    position = MIDDLE + PER_OCTAVE * math.log2(score / median)  # infinite if the ratio is
+    return int(min(max(position, 0.0), N_BINS - 1.0))
 
 
 @kernel

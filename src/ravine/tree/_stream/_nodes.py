@@ -131,7 +131,7 @@ class Nodes:
         """Turn a node into a leaf that has seen these rows, in the order of time; the oldest may not fit its ring."""
         kernel = _kernels.stream
         self.left[node] = self.right[node] = -1
-        self.parent[node], self.identity[node] = parent, -1
+        self.parent[node], self.identity[node], self.order[node] = parent, -1, -1
         if self.ring[node] < 0:
             self.ring[node] = self._take_ring()
         for array in (self.normal, self.cut, self.leaf, self.mean, self.inverse, self.counts, self.p_value, self.depth):
@@ -139,6 +139,7 @@ class Nodes:
         kept = t[-self.ring_size :]
         ring = self.ring[node]
         self.rows[ring, : len(kept)], self.times[ring, : len(kept)] = X[-self.ring_size :], kept
+        self.rows[ring, len(kept) :], self.times[ring, len(kept) :] = 0.0, -1  # a saved stream has no removed rows
         L = self.leaf[node]
         L[[kernel.N_SEEN, kernel.N_SINCE]] = len(t)
         L[kernel.N_STORED] = len(kept)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ravine import _kernels
 from ravine._matrix import Floats
+from ravine._ties import OF_A_SUM
 
 FITS, APART = 0.05, 0.01
 """A row fits a profile if its p-value is above the first number, and is apart from it if it is below the second."""
@@ -89,11 +90,13 @@ def dependence_of(X: Floats, unit: Floats) -> float:
     If the correlation falls by the factor r with each row, the mean of n rows varies as that of n (1 - r) / (1 + r)
     independent rows.
     """
-    Z = (X - X.mean(axis=0)) / unit
-    total = float((Z * Z).sum())
-    if not total > 0:
+    Z = X - X.mean(axis=0)
+    Z = np.where(np.abs(Z) > OF_A_SUM * np.abs(X).max(axis=0), Z, 0.0) / unit  # equal values are not correlated
+    largest = np.abs(Z).max()
+    if not largest > 0:
         return 1.0
-    correlation = float((Z[1:] * Z[:-1]).sum()) / total
+    Z /= largest  # squares of numbers far larger than the unit would overflow
+    correlation = float((Z[1:] * Z[:-1]).sum() / (Z * Z).sum())
     if correlation < max(LEAST_CORRELATION, 3 / np.sqrt(len(X))):
         return 1.0
     return (1 + correlation) / max(1 - correlation, 1 / len(X))

@@ -193,6 +193,7 @@ class Registry:
         for here, clusters in found.merged.items():
             reported = [identity for identity in clusters if identity not in self.births]
             keeps = (reported or clusters)[0]
+            self.resting.pop(keeps, None)  # it has rows
             self.nodes.identity[leaves[here]] = keeps
             for identity in clusters:
                 if identity != keeps:
@@ -202,7 +203,8 @@ class Registry:
         return moved
 
     def _name_parts(self, identity: int, parts: list[int], since: float) -> None:
-        birth = self.births.pop(identity, None)
+        birth = self.births.get(identity)
+        self.remember(identity, None)
         for part in parts:
             if self.nodes.identity[part] < 0:
                 self.nodes.identity[part] = self.new_id()

@@ -1,0 +1,219 @@
+"""Directions and valleys that some rows propose, against slow twins and NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from tests import naive
+from tests.strategies import seeds
+
+from ravine._kernels import proposals
+from ravine._kernels.proposals import (
+    FEWEST,
+    LEFT_MODE,
+    MULTIPLES,
+    N_STEPS,
+    N_VALLEY,
+    POSITION,
+    RESOLUTION,
+    RIGHT_MODE,
+    SAME,
+    SCORE,
+    SHARES,
+    WINDOW,
+)
+
+
+def two_humps(seed, n, distance):
+    """Quantiles of two normal distributions, shifted a little: no stretch between them is empty."""
+    rng = np.random.default_rng(seed)
+    quantiles = norm.ppf(np.linspace(0.02, 0.98, n))
+    return np.concatenate([quantiles, quantiles + distance]) + rng.uniform(-0.05, 0.05, size=2 * n)
+
+
+def no_extra(d):
+    return np.empty((0, d))
+
+
+@given(seeds, st.integers(15, 60), st.floats(2.5, 5.0), st.sampled_from([0.0, 0.2]), st.sampled_from([0.02, 0.3]))
+def test_strongest_valley_has_the_score_of_its_twin(seed, n, distance, resolution, least_side):
+    values = two_humps(seed, n, distance)
+    for n_multiples in (1, len(MULTIPLES)):
+        found = proposals.strongest(values, resolution, least_side, n_multiples)
+        expected = naive.strongest_score(values, resolution, least_side, MULTIPLES[:n_multiples], SHARES)
+        assert_allclose(found[SCORE], expected, rtol=1e-6, atol=1e-9)
+        assert found[RESOLUTION] == resolution
+
+
+@given(seeds, st.floats(8.0, 50.0), st.floats(0.3, 0.7))
+def test_strongest_valley_lies_between_two_clear_groups(seed, distance, share):
+    rng = np.random.default_rng(seed)
+    n = round(200 * share)
+    values = np.concatenate([rng.normal(size=n), rng.normal(distance, 1, size=200 - n)])
+    found = proposals.strongest(values, 0.0, 0.02, len(MULTIPLES))
+    assert found[SCORE] > 3
+    assert ((values < found[POSITION]) == (np.arange(200) < n)).mean() > 0.98
+    assert abs(found[LEFT_MODE]) < 2
+    assert abs(found[RIGHT_MODE] - distance) < 2
+    assert 0 < found[WINDOW] <= found[RIGHT_MODE] - found[LEFT_MODE]
+
+
+@pytest.mark.parametrize("values", [[3.0] * 40, [0.0], [1e9] * 20 + [1e9 + 0.1] * 20], ids=str)
+def test_numbers_without_a_valley_have_score_0(values):
+    assert proposals.strongest(np.array(values), 0.0, 0.02, len(MULTIPLES))[SCORE] == 0
+
+
+def test_gaps_of_a_lattice_are_no_valleys():
+    values = np.repeat(np.arange(-3.0, 4.0), [2, 10, 25, 40, 25, 10, 2])
+    assert proposals.strongest(values, 0.0, 0.02, len(MULTIPLES))[SCORE] > 1
+    assert proposals.strongest(values, 1.0, 0.02, len(MULTIPLES))[SCORE] < 1
+    assert proposals.strongest(np.arange(50.0), 0.0, 0.02, len(MULTIPLES))[SCORE] < 1
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e-3, 1e100])
+def test_unit_of_the_values_scales_positions_and_keeps_the_score(unit):
+    values = two_humps(0, 40, 4.0)
+    found, scaled = (proposals.strongest(x, 0.0, 0.02, len(MULTIPLES)) for x in (values, unit * values))
+    assert_allclose(scaled[SCORE], found[SCORE], rtol=1e-9)
+    assert_allclose(scaled[POSITION:] / unit, found[POSITION:], rtol=1e-6)
+
+
+@given(
+    st.lists(st.integers(-20, 20).map(lambda i: i / 4), min_size=1, max_size=30),
+    st.integers(-10, 10).map(lambda i: i / 4),
+    st.sampled_from([0.25, 0.5, 1.0, 7.0]),
+    st.sampled_from([0.0, 0.25, 1.0, 9.0]),
+)
+def test_count_around_agrees_with_naive(values, center, width, resolution):
+    values = np.array(values)
+    ours = proposals.count_around(values, center, width, resolution)
+    assert_allclose(ours, naive.count_around(values, center, width, resolution), atol=1e-12)
+
+
+def test_positions_along_a_direction_are_products(rng):
+    Z, v = rng.normal(size=(30, 4)), rng.normal(size=4)
+    assert_allclose(proposals.along(Z, v), Z @ v, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "d", "q"), [(100, 6, 3), (40, 5, 5), (15, 30, 2), (50, 1, 1)])
+def test_leading_components_are_those_of_numpy(n, d, q, rng):
+    spread = 10.0 ** -np.arange(d)
+    rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    Z = (rng.normal(size=(n, d)) * spread) @ rotation
+    Z -= Z.mean(axis=0)
+    V = proposals.leading_components(Z, rng.normal(size=(q, d)))
+    exact = np.linalg.eigh(Z.T @ Z)[1].T[::-1][:q]
+    assert_allclose(V @ V.T, np.eye(q), atol=1e-9)
+    assert_allclose(np.abs((V * exact).sum(axis=1)), 1, atol=1e-6)
+
+
+@given(seeds, st.integers(1, 4), st.integers(4, 8), st.integers(1, 6))
+def test_components_of_dependent_columns_are_as_many_as_independent_ones(seed, n_dimensions, d, q):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(60, n_dimensions)) @ rng.normal(size=(n_dimensions, d))
+    Z -= Z.mean(axis=0)
+    V = proposals.leading_components(Z, rng.normal(size=(q, d)))
+    V = V[V.any(axis=1)]
+    assert len(V) == min(n_dimensions, q)
+    assert_allclose(V @ V.T, np.eye(len(V)), atol=1e-6)
+
+
+def test_components_of_rows_that_are_all_0_are_0(rng):
+    assert not proposals.leading_components(np.zeros((20, 3)), rng.normal(size=(2, 3))).any()
+
+
+@given(seeds, st.integers(1, 40), st.integers(1, 4), st.integers(1, 6), st.booleans())
+def test_k_means_agrees_with_naive(seed, n, q, k, ties):
+    rng = np.random.default_rng(seed)
+    Y = rng.integers(0, 3, size=(n, q)).astype(float) if ties else rng.normal(size=(n, q))
+    means, sizes = proposals.small_k_means(Y, k)
+    expected, counts = naive.small_k_means(Y, k, N_STEPS)
+    assert_array_equal(sizes, counts)
+    assert_allclose(means, expected, atol=1e-9)
+    again = proposals.small_k_means(Y, k)
+    assert_array_equal(again[0], means)
+    assert_array_equal(again[1], sizes)
+
+
+def test_means_of_clear_groups_are_the_means_of_their_nearest_rows(rng):
+    centers = np.array([[0.0, 0.0], [50.0, 0.0], [0.0, 50.0], [50.0, 50.0]])
+    Y = np.repeat(centers, [10, 20, 30, 40], axis=0) + rng.normal(size=(100, 2))
+    means, sizes = proposals.small_k_means(Y, 4)
+    nearest = ((Y[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+    assert_array_equal(np.sort(sizes), [10, 20, 30, 40])
+    assert_allclose(means, [Y[nearest == c].mean(axis=0) for c in range(4)])
+
+
+@given(seeds, st.integers(1, 7), st.integers(1, 3))
+def test_differences_of_means_agree_with_naive(seed, k, q):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 12, size=k)
+    sizes[0] += 3
+    means = rng.normal(size=(k, q))
+    means -= np.average(means, axis=0, weights=sizes)
+    ours = proposals.differences(means, sizes.astype(float), int(sizes.sum()))
+    assert_allclose(ours, naive.differences_of_means(means, sizes, FEWEST), atol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "d"), [(100, 3), (100, 1), (30, 40), (11, 2), (1, 2)])
+def test_proposed_directions_have_length_1_and_include_components_and_extra_ones(n, d, rng):
+    Z = rng.normal(size=(n, d)) * np.linspace(3, 1, d)
+    Z -= Z.mean(axis=0)
+    extra = np.vstack([3 * rng.normal(size=(2, d)), np.zeros((1, d))])
+    start = rng.normal(size=(min(4, d), d))
+    found = proposals.propose(Z, start, 2, 12, extra)
+    components = proposals.leading_components(Z, start)[:2]
+    components = components[components.any(axis=1)]
+    assert_allclose(np.linalg.norm(found, axis=1), 1)
+    assert_allclose(found[: len(components)], components, atol=1e-12)
+    assert_allclose(found[-2:], extra[:2] / np.linalg.norm(extra[:2], axis=1, keepdims=True))
+    n_means = min(12, n // 12)
+    assert (len(found) > len(components) + 2) == (n_means >= 2 and d > 1)
+
+
+def test_a_direction_between_two_groups_is_proposed_where_components_show_nothing(rng):
+    centers = 8 * np.eye(20)[:10]
+    y = np.repeat(np.arange(10), 40)
+    Z = centers[y] + rng.normal(size=(400, 20))
+    Z -= Z.mean(axis=0)
+    start = np.random.default_rng(0).normal(size=(12, 20))
+    found = proposals.propose(Z, start, 1, 12, no_extra(20))
+    scores = [proposals.strongest(Z @ v, 0.0, 0.02, 1)[SCORE] for v in found]
+    assert max(scores[1:]) > 2 * scores[0]
+
+
+@pytest.mark.parametrize("n_best", [1, 3])
+def test_ranked_directions_are_those_of_the_twin(n_best, rng):
+    Z = rng.normal(size=(150, 4)) + np.array([4.0, 2.5, 0.0, 0.0]) * rng.integers(0, 2, size=(150, 4))
+    directions = rng.normal(size=(12, 4))
+    directions[:2] = np.eye(4)[:2]
+    directions[2] = [1.0, 0.05, 0.0, 0.0]  # nearly the first
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    best, found = proposals.rank(Z, directions, np.zeros(4), 0.02, n_best)
+    chosen = naive.best_directions(Z, directions, lambda x: proposals.strongest(x, 0.0, 0.02, 1)[SCORE], n_best, SAME)
+    assert len(chosen) == n_best
+    assert_array_equal(best, directions[chosen])
+    for direction, valley in zip(best, found, strict=True):
+        whole = proposals.strongest(proposals.along(Z, direction), 0.0, 0.02, len(MULTIPLES))
+        assert_array_equal(valley, whole)
+
+
+def test_rank_counts_steps_of_the_columns_as_resolution(rng):
+    Z = rng.normal(size=(100, 2)) + [[8.0, 0.0]] * rng.integers(0, 2, size=(100, 1))
+    _, found = proposals.rank(Z, np.array([[0.6, 0.8]]), np.array([1.0, 0.5]), 0.02, 1)
+    assert found[0, RESOLUTION] == pytest.approx(np.hypot(0.6, 0.4))
+
+
+def test_rank_of_constant_rows_is_empty():
+    best, found = proposals.rank(np.ones((50, 3)), np.eye(3), np.zeros(3), 0.02, 2)
+    assert best.shape == (0, 3)
+    assert found.shape == (0, N_VALLEY)
+
+
+def test_proposals_of_rows_in_one_direction_are_that_direction(rng):
+    Z = np.outer(rng.normal(size=120), [0.6, 0.8, 0.0])
+    Z -= Z.mean(axis=0)
+    found = proposals.propose(Z, rng.normal(size=(3, 3)), 1, 12, no_extra(3))
+    assert_allclose(np.abs(found @ [0.6, 0.8, 0.0]), 1, atol=1e-6)
