@@ -487,3 +487,78 @@ def test_single_rows_neither_check_parameters_nor_build_a_tree(changing, monkeyp
         adapter.predict_one(x)
         adapter.learn_one(x)
     assert adapter.model_.n_samples_seen_ == 100
+
+
+# IncrementalMDH: the tree is grown again only if the rows have grown by a tenth
+
+
+def counted_growth(monkeypatch):
+    """Return a list that gets the number of rows each time when a tree is grown."""
+    grown, settle = [], IncrementalMDH._settle
+
+    def counted(self, on_split):
+        grown.append(self.n_samples_seen_)
+        return settle(self, on_split)
+
+    monkeypatch.setattr(IncrementalMDH, "_settle", counted)
+    return grown
+
+
+def test_incremental_mdh_grows_its_tree_again_when_the_rows_have_grown_by_a_tenth(blobs, monkeypatch):
+    grown = counted_growth(monkeypatch)
+    adapter = RiverClusterer(clone(MODELS[0]))
+    for x in dicts(blobs[0]):
+        adapter.learn_one(x)
+        adapter.predict_one(x)
+    expected = [1]
+    for n in range(2, 401):
+        if n - expected[-1] >= 0.1 * expected[-1]:
+            expected.append(n)
+    assert grown == expected
+    assert len(grown) < 60
+
+
+def test_incremental_mdh_that_forgets_grows_its_tree_after_a_tenth_of_its_memory(blobs, monkeypatch):
+    grown = counted_growth(monkeypatch)
+    adapter = RiverClusterer(IncrementalMDH(algorithm="online", max_depth=3, memory_length=100))
+    for x in dicts(blobs[0]):
+        adapter.learn_one(x)
+        adapter.predict_one(x)
+    assert np.diff(grown).max() == 10
+
+
+def test_incremental_mdh_answers_by_its_last_tree_until_then(blobs):
+    X, rows = blobs[0], dicts(blobs[0])
+    adapter, model = RiverClusterer(clone(MODELS[0])), clone(MODELS[0]).partial_fit(X[:300])
+    for x in rows[:300]:
+        adapter.learn_one(x)
+    expected = model.cluster_ids_[model.predict(X)].tolist()
+    assert [adapter.predict_one(x) for x in rows] == expected
+    for x in rows[300:329]:
+        adapter.learn_one(x)
+    assert [adapter.predict_one(x) for x in rows] == expected
+    assert adapter.model_.tree_ == clone(MODELS[0]).partial_fit(X[:329]).tree_
+
+
+def test_questions_to_the_adapter_change_no_tree_of_its_incremental_mdh(blobs):
+    X = blobs[0]
+    model = IncrementalMDH(selection="evidence")
+    asked = RiverClusterer(model)
+    for x in dicts(X[:150]):
+        asked.learn_one(x)
+        asked.predict_one(x)
+    model.partial_fit(X[:150])
+    assert asked.model_.tree_ == model.tree_
+    assert_array_equal(asked.model_.predict(X), model.predict(X))
+    assert_array_equal(asked.model_.labels_, asked.model_.predict(X[149:150]))
+
+
+def test_old_tree_of_an_incremental_mdh_refuses_what_predict_refuses(blobs):
+    adapter = RiverClusterer(clone(MODELS[0]))
+    for x in dicts(blobs[0][:100]):
+        adapter.learn_one(x)
+    adapter.predict_one({"a": 1.0})
+    adapter.learn_one({"a": 1.0})
+    for value, message in ((float("nan"), "NaN"), (float("inf"), "infinity")):
+        with pytest.raises(ValueError, match=message):
+            adapter.predict_one({"a": value})

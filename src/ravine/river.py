@@ -1,7 +1,8 @@
 """Adapter that makes a model of ravine a clusterer of River, with rows as dictionaries or data frames.
 
-`StreamClusterer` learns and predicts single rows in less than 0.1 ms. Every other model checks each call as one on a
-table, and builds its tree again for each prediction after a learned row: use data frames for them.
+`StreamClusterer` learns and predicts single rows without the checks that tables need. Every other model checks each
+call as one on a table. Most also build their tree again at each prediction after a learned row: use data frames for
+them. `IncrementalMDH` builds it again only now and then.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +41,10 @@ class RiverClusterer(base.Clusterer):
     A row is a mapping from names to values, or a Series whose index has the names. A value is a real number: an
     integer, a float, a bool, a Decimal or a Fraction, or a real number of NumPy. Strings, dates, complex numbers, None
     and NaN raise an error, in rows and in data frames. A row that raises an error leaves the adapter unchanged.
+
+    `IncrementalMDH` grows its tree anew at the first question after a learned row, which takes long. Here it does so
+    only if the rows have grown by a tenth since then, or by a tenth of `memory_length`. In between, the last tree
+    answers. ``model_.predict`` always uses all rows, and ``model_.tree_`` too.
 
     Parameters
     ----------
@@ -183,6 +188,8 @@ class RiverClusterer(base.Clusterer):
     def _clusters(self, rows: Floats) -> Ints:
         if len(rows) == 0 or not is_fitted(self.model_):
             return np.zeros(len(rows), dtype=np.int64)
+        if type(self.model_) is IncrementalMDH:
+            return self.model_._recent_clusters(rows)
         labels: Ints = self.model_.predict(rows)
         return np.asarray(self.model_.cluster_ids_)[labels] if hasattr(self.model_, "cluster_ids_") else labels
 

@@ -165,8 +165,9 @@ class StreamClusterer(StreamingTreeClusterer):
 
         The parameters are not checked again: the stream has its settings since the first row.
         """
-        if self._is_plain(row) and self.on_event is None:  # on_event may raise, and the row must then be undone
-            largest = max(float(np.abs(row).max()), self._stream.largest)
+        size = self._size_if_plain(row)
+        if size is not None and self.on_event is None:  # on_event may raise, and the row must then be undone
+            largest = max(size, self._stream.largest)
             if largest == 0 or largest >= SMALLEST:
                 self._add(row, largest)
                 return
@@ -174,16 +175,20 @@ class StreamClusterer(StreamingTreeClusterer):
 
     def _cluster_of_row(self, row: Floats) -> int:
         """Return ``cluster_ids_[predict(row)]`` of one row, as in `_learn_row`; the tree is not built."""
-        if self._tree is None and self._is_plain(row):
+        if self._tree is None and self._size_if_plain(row) is not None:
             return self._stream.identity_of(row)
         label = self.predict(row)[0]
         return int(self.cluster_ids_[label])
 
-    def _is_plain(self, row: Floats) -> bool:
-        """Return whether the model has learned rows, and this row has as many numbers, all finite and not too large."""
+    def _size_if_plain(self, row: Floats) -> float | None:
+        """Return the largest absolute value of a row that needs no error message, and None for any other.
+
+        The model has learned rows with as many columns, and no value is NaN or too large.
+        """
         if not hasattr(self, "_stream") or not row.shape[1] == self.n_features_in_ == self._stream.n_features:
-            return False
-        return bool(np.abs(row).max() <= LARGEST)  # not true for NaN
+            return None
+        size = float(np.maximum.reduce(np.abs(row[0])))
+        return size if size <= LARGEST else None  # NaN is not <= LARGEST
 
     def _stream_state(self) -> State:
         return state_of(self._stream)
