@@ -92,7 +92,7 @@ def stream(
 
     .. plot::
         :include-source:
-        :alt: V-measure of three models over 4,000 rows: all fall where a cluster moves, and recover at different times.
+        :alt: V-measure of three models over 4,000 rows: all fall where a cluster moves, and rise at different rows.
 
         >>> import numpy as np
         >>> from ravine import HSDC, StreamClusterer, plot
