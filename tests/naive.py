@@ -6,8 +6,8 @@ from scipy import linalg, optimize, sparse
 from scipy.stats import binom, norm
 
 
-def walk(x, normal, offset, left, right):
-    node = 0
+def walk(x, normal, offset, left, right, root=0):
+    node = root
     while left[node] != -1:
         node = left[node] if x @ normal[node] < offset[node] else right[node]
     return node

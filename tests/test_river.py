@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import adjusted_rand_score
 
-from ravine import HSDC, PDDP, IncrementalMDH
+from ravine import HSDC, PDDP, IncrementalMDH, StreamClusterer
 from ravine.datasets import make_blobs
 
 pytest.importorskip("river", exc_type=ModuleNotFoundError)
@@ -24,7 +24,7 @@ from river.checks import common
 
 from ravine.river import RiverClusterer
 
-MODELS = [IncrementalMDH(algorithm="online", max_depth=3), HSDC(), HSDC(inherit=True)]
+MODELS = [IncrementalMDH(algorithm="online", max_depth=3), HSDC(), HSDC(inherit=True), StreamClusterer()]
 each = pytest.mark.parametrize("model", MODELS, ids=repr)
 
 GENERAL_CHECKS = list(checks.yield_checks(RiverClusterer(MODELS[0])))
@@ -332,3 +332,233 @@ def test_missing_river_says_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "ravine.river")
     with pytest.raises(ImportError, match=r"pip install 'ravine\[river\]'"):
         importlib.import_module("ravine.river")
+
+
+# StreamClusterer, one row at a time
+
+
+@pytest.fixture(scope="module")
+def changing():
+    """Three clusters in six columns, of which one moves after 600 rows; with ones and repeated rows."""
+    X, y = make_blobs(1200, centers=12 * np.eye(3, 6), random_state=2)
+    X[600:] += np.where(y[600:, np.newaxis] == 1, 5.0, 0.0)
+    X[::7, 5], X[::11] = 1.0, X[0]
+    return X
+
+
+def saved(model):
+    return pickle.dumps(model._stream_state())
+
+
+def test_model_is_a_stream_clusterer_by_default():
+    adapter = RiverClusterer()
+    assert type(adapter.model_) is StreamClusterer
+    assert adapter.model is None
+    assert type(adapter.clone().model_) is StreamClusterer
+
+
+def test_single_rows_give_the_answers_of_partial_fit_and_predict_bit_for_bit(changing):
+    adapter, model = RiverClusterer(), StreamClusterer()
+    answers, expected = [], []
+    for x, row in zip((x for x, _ in stream.iter_array(changing)), changing, strict=True):
+        answers.append(adapter.predict_one(x))
+        adapter.learn_one(x)
+        if hasattr(model, "n_features_in_"):
+            expected.append(model.cluster_ids_[model.predict([row])[0]])
+        model.partial_fit([row])
+    assert answers == [0, *expected]
+    assert len(set(answers)) > 3
+    assert model.n_events_["split"] > 0
+    assert model.n_events_["moved"] + model.n_events_["vanished"] + model.n_events_["drift"] > 0
+    assert saved(adapter.model_) == saved(model)
+    assert adapter.model_.events_ == model.events_
+    assert_array_equal(adapter.model_.labels_, model.labels_)
+
+
+def test_single_rows_give_the_state_of_one_batch_bit_for_bit(changing):
+    model = StreamClusterer(dependence=1)
+    adapter = RiverClusterer(model)
+    for x, _ in stream.iter_array(changing):
+        adapter.learn_one(x)
+    assert saved(adapter.model_) == saved(clone(model).partial_fit(changing))
+
+
+def test_single_row_on_a_cut_has_the_same_side_as_in_predict(changing):
+    adapter = RiverClusterer()
+    for x, _ in stream.iter_array(changing):
+        adapter.learn_one(x)
+    tree, _ = adapter.model_._stream.snapshot()
+    shown = pickle.loads(pickle.dumps(adapter.model_))
+    assert len(tree.cuts) >= 2
+    for cut in tree.cuts:
+        normal, offset = tree.normal[cut], tree.offset[cut]
+        on_cut = changing[:300] - np.outer(changing[:300] @ normal - offset, normal)
+        found = [adapter.predict_one(x) for x, _ in stream.iter_array(on_cut)]
+        assert found == shown.cluster_ids_[shown.predict(on_cut)].tolist()
+
+
+def test_tree_that_was_looked_at_answers_as_the_stream_does(changing):
+    one, other = RiverClusterer(), RiverClusterer()
+    for x, _ in stream.iter_array(changing[:600]):
+        one.learn_one(x)
+        other.learn_one(x)
+    assert other.model_.n_clusters_ > 2
+    rows = [x for x, _ in stream.iter_array(changing)]
+    assert [one.predict_one(x) for x in rows] == [other.predict_one(x) for x in rows]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("-inf"), -1e200])
+@pytest.mark.parametrize("n_learned", [0, 1, 300])
+def test_single_row_is_refused_with_the_error_of_the_model_and_changes_nothing(value, n_learned, blobs):
+    adapter, model = RiverClusterer(features=["a"]), StreamClusterer()
+    for learned in blobs[0][:n_learned, 0].tolist():
+        adapter.learn_one({"a": learned})
+        model.partial_fit([[learned]])
+    before = saved(adapter.model_) if n_learned else None
+    calls = [(adapter.learn_one, model.partial_fit), (adapter.predict_one, model.predict)]
+    for of_adapter, of_model in calls[: 1 if n_learned == 0 else 2]:  # before the first row, every cluster is 0
+        with pytest.raises(ValueError, match=r"NaN|infinity|overflow") as expected:
+            of_model([[value]])
+        with pytest.raises(ValueError, match=r"NaN|infinity|overflow") as refusal:
+            of_adapter({"a": value})
+        assert str(refusal.value) == str(expected.value)
+    assert (saved(adapter.model_) if n_learned else None) == before
+    assert adapter.model_.__sklearn_is_fitted__() == (n_learned > 0)
+
+
+def test_single_row_of_vanishing_values_is_refused_unless_the_stream_has_larger_ones():
+    adapter = RiverClusterer(features=["a"])
+    for value in (0.0, 0.0):
+        adapter.learn_one({"a": value})
+    with pytest.raises(ValueError, match="would vanish"):
+        adapter.learn_one({"a": 1e-200})
+    assert adapter.model_.n_samples_seen_ == 2
+    for value in (1.0, 1e-200):
+        adapter.learn_one({"a": value})
+    assert adapter.model_.n_samples_seen_ == 4
+
+
+def test_integers_and_bools_are_learned_as_floats():
+    mixed, floats = RiverClusterer(), RiverClusterer()
+    for k in range(200):
+        mixed.learn_one({"a": k % 7, "b": k % 2 == 0, "c": np.float64(k)})
+        floats.learn_one({"a": float(k % 7), "b": float(k % 2 == 0), "c": float(k)})
+    assert saved(mixed.model_) == saved(floats.model_)
+
+
+def test_function_that_refuses_an_event_leaves_the_model_unchanged(changing):
+    def refuse(event):
+        raise RuntimeError(event["kind"])
+
+    adapter, plain = RiverClusterer(StreamClusterer(on_event=refuse)), RiverClusterer()
+    rows = [x for x, _ in stream.iter_array(changing)]
+    n_before = StreamClusterer().partial_fit(changing).events_[0]["row"]
+    for x in rows[:n_before]:
+        adapter.learn_one(x)
+        plain.learn_one(x)
+    with pytest.raises(RuntimeError, match="split"):
+        adapter.learn_one(rows[n_before])
+    assert saved(adapter.model_) == saved(plain.model_)
+
+
+def test_subclass_learns_and_predicts_by_its_own_methods():
+    class Noted(StreamClusterer):
+        def partial_fit(self, X, y=None):
+            self.calls_ = [*getattr(self, "calls_", []), "partial_fit"]
+            return super().partial_fit(X)
+
+        def predict(self, X):
+            self.calls_ = [*self.calls_, "predict"]
+            return super().predict(X)
+
+    adapter = RiverClusterer(Noted())
+    adapter.learn_one({"a": 1.0})
+    adapter.predict_one({"a": 1.0})
+    assert adapter.model_.calls_ == ["partial_fit", "predict"]
+
+
+def test_single_rows_neither_check_parameters_nor_build_a_tree(changing, monkeypatch):
+    adapter = RiverClusterer()
+    rows = [x for x, _ in stream.iter_array(changing)]
+    adapter.learn_one(rows[0])
+    for name in ("_validate_params", "_read", "tree_"):
+        monkeypatch.setattr(StreamClusterer, name, None)
+    for x in rows[1:100]:
+        adapter.predict_one(x)
+        adapter.learn_one(x)
+    assert adapter.model_.n_samples_seen_ == 100
+
+
+# IncrementalMDH: the tree is grown again only if the rows have grown by a tenth
+
+
+def counted_growth(monkeypatch):
+    """Return a list that gets the number of rows each time when a tree is grown."""
+    grown, settle = [], IncrementalMDH._settle
+
+    def counted(self, on_split):
+        grown.append(self.n_samples_seen_)
+        return settle(self, on_split)
+
+    monkeypatch.setattr(IncrementalMDH, "_settle", counted)
+    return grown
+
+
+def test_incremental_mdh_grows_its_tree_again_when_the_rows_have_grown_by_a_tenth(blobs, monkeypatch):
+    grown = counted_growth(monkeypatch)
+    adapter = RiverClusterer(clone(MODELS[0]))
+    for x in dicts(blobs[0]):
+        adapter.learn_one(x)
+        adapter.predict_one(x)
+    expected = [1]
+    for n in range(2, 401):
+        if n - expected[-1] >= 0.1 * expected[-1]:
+            expected.append(n)
+    assert grown == expected
+    assert len(grown) < 60
+
+
+def test_incremental_mdh_that_forgets_grows_its_tree_after_a_tenth_of_its_memory(blobs, monkeypatch):
+    grown = counted_growth(monkeypatch)
+    adapter = RiverClusterer(IncrementalMDH(algorithm="online", max_depth=3, memory_length=100))
+    for x in dicts(blobs[0]):
+        adapter.learn_one(x)
+        adapter.predict_one(x)
+    assert np.diff(grown).max() == 10
+
+
+def test_incremental_mdh_answers_by_its_last_tree_until_then(blobs):
+    X, rows = blobs[0], dicts(blobs[0])
+    adapter, model = RiverClusterer(clone(MODELS[0])), clone(MODELS[0]).partial_fit(X[:300])
+    for x in rows[:300]:
+        adapter.learn_one(x)
+    expected = model.cluster_ids_[model.predict(X)].tolist()
+    assert [adapter.predict_one(x) for x in rows] == expected
+    for x in rows[300:329]:
+        adapter.learn_one(x)
+    assert [adapter.predict_one(x) for x in rows] == expected
+    assert adapter.model_.tree_ == clone(MODELS[0]).partial_fit(X[:329]).tree_
+
+
+def test_questions_to_the_adapter_change_no_tree_of_its_incremental_mdh(blobs):
+    X = blobs[0]
+    model = IncrementalMDH(selection="evidence")
+    asked = RiverClusterer(model)
+    for x in dicts(X[:150]):
+        asked.learn_one(x)
+        asked.predict_one(x)
+    model.partial_fit(X[:150])
+    assert asked.model_.tree_ == model.tree_
+    assert_array_equal(asked.model_.predict(X), model.predict(X))
+    assert_array_equal(asked.model_.labels_, asked.model_.predict(X[149:150]))
+
+
+def test_old_tree_of_an_incremental_mdh_refuses_what_predict_refuses(blobs):
+    adapter = RiverClusterer(clone(MODELS[0]))
+    for x in dicts(blobs[0][:100]):
+        adapter.learn_one(x)
+    adapter.predict_one({"a": 1.0})
+    adapter.learn_one({"a": 1.0})
+    for value, message in ((float("nan"), "NaN"), (float("inf"), "infinity")):
+        with pytest.raises(ValueError, match=message):
+            adapter.predict_one({"a": value})

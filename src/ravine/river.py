@@ -1,9 +1,12 @@
 """Adapter that makes a model of ravine a clusterer of River, with rows as dictionaries or data frames.
 
-Learning one row at a time takes about fifty times longer than data frames of a hundred rows, with the same result.
+`StreamClusterer` learns and predicts single rows without the checks that tables need. Every other model checks each
+call as one on a table. Most also build their tree again at each prediction after a learned row: use data frames for
+them. `IncrementalMDH` builds it again only now and then.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -21,9 +24,12 @@ except ImportError as error:
 
 from ravine._matrix import Floats, Ints
 from ravine._sklearn import is_fitted
-from ravine.cluster import IncrementalMDH
+from ravine.cluster import IncrementalMDH, StreamClusterer
 
 __all__ = ["RiverClusterer"]
+
+COMMON = frozenset((float, int, bool, np.float64))
+"""Types of most values. NumPy converts them as `_number` does, which takes far longer to find out what a value is."""
 
 
 class RiverClusterer(base.Clusterer):
@@ -36,10 +42,15 @@ class RiverClusterer(base.Clusterer):
     integer, a float, a bool, a Decimal or a Fraction, or a real number of NumPy. Strings, dates, complex numbers, None
     and NaN raise an error, in rows and in data frames. A row that raises an error leaves the adapter unchanged.
 
+    `IncrementalMDH` grows its tree anew at the first question after a learned row, which takes long. Here it does so
+    only if the rows have grown by a tenth since then, or by a tenth of `memory_length`. In between, the last tree
+    answers. ``model_.predict`` always uses all rows, and ``model_.tree_`` too.
+
     Parameters
     ----------
-    model : estimator with ``partial_fit``
-        Estimator that is not fitted, for instance `ravine.IncrementalMDH()`. The adapter learns with a clone of it.
+    model : estimator with ``partial_fit``, optional
+        Estimator that is not fitted. The adapter learns with a clone of it. Default: `ravine.StreamClusterer()`, the
+        fastest one for single rows.
     features : sequence, optional
         Names of the columns. By default, the sorted names of the first learned row. Pass them if some features appear
         only later in the stream.
@@ -53,29 +64,38 @@ class RiverClusterer(base.Clusterer):
 
     Examples
     --------
-    >>> from ravine import IncrementalMDH
     >>> from ravine.datasets import make_blobs
     >>> from ravine.river import RiverClusterer
-    >>> from river import preprocessing, stream
+    >>> from river import stream
     >>> X, y = make_blobs(500, centers=[[0, 0], [9, 9]], random_state=0)
-    >>> clusterer = preprocessing.StandardScaler() | RiverClusterer(IncrementalMDH(algorithm="online"))
+    >>> clusterer = RiverClusterer()
     >>> for x, _ in stream.iter_array(X):
+    ...     cluster = clusterer.predict_one(x)
     ...     clusterer.learn_one(x)
     >>> clusterer.predict_one({0: 0.0, 1: 0.0}) == clusterer.predict_one({0: 9.0, 1: 9.0})
     False
+
+    Any other model with ``partial_fit``, in a pipeline of River:
+
+    >>> from ravine import IncrementalMDH
+    >>> from river import preprocessing
+    >>> clusterer = preprocessing.StandardScaler() | RiverClusterer(IncrementalMDH(algorithm="online"))
+    >>> for x, _ in stream.iter_array(X):
+    ...     clusterer.learn_one(x)
     """
 
-    def __init__(self, model: Any, features: Sequence[FeatureName] | None = None) -> None:
-        if not hasattr(model, "partial_fit"):
+    def __init__(self, model: Any = None, features: Sequence[FeatureName] | None = None) -> None:
+        learner = StreamClusterer() if model is None else model
+        if not hasattr(learner, "partial_fit"):
             raise TypeError(
-                f"{type(model).__name__} has no partial_fit, so it cannot learn from a stream: pass a "
-                "model that has it, for instance IncrementalMDH()"
+                f"{type(learner).__name__} has no partial_fit, so it cannot learn from a stream: pass a "
+                "model that has it, for instance StreamClusterer()"
             )
-        if is_fitted(model):
+        if is_fitted(learner):
             raise ValueError("the model is already fitted, and its columns have no names here: pass an unfitted model")
         self.model = model
         self.features = features
-        self.model_ = clone(model)
+        self.model_: Any = clone(learner)
         self.features_: list[FeatureName] = [] if features is None else list(features)
         self._has_learned = False
 
@@ -104,7 +124,10 @@ class RiverClusterer(base.Clusterer):
         cluster : int
             Number of the cluster. If the model has `cluster_ids_`, a cluster keeps its number as long as it exists.
         """
-        return int(self._clusters(_row(_mapping(x), self.features_))[0])
+        row = _row(_mapping(x), self.features_)
+        if self._has_learned and type(self.model_) is StreamClusterer:
+            return self.model_._cluster_of_row(row)
+        return int(self._clusters(row)[0])
 
     def learn_many(self, X: Any) -> None:
         """Learn the rows of a data frame, with the same result as one row at a time.
@@ -151,16 +174,22 @@ class RiverClusterer(base.Clusterer):
 
     def _learn(self, features: list[FeatureName], rows: Floats) -> None:
         try:
-            self.model_.partial_fit(rows)
+            # Not for subclasses, whose partial_fit may do more.
+            if len(rows) == 1 and type(self.model_) is StreamClusterer:
+                self.model_._learn_row(rows)
+            else:
+                self.model_.partial_fit(rows)
         except Exception:
             if not self._has_learned:  # drops what the model has stored of the rows that raised
-                self.model_ = clone(self.model)
+                self.model_ = clone(self.model_)
             raise
         self.features_, self._has_learned = features, True
 
     def _clusters(self, rows: Floats) -> Ints:
         if len(rows) == 0 or not is_fitted(self.model_):
             return np.zeros(len(rows), dtype=np.int64)
+        if type(self.model_) is IncrementalMDH:
+            return self.model_._recent_clusters(rows)
         labels: Ints = self.model_.predict(rows)
         return np.asarray(self.model_.cluster_ids_)[labels] if hasattr(self.model_, "cluster_ids_") else labels
 
@@ -190,7 +219,12 @@ def _mapping(x: Any) -> Mapping[FeatureName, Any]:
 
 
 def _row(x: Mapping[FeatureName, Any], features: list[FeatureName]) -> Floats:
-    return np.array([[_number(x.get(feature, 0.0), feature) for feature in features]], dtype=np.float64)
+    """Return the values of a row as an array of shape (1, n_features)."""
+    values = [x.get(feature, 0.0) for feature in features]
+    if COMMON.issuperset(map(type, values)):
+        with suppress(OverflowError):  # an integer too large for a float: `_number` says which one
+            return np.array([values], dtype=np.float64)
+    return np.array([[_number(value, feature) for value, feature in zip(values, features, strict=True)]])
 
 
 def _rows(X: Any, features: list[FeatureName]) -> Floats:

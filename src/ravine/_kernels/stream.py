@@ -213,6 +213,15 @@ def _is_due(row, left, ring, cut, leaf, settings):
 
 
 @kernel
+def leaf_of(X, root, left, right, normal, cut):
+    """Return the leaf of the first row of `X`, which is not learned; sides are decided as in `follow`."""
+    node = root
+    while left[node] >= 0:
+        node = left[node] if dot(X[0], normal[node]) < cut[node, OFFSET] else right[node]
+    return node
+
+
+@kernel
 def follow(X, start, first, root, nodes, settings):
     """Learn rows from `start` on.
 

@@ -42,6 +42,9 @@ from ravine.tree._prune import cut_to_elbow, rank_by_sum_sq
 from ravine.tree._sampled import StreamSample, grow_confirmed, grow_to_elbow, grow_to_number
 from ravine.tree._tree import restored
 
+STALE_SHARE = 0.1
+"""`_recent_clusters` uses a tree until the rows learned after it are this share of the rows that it was grown from."""
+
 WARM_UP = 100
 """The cut of a node follows the principal component for this many rows."""
 
@@ -225,6 +228,7 @@ class IncrementalMDH(TreeClusterer):
     _stream: SampledStream
     _tree: HyperplaneTree | None
     _last_tree: HyperplaneTree | None = None  # the tree before the rows that were learned since
+    _n_grown_from: int = 0  # number of rows learned when `_tree`, or else `_last_tree`, was grown
     _identities: Identities  # of the clusters of `_tree`, or else of `_last_tree`
     _labels: Ints | None = None
     _batch: Matrix | None = None
@@ -304,6 +308,7 @@ class IncrementalMDH(TreeClusterer):
             read()
             count(self._settle(on_split))
         self._identities = Identities.of_new_clusters(self.n_clusters_)
+        self._n_grown_from = self._stream.n_rows
         self._warn_if_short("equal rows cannot be separated")
         return self
 
@@ -422,7 +427,7 @@ class IncrementalMDH(TreeClusterer):
                 rows, weights = self._stream.sample()
                 tree = with_counts_of(tree, rows, weights * (self._stream.count / weights.sum()), n_jobs=self.n_jobs)
             self._identities = self._identities_in(tree)
-            self._tree = tree
+            self._tree, self._n_grown_from = tree, self._stream.n_rows
             self._warn_if_short("equal rows cannot be separated")
         return self._tree
 
@@ -447,6 +452,23 @@ class IncrementalMDH(TreeClusterer):
         """Identifier of each cluster, in the order of the labels; a cluster keeps it while the model learns."""
         self.tree_  # noqa: B018 — growing the tree updates the identifiers
         return self._identities.ids
+
+    def _recent_clusters(self, X: ArrayLike) -> Ints:
+        """Return ``cluster_ids_[predict(X)]``, or the same of the last tree if few rows were learned after it.
+
+        A question after every row would otherwise grow a tree for every row. The public methods never use an old tree:
+        their results do not depend on the questions that were asked before.
+        """
+        if self._tree is None and self._last_tree is not None and not self._is_stale():
+            labels = self._last_tree.predict(self._check_rows(X), self.n_jobs, check_input=False)
+        else:
+            labels = self.predict(X)
+        return self._identities.ids[labels]
+
+    def _is_stale(self) -> bool:
+        """Return whether the last tree misses a tenth of the rows that the model remembers."""
+        remembered = self._n_grown_from if self.memory_length is None else min(self._n_grown_from, self.memory_length)
+        return self._stream.n_rows - self._n_grown_from >= STALE_SHARE * remembered
 
     @property
     def labels_(self) -> Ints:
@@ -582,6 +604,7 @@ class IncrementalMDH(TreeClusterer):
                 "selection='elbow', or algorithm='polished'"
             )
         self._tree = self._last_tree = None
+        self._n_grown_from = 0
         self._drop_labels()
         settings, size = self._stream_options()
         online = IMDHTree(self.max_depth, n_features, settings, is_sparse)

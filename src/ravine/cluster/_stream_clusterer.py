@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ravine._matrix import LARGEST, SMALLEST, Floats
 from ravine._schema import Array, Group, Sizes, State
 from ravine._sklearn import Interval, StrOptions
 from ravine.cluster._base import N_JOBS
@@ -154,6 +155,40 @@ class StreamClusterer(StreamingTreeClusterer):
             dependence=None if isinstance(self.dependence, str) else float(self.dependence),
         )
         return StreamTree(n_features, settings)
+
+    # One row at a time. The public methods spend far more time on checks, and on the tree, than on the row. These two
+    # methods do the same without that work for a plain row, and call the public ones for any other: so there is one
+    # place that says what is wrong with a row.
+
+    def _learn_row(self, row: Floats) -> None:
+        """Learn one row as `partial_fit` does; `row` is a C-contiguous float64 array of shape (1, n_features).
+
+        The parameters are not checked again: the stream has its settings since the first row.
+        """
+        size = self._size_if_plain(row)
+        if size is not None and self.on_event is None:  # on_event may raise, and the row must then be undone
+            largest = max(size, self._stream.largest)
+            if largest == 0 or largest >= SMALLEST:
+                self._add(row, largest)
+                return
+        self.partial_fit(row)
+
+    def _cluster_of_row(self, row: Floats) -> int:
+        """Return ``cluster_ids_[predict(row)]`` of one row, as in `_learn_row`; the tree is not built."""
+        if self._tree is None and self._size_if_plain(row) is not None:
+            return self._stream.identity_of(row)
+        label = self.predict(row)[0]
+        return int(self.cluster_ids_[label])
+
+    def _size_if_plain(self, row: Floats) -> float | None:
+        """Return the largest absolute value of a row that needs no error message, and None for any other.
+
+        The model has learned rows with as many columns, and no value is NaN or too large.
+        """
+        if not hasattr(self, "_stream") or not row.shape[1] == self.n_features_in_ == self._stream.n_features:
+            return None
+        size = float(np.maximum.reduce(np.abs(row[0])))
+        return size if size <= LARGEST else None  # NaN is not <= LARGEST
 
     def _stream_state(self) -> State:
         return state_of(self._stream)

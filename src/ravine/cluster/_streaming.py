@@ -137,11 +137,15 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
         if first:
             self._stream = self._new_stream(rows.shape[1])
         self._look_at(rows, is_all)
+        self._add(rows, largest)
+        return self
+
+    def _add(self, rows: Floats, largest: float) -> None:
+        """Learn checked rows, given the largest absolute value of all rows so far."""
         with uninterrupted():
             self._stream.largest = largest
             self._stream.learn(rows, self.on_event)
             self._tree, self._batch = None, rows
-        return self
 
     def _restore_point(self) -> dict[str, Any]:
         before = super()._restore_point()

@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 
 from ravine._sklearn import HasMethods, Interval, is_fitted, num_samples, safe_indexing, validate_params
 from ravine.evaluation._event_counts import column_of, count_events, events_since
+from ravine.evaluation._row_by_row import RowByRow
 from ravine.metrics import contingency_scores
 
 SCORES = ("purity", "v_measure", "nmi", "ari", "homogeneity", "completeness")
@@ -80,15 +81,18 @@ class Evaluation:
         return {**means, "rows_per_second": float(np.average(speed, weights=seconds))}
 
 
-@validate_params(
-    {
-        "model": [HasMethods(["partial_fit", "predict"])],
-        "segment": [Interval(Integral, 1, None, closed="left")],
-        "every": [Interval(Integral, 1, None, closed="left")],
-        "metrics": ["array-like"],
-    },
-    prefer_skip_nested_validation=True,
-)
+LEARNERS = [HasMethods(["partial_fit", "predict"]), HasMethods(["learn_one", "predict_one"])]
+"""Constraint of a model that can be evaluated: of scikit-learn, or of River."""
+
+OPTIONS: dict[str, Any] = {
+    "segment": [Interval(Integral, 1, None, closed="left")],
+    "every": [Interval(Integral, 1, None, closed="left")],
+    "metrics": ["array-like"],
+}
+"""Constraints of the parameters that `evaluate` and `compare` share."""
+
+
+@validate_params({"model": LEARNERS, **OPTIONS}, prefer_skip_nested_validation=True)
 def evaluate(
     model: Any,
     X: Any,
@@ -107,8 +111,9 @@ def evaluate(
 
     Parameters
     ----------
-    model : estimator with ``partial_fit`` and ``predict``
-        Model that learns the stream. If it has learned before, it continues from there.
+    model : estimator with ``partial_fit`` and ``predict``, or clusterer of River
+        Model that learns the stream. If it has learned before, it continues from there. A clusterer or a pipeline of
+        River, with ``learn_one`` and ``predict_one``, gets each row as a dictionary; its first segment is never scored.
     X : array-like or sparse matrix of shape (n_samples, n_features), or iterable of pairs
         Rows in the order of time. For a stream that does not fit in memory, an iterable of batches of any size; each
         batch is a tuple of rows and their classes, or of rows and None.
@@ -129,6 +134,7 @@ def evaluate(
 
     See Also
     --------
+    compare : Scores several models on the same stream.
     ravine.plot.stream : Draws the result.
     ravine.datasets.make_overhaul_stream : A stream that changes.
 
@@ -144,8 +150,15 @@ def evaluate(
     >>> round(found.mean()["purity"], 2)
     1.0
     """
-    if isinstance(model, type):
-        raise TypeError(f"model is the class {model.__name__}: pass an instance, {model.__name__}()")
+    check_options(segment, every, metrics)
+    run = Run(model, segment, every, metrics)
+    for start, piece in pieces(batches(X, y), segment, every):
+        run.take(start, *piece)
+    return run.result()
+
+
+def check_options(segment: int, every: int, metrics: Sequence[str]) -> None:
+    """Raise ValueError for options that scikit-learn's constraints accept and that make no sense."""
     if isinstance(segment, bool) or isinstance(every, bool):
         raise ValueError(f"segment={segment!r} and every={every!r} must be integers, not bools")
     if every < segment:
@@ -153,36 +166,54 @@ def evaluate(
     unknown = [name for name in metrics if name not in SCORES]
     if unknown:
         raise ValueError(f"metrics contains {unknown[0]!r}: choose from {', '.join(SCORES)}")
-    past = count_events(model)
-    records: list[dict[str, Any]] = []
-    learner = _Learner(model)
-    held: list[Batch] = []
-    labels: list[Labels] = []
-    for start, (rows, classes) in _pieces(_batches(X, y), segment, every):
-        phase = start % every
-        if phase >= segment:
-            learner.learn([(rows, classes)])
-            continue
-        held.append((rows, classes))
-        if is_fitted(model):
-            labels.append(_predicted(model, rows))
-        elif learner.has_learned:
+
+
+class Run:
+    """The evaluation of one model, which takes the pieces of a stream one after the other."""
+
+    def __init__(self, model: Any, segment: int, every: int, metrics: Sequence[str]) -> None:
+        if isinstance(model, type):
+            raise TypeError(f"model is the class {model.__name__}: pass an instance, {model.__name__}()")
+        self.model = model if hasattr(model, "partial_fit") else RowByRow(model)
+        self.name = type(model).__name__
+        self.segment, self.every, self.metrics = segment, every, metrics
+        self.past = count_events(self.model)
+        self.learner = _Learner(self.model)
+        self.records: list[dict[str, Any]] = []
+        self.held: list[Batch] = []  # the rows of a segment that is not complete yet, and their labels
+        self.labels: list[Labels] = []
+
+    def take(self, start: int, rows: Any, classes: Labels | None) -> None:
+        """Take rows that are all within a segment or all between two, given the number of the first one."""
+        phase = start % self.every
+        if phase >= self.segment:
+            self.learner.learn([(rows, classes)])
+            return
+        self.held.append((rows, classes))
+        if is_fitted(self.model):
+            self.labels.append(_predicted(self.model, rows, self.name))
+        elif self.learner.has_learned:
             raise ValueError(
-                f"{type(model).__name__} has learned {start - phase} rows but does not look fitted, so no segment can "
+                f"{self.name} has learned {start - phase} rows but does not look fitted, so no segment can "
                 "be scored: give it an attribute that ends with an underscore, or __sklearn_is_fitted__"
             )
-        if phase + num_samples(rows) == segment:
-            if labels:
-                records.append(_record(start - phase, model, held, np.concatenate(labels), metrics, past))
-                learner.stretches.append(_Stretch())
-            learner.learn(held)
-            held, labels = [], []
-    learner.learn(held)
-    if not learner.has_learned:
-        raise ValueError("the stream has no rows: X is empty, or a generator that was already consumed")
-    for record, stretch in zip(records, learner.stretches[1:], strict=True):
-        record |= {"seconds": stretch.seconds, "rows_per_second": stretch.n_rows / stretch.seconds}
-    return Evaluation(records, [{"row": int(e["row"]), "kind": e["kind"]} for e in events_since(model, past)])
+        if phase + num_samples(rows) == self.segment:
+            if self.labels:
+                found = np.concatenate(self.labels)
+                self.records.append(_record(start - phase, self.model, self.held, found, self.metrics, self.past))
+                self.learner.stretches.append(_Stretch())
+            self.learner.learn(self.held)
+            self.held, self.labels = [], []
+
+    def result(self) -> Evaluation:
+        """End the stream."""
+        self.learner.learn(self.held)
+        if not self.learner.has_learned:
+            raise ValueError("the stream has no rows: X is empty, or a generator that was already consumed")
+        for record, stretch in zip(self.records, self.learner.stretches[1:], strict=True):
+            record |= {"seconds": stretch.seconds, "rows_per_second": stretch.n_rows / stretch.seconds}
+        events = events_since(self.model, self.past)
+        return Evaluation(self.records, [{"row": int(e["row"]), "kind": e["kind"]} for e in events])
 
 
 @dataclass
@@ -201,8 +232,8 @@ class _Learner:
         self.stretches = [_Stretch()]
         self.has_learned = False
 
-    def learn(self, batches: list[Batch]) -> None:
-        for rows, _ in batches:
+    def learn(self, held: list[Batch]) -> None:
+        for rows, _ in held:
             began = perf_counter()
             self.model.partial_fit(rows)
             self.stretches[-1].seconds += perf_counter() - began
@@ -210,17 +241,17 @@ class _Learner:
             self.has_learned = True
 
 
-def _predicted(model: Any, rows: Any) -> Labels:
+def _predicted(model: Any, rows: Any, name: str) -> Labels:
     labels = np.asarray(model.predict(rows))
     if labels.shape != (num_samples(rows),):
         raise ValueError(
-            f"{type(model).__name__}.predict returned an array of shape {labels.shape} for {num_samples(rows)} rows: "
+            f"{name}.predict returned an array of shape {labels.shape} for {num_samples(rows)} rows: "
             "it must return one cluster for each row"
         )
     return labels
 
 
-def _batches(X: Any, y: Any) -> Iterator[Batch]:
+def batches(X: Any, y: Any) -> Iterator[Batch]:
     """Yield the checked batches of the stream; a matrix is one batch."""
     if not hasattr(X, "shape") and y is not None:
         raise ValueError("y needs a matrix X: for a stream of batches, pass pairs of rows and their classes as X")
@@ -290,10 +321,10 @@ def _is_missing(name: Any) -> bool:
         return True
 
 
-def _pieces(batches: Iterable[Batch], segment: int, every: int) -> Iterator[tuple[int, Batch]]:
+def pieces(stream: Iterable[Batch], segment: int, every: int) -> Iterator[tuple[int, Batch]]:
     """Cut the batches where segments start and end; yield each piece with the number of its first row."""
     start = 0
-    for rows, classes in batches:
+    for rows, classes in stream:
         done, n_rows = 0, num_samples(rows)
         while done < n_rows:
             phase = start % every
