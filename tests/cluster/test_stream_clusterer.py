@@ -222,7 +222,7 @@ STATIONARY = {
 def test_stream_that_does_not_change_has_no_event_after_its_growth(kind, seed):
     X = STATIONARY[kind](np.random.default_rng(seed))
     model = StreamClusterer().fit(X)
-    assert [event for event in model.events_ if event["row"] > 5000] == []
+    assert [event for event in model.events_ if event["row"] > 10_000] == []
     assert {event["kind"] for event in model.events_} <= {"split"}
 
 

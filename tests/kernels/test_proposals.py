@@ -163,7 +163,7 @@ def test_proposed_directions_have_length_1_and_include_components_and_extra_ones
     Z -= Z.mean(axis=0)
     extra = np.vstack([3 * rng.normal(size=(2, d)), np.zeros((1, d))])
     start = rng.normal(size=(min(4, d), d))
-    found = proposals.propose(Z, start, 2, 12, extra)
+    found = proposals.propose(Z, start, 2, 12, 0, extra)
     components = proposals.leading_components(Z, start)[:2]
     components = components[components.any(axis=1)]
     assert_allclose(np.linalg.norm(found, axis=1), 1)
@@ -179,7 +179,7 @@ def test_a_direction_between_two_groups_is_proposed_where_components_show_nothin
     Z = centers[y] + rng.normal(size=(400, 20))
     Z -= Z.mean(axis=0)
     start = np.random.default_rng(0).normal(size=(12, 20))
-    found = proposals.propose(Z, start, 1, 12, no_extra(20))
+    found = proposals.propose(Z, start, 1, 12, 0, no_extra(20))
     scores = [proposals.strongest(Z @ v, 0.0, 0.02, 1)[SCORE] for v in found]
     assert max(scores[1:]) > 2 * scores[0]
 
@@ -215,5 +215,20 @@ def test_rank_of_constant_rows_is_empty():
 def test_proposals_of_rows_in_one_direction_are_that_direction(rng):
     Z = np.outer(rng.normal(size=120), [0.6, 0.8, 0.0])
     Z -= Z.mean(axis=0)
-    found = proposals.propose(Z, rng.normal(size=(3, 3)), 1, 12, no_extra(3))
+    found = proposals.propose(Z, rng.normal(size=(3, 3)), 1, 12, 0, no_extra(3))
     assert_allclose(np.abs(found @ [0.6, 0.8, 0.0]), 1, atol=1e-6)
+
+
+# Columns
+
+
+def test_columns_with_the_lightest_and_the_heaviest_tails_are_proposed(rng):
+    Z = rng.normal(size=(400, 6))
+    Z[:, 2] = np.where(rng.uniform(size=400) < 0.5, -5.0, 5.0) + 0.1 * Z[:, 2]
+    Z[:5, 4] = 60.0
+    Z -= Z.mean(axis=0)
+    assert set(proposals.striking_columns(Z, 2)) == {2, 4}
+    assert sorted(proposals.striking_columns(Z, 9)) == list(range(6))
+    found = proposals.propose(Z, rng.normal(size=(2, 6)), 1, 12, 2, no_extra(6))
+    for column in (2, 4):
+        assert (found == np.eye(6)[column]).all(axis=1).any()

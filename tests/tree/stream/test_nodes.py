@@ -151,8 +151,8 @@ def test_cut_counts_rows_between_the_modes_and_near_it(rng):
 
 def test_alarm_of_a_cut_keeps_the_row_at_which_it_was_raised():
     nodes, (left, right) = chain([0.0, 9.0], [range(40), range(40, 80)])
-    nodes.raise_alarm(nodes.root, 100)
-    nodes.raise_alarm(nodes.root, 200)
+    nodes.mark_filled(nodes.root, 100, 50)
+    nodes.mark_filled(nodes.root, 200, 50)
     assert nodes.is_filled(nodes.root)
     assert nodes.is_filled(nodes.root, by=100)
     assert not nodes.is_filled(nodes.root, by=99)

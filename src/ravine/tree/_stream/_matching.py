@@ -85,8 +85,8 @@ def match(owner: Ints, leaf: Ints, n_leaves: int, identities: list[int]) -> Matc
     for here in range(n_leaves):
         if here in claims:
             continue
-        k = int(shared[:, here].argmax())
-        if 2 * shared[k, here] > n_rows[here] and identities[k] in found.continues:
+        k = int(shared[:, here].argmax()) if len(identities) else -1
+        if k >= 0 and 2 * shared[k, here] > n_rows[here] and identities[k] in found.continues:
             found.parts.setdefault(identities[k], [found.continues[identities[k]]]).append(here)
         else:
             found.new.append(here)

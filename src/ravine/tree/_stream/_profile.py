@@ -58,14 +58,14 @@ class Profile:
         """Return the share of the rows that fit."""
         return float((self.p_values(X) > FITS).mean()) if len(X) else 0.0
 
-    def shift_to(self, other: "Profile") -> float:
-        """Return how far the mean of a later profile lies from that of this one, in deviations of this one."""
-        return float(np.linalg.norm((other.mean - self.mean) * self.inverse))
+    def shift_to(self, mean: Floats) -> float:
+        """Return how far another mean lies from that of this profile, in deviations of this one."""
+        return float(np.linalg.norm((mean - self.mean) * self.inverse))
 
     def has_moved(self, other: "Profile") -> bool:
         """Return whether the mean of a later profile differs by more than `SHIFT`, and more than by chance."""
         d, noise = len(self.mean), 1 / self.n_rows + 1 / other.n_rows
-        return self.shift_to(other) ** 2 - d * noise > SHIFT**2 + STANDARD_ERRORS * np.sqrt(2 * d) * noise
+        return self.shift_to(other.mean) ** 2 - d * noise > SHIFT**2 + STANDARD_ERRORS * np.sqrt(2 * d) * noise
 
 
 def profile_of(X: Floats, floor: Floats) -> Profile:

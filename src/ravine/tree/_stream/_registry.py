@@ -268,9 +268,8 @@ class Registry:
         return True
 
     def _report_move(self, leaf: int, before: Former | None, since: float) -> None:
-        profile, identity = self.nodes.profile(leaf), int(self.nodes.identity[leaf])
-        shift = before.profile.shift_to(profile) if before is not None and profile is not None else 0.0
-        self._report("moved", [identity], since, shift=shift)
+        shift = 0.0 if before is None else before.profile.shift_to(self.nodes.recent(leaf)[0].mean(axis=0))
+        self._report("moved", [int(self.nodes.identity[leaf])], since, shift=shift)
 
     def settle(self, leaf: int, before: Former | None, since: float) -> None:
         """Report that a cluster that was learned again by itself has moved, if it has."""
@@ -358,12 +357,12 @@ class Registry:
             self.remember(identity, None)
         self.former = [former for former in self.former if former.identity not in identities]
         nodes.identity[leaf] = identities[0]
-        profile = nodes.profile(leaf)
         if len(ceased) > 1:
             self._report("merged", identities, since)
         else:
-            shift = {} if profile is None else {"shift": ceased[0].profile.shift_to(profile)}
-            self._report("moved", identities, since, **shift)
+            self._report(
+                "moved", identities, since, shift=ceased[0].profile.shift_to(nodes.recent(leaf)[0].mean(axis=0))
+            )
 
     # Clusters without rows
 

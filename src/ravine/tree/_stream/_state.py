@@ -118,6 +118,7 @@ STREAM_TREE = Group(
         "n_ids": Number(int, low=1, high=MOST),
         "n_cuts": Number(int, low=0, high=MOST),
         "largest": Number(float, low=0, high=LARGEST),
+        "dependence": Number(float, low=1, high=1e300),
         "events": Custom(_checked_events),
         "n_events": Group({kind: Number(int, low=0, high=MOST) for kind in KINDS}),
         "left": Array("int64", ("n_stream_nodes",), low=-1, index_of="n_stream_nodes"),
@@ -171,6 +172,7 @@ def state_of(tree: StreamTree) -> State:
         "n_ids": registry.n_ids,
         "n_cuts": nodes.n_cuts,
         "largest": tree.largest,
+        "dependence": tree.dependence,
         "events": tree.events,
         "n_events": dict(tree.n_events),
         **{name: position[getattr(nodes, name)[order]] for name in LINKS},
@@ -211,7 +213,7 @@ def restore(tree: StreamTree, state: State) -> None:
     """Restore the checked result of `state_of` in a tree that has learned no row."""
     registry, units = tree.registry, tree.units
     tree.n_rows = registry.now = state["n_rows"]
-    tree.largest = state["largest"]
+    tree.largest, tree.dependence = state["largest"], state["dependence"]
     tree.log.restore(state["events"], state["n_events"])
     _restore_nodes(tree.nodes, state)
     units.spread, units.steps = state["spread"], state["steps"]

@@ -132,6 +132,7 @@ class StreamTree:
         self.n_features = n_features
         self.n_rows = 0
         self.largest = 0.0  # largest absolute value of the rows so far
+        self.dependence = 1.0  # number of successive rows that count as one for the cuts
         self.nodes = Nodes(n_features, settings.window_size)
         self.units = Units(np.ones(n_features), np.zeros(n_features))
         self.log = EventLog()
@@ -167,6 +168,7 @@ class StreamTree:
             self.n_rows = self.registry.now = first + row
             if why != kernel.END:
                 handlers[why](node)
+                self.dependence = self._dependence_of_stream()  # not at each row, which would depend on the batches
                 settings = self._numbers()
         self.log.on_event = None
 
@@ -178,7 +180,7 @@ class StreamTree:
         """
         limit, depth = math.log(self.settings.run_length), math.log2(len(self.nodes.leaves()) + 1)
         look = max(self.registry.next_look, self.n_rows)
-        return limit / 2, limit + math.log(max(depth, 1.0)), limit, self._dependence_of_stream(), look
+        return limit / 2, limit + math.log(max(depth, 1.0)), limit, self.dependence, look
 
     def _look_around(self, _: int) -> None:
         """Do what is due at many nodes: new clusters to report, cuts to renew, leaves without rows."""
@@ -250,8 +252,6 @@ class StreamTree:
         return self.settings.significance * shares
 
     def _find_split(self, X: Floats, level: float, dependence: float, **hints: Any) -> Split | None:
-        if len(self.nodes.leaves()) >= self.settings.max_clusters:
-            return None
         self.units.renew(self.nodes, self.n_rows)
         return find_split(X, self.units.spread, self.units.steps, level, dependence=dependence, **hints)
 
@@ -269,8 +269,8 @@ class StreamTree:
             self._resolve(leaf)
             return
         X, t = self.nodes.recent(leaf, L[kernel.SINCE])
-        level = self._level(L[kernel.N_SINCE])
-        split = self._find_split(X, level, self._dependence(X))
+        level, has_room = self._level(L[kernel.N_SINCE]), len(self.nodes.leaves()) < self.settings.max_clusters
+        split = self._find_split(X, level, self._dependence(X)) if has_room else None
         if split is not None and not self._is_sliver(leaf, X, split):
             region = Region.with_owner(X, t, int(self.nodes.identity[leaf]))
             self._relearn(leaf, region, split, level, L[kernel.SINCE])
@@ -323,7 +323,8 @@ class StreamTree:
             new, level, is_sliver = now[now.t >= since], REPAIR_LEVEL / (L[kernel.N_TESTS] + 1), False
             comes_in_sessions = L[kernel.N_SEEN] >= SESSION * L[kernel.N_VISITS]
             with_old = now if continues or not comes_in_sessions else self._before_and_after(leaf, new, since)
-            for region in (with_old, new) if len(with_old.t) > len(new.t) else (new,):
+            has_room = len(nodes.leaves()) < self.settings.max_clusters
+            for region in ((with_old, new) if len(with_old.t) > len(new.t) else (new,)) if has_room else ():
                 split = self._find_split(region.X, level, L[kernel.DEPENDENCE], is_apart=region.is_apart)
                 is_sliver = split is not None and self._is_sliver(leaf, region.X, split)
                 if split is not None and not is_sliver:
@@ -435,7 +436,7 @@ class StreamTree:
         before = {int(nodes.identity[other]): self.registry.as_it_is(other) for other in leaves}
         region = Region.of([Region.with_owner(*nodes.recent(other, since), NOBODY) for other in leaves])
         self.registry.report_drift(clusters, before, since)
-        self.registry.name_anew(self._replace(top, region, self._grow(region, REPAIR_LEVEL)))
+        self.registry.name_anew(self._replace(top, region, self._grow(top, region, REPAIR_LEVEL)))
         return True
 
     def _renew_cut(self, node: int) -> None:
@@ -451,7 +452,8 @@ class StreamTree:
         present = [self._present(leaf, since, everything)[0] for leaf, since in zip(leaves, starts, strict=True)]
         region, is_misplaced = Region.of(present), nodes.cut[node, kernel.FILL] == 0
         if is_misplaced or max(nodes.cut[node, kernel.INNER_SINCE], region.n_apart) >= LIKELY_APART:
-            growth = self._grow(region, REPAIR_LEVEL, extra=self._between_leaves(leaves), keeps_clusters=True)
+            extra = self._between_leaves(leaves)
+            growth = self._grow(node, region, REPAIR_LEVEL, extra=extra, keeps_clusters=True)
             before = self._before(node)
             found = match(region.owner, growth.leaf, growth.n_leaves, list(before))
             if is_misplaced and not found.keeps_clusters:
@@ -491,7 +493,7 @@ class StreamTree:
         since : float
             Row since which the leaf has changed.
         """
-        growth = self._grow(region, level, split)
+        growth = self._grow(node, region, level, split)
         before = self._before(node)
         found = match(region.owner, growth.leaf, growth.n_leaves, list(before))
         self.registry.name(self._replace(node, region, growth), found, before, since)
@@ -502,6 +504,7 @@ class StreamTree:
 
     def _grow(
         self,
+        node: int,
         region: Region,
         level: float,
         first: Split | None = None,
@@ -509,10 +512,11 @@ class StreamTree:
         extra: Floats | None = None,
         keeps_clusters: bool = False,
     ) -> Growth:
-        """Grow a tree from rows.
+        """Grow a tree from rows that may replace a node and all below it.
 
         Parameters
         ----------
+        node : int
         region : Region
         level : float
             Significance level.
@@ -524,10 +528,12 @@ class StreamTree:
             Whether rows of one old cluster are not divided.
         """
         dependence, growth = self._dependence_of_stream(), Growth(np.zeros(len(region.t), dtype=np.int64))
+        room = self.settings.max_clusters - len(self.nodes.leaves()) + len(self.nodes.leaves(node))
         stack: list[tuple[Ints, Split | None]] = [(np.arange(len(region.t)), first)]
         while stack:
             rows, split = stack.pop()
-            if split is None and not (keeps_clusters and region[rows].is_one_cluster):
+            is_full = growth.n_leaves + len(stack) + 1 >= room
+            if split is None and not is_full and not (keeps_clusters and region[rows].is_one_cluster):
                 tested = region[rows[:: -(-len(rows) // MOST_TESTED) or 1]]
                 is_apart = tested.is_of_others if keeps_clusters else tested.is_apart
                 split = self._find_split(tested.X, level, dependence, extra=extra, is_apart=is_apart)
