@@ -108,8 +108,8 @@ class StreamClusterer(StreamingTreeClusterer):
     >>> for event in model.events_:
     ...     if event["row"] > 4000:
     ...         print(event["row"], event["text"])
-    4095 cluster 2 has had no rows since row 3999
-    4288 cluster 2 moved
+    4095 cluster 3 has had no rows since row 3999
+    4287 cluster 3 moved
     """
 
     _schema: ClassVar[Group] = Group({"tree": TREE, "ids": Array("int64", ("n_nodes",)), "stream": STREAM_TREE})

@@ -117,7 +117,7 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
         >>> X, y = make_blobs(2000, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
         >>> model = StreamClusterer()
         >>> [model.partial_fit(batch).n_clusters_ for batch in (X[:30], X[30:60], X[60:])]
-        [1, 1, 3]
+        [1, 2, 3]
         >>> model.n_samples_seen_
         2000
         """

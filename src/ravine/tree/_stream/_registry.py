@@ -51,8 +51,9 @@ LEAST_SUM = 0.6
 LATE_ROWS = 3
 """A cluster is late if it has no rows in the time in which it would have more than this many."""
 
-GAINED_SHARE = 0.5
-"""A cluster has joined another one if that one gains at least this share of its rows."""
+GAINED_SHARE, STANDARD_ERRORS, LEAST_REST = 0.5, 3.0, 0.1
+"""A cluster has joined another one if that one gains at least this share of its rows, and clearly more rows than by
+chance. The share of the stream that other clusters have is taken to be at least the third number."""
 
 
 @dataclass(frozen=True)
@@ -395,11 +396,22 @@ class Registry:
         self.nodes.leaf[leaf, _kernels.stream.REST_UNTIL] = self.now + RESTS * gap
 
     def _has_joined(self, last: int, rate: float, leaf: int) -> bool:
-        """Return whether the rows of a cluster that ceased go to a leaf, which changed when the cluster ceased."""
+        """Return whether the rows of a cluster that ceased go to a leaf: it has gained about as many since then."""
+        _, t = self.nodes.recent(leaf)
         change = self.changed.get(int(self.nodes.identity[leaf]))
-        if change is None or not self._is_near(last, rate, change.since):
+        if change is not None and self._is_near(last, rate, change.since):
+            start, before = min(change.since, last), change.rate
+        elif len(t) and t[0] < last:
+            start, before = last, float((t < last).sum() / (last - t[0]))
+        else:
             return False
-        return self.nodes.rate_since(leaf, change.since, self.now) - change.rate > GAINED_SHARE * rate
+        if int(self.nodes.identity[leaf]) in self.births:
+            return False
+        usual = before / max(1 - rate, LEAST_REST)  # the rows of the cluster that ceased are missing
+        after = self.nodes.rate_since(leaf, start, self.now)
+        n_rows = max(self.now - start, 1)
+        is_clear = (after - usual) * n_rows > STANDARD_ERRORS * np.sqrt(usual * n_rows)
+        return bool(is_clear and after - usual > GAINED_SHARE * rate)
 
     def note_return(self, leaf: int) -> None:
         """Report that a resting cluster has rows again, if they fit."""

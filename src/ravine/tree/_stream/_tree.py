@@ -395,13 +395,13 @@ class StreamTree:
         X, t = self.nodes.recent(leaf)
         is_new = t >= since
         p_values = np.ones(len(t)) if profile is None else profile.p_values(X)
-        n_expected = self._expected(t, since)
-        is_apart = is_new & (p_values <= APART)
-        if not too_few((is_new & (p_values > FITS)).sum(), n_expected):
+        n_expected, n_fitting = self._expected(t, since), (is_new & (p_values > FITS)).sum()
+        owner, is_apart = np.where(is_new & (p_values <= FITS), NOBODY, identity), is_new & (p_values <= APART)
+        if not too_few(n_fitting, n_expected):
             chosen = is_new | (np.cumsum(~is_new[::-1])[::-1] <= most)
-            owner = np.where(is_new & (p_values <= FITS), NOBODY, identity)
             return Region(X, t, owner, is_apart)[chosen], True
-        owner = np.full(len(t), NOBODY if too_few(is_new.sum(), n_expected) else identity)
+        if n_fitting < GONE_SHARE * n_expected:  # all rows are of the old cluster that moved, or none is
+            owner = np.full(len(t), NOBODY if too_few(is_new.sum(), n_expected) else identity)
         return Region(X, t, owner, is_apart)[is_new], False
 
     def _is_gone(self, leaf: int, since: float) -> bool:
