@@ -13,8 +13,10 @@ import pandas as pd
 import pytest
 from benchmarks import pages, report, runner, stored
 from benchmarks.papers import compare, support_vectors, tables_3, tables_6_5_and_6_6
+from benchmarks.peers import groups, stationary_streams
 from benchmarks.worker import REPEATS, DataSet, Methods, load, without_folders
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
@@ -373,6 +375,50 @@ def test_what_was_run_is_not_run_again_and_is_compared_with_the_paper(
     assert "| labels | data set | MDP2 | paper | difference | linear SVM |" in text
     assert "| 10 | ssl_usps | 1.000 (0.000) | 0.727 | +0.273 | 1.000 (0.000) |" in text
     assert "| all | mean of 1 | 1.000 | 0.727 | +0.273 | 1.000 |" in text
+
+
+@pytest.mark.parametrize("noise", [noise for noise in groups.NOISES if noise != "counts"])
+def test_noise_has_unit_variance(noise: str, rng: np.random.Generator) -> None:
+    stream = groups.Groups(noise, np.zeros((2, 3)), rng)
+    rows = np.vstack([stream.draw(5_000)[0] for _ in range(20)])
+    np.testing.assert_allclose(rows.var(axis=0), 1, atol=0.2)
+
+
+def test_twice_the_root_of_a_count_has_unit_variance_and_keeps_the_distances(rng: np.random.Generator) -> None:
+    X, y = groups.Groups("counts", np.array([[0.0, 10.0], [20.0, 30.0]]), rng).draw(20_000)
+    roots = 2 * np.sqrt(X)
+    np.testing.assert_allclose(roots[y == 1].var(axis=0), 1, atol=0.1)
+    np.testing.assert_allclose(roots[y == 1].mean(axis=0) - roots[y == 0].mean(axis=0), 20, atol=0.5)
+
+
+def test_centers_keep_their_distance(rng: np.random.Generator) -> None:
+    first = groups.separated(20, 2, 8.0, rng)
+    more = groups.separated(5, 2, 8.0, rng, first)
+    assert pdist(np.vstack([first, more])).min() >= 8
+
+
+def test_autoregressive_noise_goes_on_in_the_next_batch_and_sessions_last(rng: np.random.Generator) -> None:
+    stream = groups.Groups("AR(1), sessions", np.zeros((2, 1)), rng)
+    drawn = [stream.draw(500) for _ in range(40)]
+    X, y = np.vstack([rows for rows, _ in drawn])[:, 0], np.concatenate([labels for _, labels in drawn])
+    for group in (0, 1):
+        rows = X[y == group]
+        assert 0.85 < np.corrcoef(rows[:-1], rows[1:])[0, 1] < 0.95
+    assert 0.005 < np.mean(y[:-1] != y[1:]) < 0.02
+
+
+def test_a_stream_that_never_changes_has_its_groups_and_a_page(tmp_path: Path) -> None:
+    found = stationary_streams.follow("gaussian", 5, 2, seed=0, n_rows=10_000)
+    assert found == stationary_streams.follow("gaussian", 5, 2, seed=0, n_rows=10_000) | {"rows_s": found["rows_s"]}
+    assert (found["clusters"], found["events"]) == (5, 0)
+    stem = tmp_path / stationary_streams.NAME
+    stored.record(stem, stored.run_details([]))
+    wrong = found | {"seed": 1, "clusters": 6, "events": 2, "last_event": 9_000, "kinds": "2 split"}
+    pd.DataFrame([found, wrong]).to_csv(stem.with_suffix(".csv"), index=False)
+    text = stationary_streams.page(stem)
+    assert "| gaussian | 5.5 |" in text
+    assert "1 of 2 streams have another number of clusters than groups, or an event." in text
+    assert "| 9000 | 2 split |" in text
 
 
 RESULTS = Path(runner.__file__).parent / "results"
