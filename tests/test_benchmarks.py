@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from benchmarks import pages, report, runner, stored
 from benchmarks.papers import compare, support_vectors, tables_3, tables_6_5_and_6_6
-from benchmarks.peers import groups, stationary_streams
+from benchmarks.peers import groups, real_streams, stationary_streams
 from benchmarks.worker import REPEATS, DataSet, Methods, load, without_folders
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
@@ -419,6 +419,46 @@ def test_a_stream_that_never_changes_has_its_groups_and_a_page(tmp_path: Path) -
     assert "| gaussian | 5.5 |" in text
     assert "1 of 2 streams have another number of clusters than groups, or an event." in text
     assert "| 9000 | 2 split |" in text
+
+
+def test_orders_of_a_real_stream_keep_all_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 3)), columns=["x0", "x1", "x2"]).assign(label=rng.integers(5, size=300))
+    frame["x0"] = frame["x0"].round()
+    frame.to_parquet(tmp_path / "five.parquet")
+    every = {order: real_streams.Stream("five", order).read(tmp_path, 300) for order in real_streams.ORDERS}
+    for X, y in every.values():
+        np.testing.assert_array_equal(np.sort(X[:, 1]), np.sort(frame["x1"]))
+        assert len(y) == 300
+    assert (np.diff(every["by column"][0][:, 1]) >= 0).all()
+    blocks = every["class blocks"][1] // 2
+    assert (np.diff(np.minimum(blocks, 1)) >= 0).all()
+
+
+def test_every_model_of_a_real_stream_has_a_score(tmp_path: Path) -> None:
+    X, y = make_blobs(1_400, 3, centers=[[0, 0, 0], [9, 0, 0], [0, 9, 0]], random_state=0)
+    frame = pd.DataFrame(X, columns=["x0", "x1", "x2"]).assign(label=y)
+    frame.to_parquet(tmp_path / "satimage.parquet")
+    streams = real_streams.chosen(["satimage, shuffled"])
+    found = pd.DataFrame(real_streams.results(tmp_path, streams, 1_400, 1_300, with_river=False))
+    assert list(found["model"]) == list(real_streams.MODELS)
+    table = found.set_index("model")
+    assert table.loc["StreamClusterer", "v_first"] > 0.99
+    assert table.loc["StreamClusterer", "clusters_end"] == 3
+    assert table.loc["one cluster", "v_measure"] == 0
+    stem = tmp_path / real_streams.NAME
+    stored.record(stem, stored.run_details([]) | {"river_rows": 1_300})
+    found.to_csv(stem.with_suffix(".csv"), index=False)
+    text = real_streams.page(stem)
+    assert "## V-measure, rows 1,000 to 1,300, with River's clusterers" in text
+    assert "| satimage, shuffled | 1400 | 3 | 3 |" in text
+
+
+def test_clusterers_of_river_have_a_score() -> None:
+    pytest.importorskip("river")
+    X, y = make_blobs(1_300, 3, centers=[[0, 0, 0], [9, 0, 0], [0, 9, 0]], random_state=0)
+    for make in real_streams.RIVER.values():
+        assert 0 < real_streams.score(make(X, 3), X, y, 1_300)["purity_first"] <= 1
 
 
 RESULTS = Path(runner.__file__).parent / "results"
