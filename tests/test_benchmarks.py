@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from benchmarks import pages, report, runner, stored
 from benchmarks.papers import compare, support_vectors, tables_3, tables_6_5_and_6_6
-from benchmarks.peers import groups, real_streams, stationary_streams
+from benchmarks.peers import groups, real_streams, stationary_streams, stream_speed
 from benchmarks.worker import REPEATS, DataSet, Methods, load, without_folders
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
@@ -459,6 +459,22 @@ def test_clusterers_of_river_have_a_score() -> None:
     X, y = make_blobs(1_300, 3, centers=[[0, 0, 0], [9, 0, 0], [0, 9, 0]], random_state=0)
     for make in real_streams.RIVER.values():
         assert 0 < real_streams.score(make(X, 3), X, y, 1_300)["purity_first"] <= 1
+
+
+def test_groups_are_drawn_anew_only_where_asked() -> None:
+    def steps(every: int | None) -> NDArray[np.float64]:
+        means = np.array([rows.mean(axis=0) for rows in stream_speed.followed_rows(4_000, every)])
+        return np.linalg.norm(np.diff(means, axis=0), axis=1)
+
+    still, anew = steps(None), steps(2_000)
+    assert still.max() < 0.5 * anew[1]
+    assert max(anew[0], anew[2]) < 0.5 * anew[1]
+
+
+def test_a_flat_stream_is_timed_in_tenths() -> None:
+    lines = [*stream_speed.flat(20_000)]
+    assert [line["rows"] for line in lines] == 2 * [2_000 * i for i in range(1, 11)]
+    assert all(line["rows/s"] > 0 and line["resident, MiB"] > 0 for line in lines)
 
 
 RESULTS = Path(runner.__file__).parent / "results"
