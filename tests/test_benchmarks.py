@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from benchmarks import pages, report, runner, stored
 from benchmarks.papers import compare, support_vectors, tables_3, tables_6_5_and_6_6
-from benchmarks.peers import groups, real_streams, stationary_streams, stream_speed
+from benchmarks.peers import groups, known_changes, real_streams, stationary_streams, stream_speed
 from benchmarks.worker import REPEATS, DataSet, Methods, load, without_folders
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
@@ -475,6 +475,45 @@ def test_a_flat_stream_is_timed_in_tenths() -> None:
     lines = [*stream_speed.flat(20_000)]
     assert [line["rows"] for line in lines] == 2 * [2_000 * i for i in range(1, 11)]
     assert all(line["rows/s"] > 0 and line["resident, MiB"] > 0 for line in lines)
+
+
+@pytest.mark.parametrize("change", known_changes.RIGHT)
+def test_a_known_change_concerns_the_groups_that_differ(change: str, rng: np.random.Generator) -> None:
+    before = known_changes.opening(6, 3, 8.0, "unequal", rng)
+    assert before.weights.max() / before.weights.min() == pytest.approx(10)
+    after, old, new = known_changes.changed(change, before, rng)
+    assert len(np.unique(after.groups)) == len(after.centers) == len(after.weights) == len(after.spreads)
+    places = {"old": dict(zip(before.groups, before.centers, strict=True))}
+    places["new"] = dict(zip(after.groups, after.settled().centers, strict=True))
+    same = {group for group in before.groups if np.array_equal(places["old"][group], places["new"].get(group))}
+    assert set(before.groups) - same == set(old)
+    assert set(after.groups) - same == set(new)
+    assert len(after.groups) - len(before.groups) == {"appear": 1, "split": 1, "vanish": -1, "merge": -1}.get(change, 0)
+
+
+def test_a_jump_is_reported_and_two_changes_have_two_lines(tmp_path: Path) -> None:
+    found = known_changes.follow("jump+none", 3, 2, 8.0, "equal", seed=0)
+    assert [line["number"] for line in found] == [1, 2]
+    assert found[0]["delay"] is not None
+    assert found[0]["late"] > 0.95
+    stem = tmp_path / known_changes.NAME
+    stored.record(stem, stored.run_details([]))
+    pd.DataFrame(found).to_csv(stem.with_suffix(".csv"), index=False)
+    text = known_changes.page(stem)
+    assert "## 3 groups, 2 columns, distance 8, equal sizes" in text
+    assert "| jump+none, 1. |" in text
+    assert "| 1 of 1 |" in text
+
+
+def test_events_far_from_a_change_or_about_other_clusters_are_false() -> None:
+    watch = known_changes.Watch("jump", 20_000, np.array([3]), np.array([3]))
+    watch.look(19_500, np.array([7, 7, 8]), np.array([3, 3, 4]))
+    watch.look(40_000, np.array([9]), np.array([3]))
+    assert watch.clusters == {7}
+    assert watch.concerns({"row": 20_100, "clusters": [7]})
+    assert not watch.concerns({"row": 19_900, "clusters": [7]})
+    assert not watch.concerns({"row": 20_100, "clusters": [8]})
+    assert not watch.concerns({"row": 33_000, "clusters": [7]})
 
 
 RESULTS = Path(runner.__file__).parent / "results"
