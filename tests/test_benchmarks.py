@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks import pages, report, runner, stored
-from benchmarks.papers import compare, support_vectors, tables_3, tables_6_5_and_6_6
+from benchmarks.papers import compare, stream_tables, support_vectors, tables_3, tables_6_5_and_6_6
 from benchmarks.peers import groups, known_changes, real_streams, stationary_streams, stream_speed
 from benchmarks.worker import REPEATS, DataSet, Methods, load, without_folders
 from numpy.typing import NDArray
@@ -514,6 +514,22 @@ def test_events_far_from_a_change_or_about_other_clusters_are_false() -> None:
     assert not watch.concerns({"row": 19_900, "clusters": [7]})
     assert not watch.concerns({"row": 20_100, "clusters": [8]})
     assert not watch.concerns({"row": 33_000, "clusters": [7]})
+
+
+def test_stream_clusterer_is_compared_with_both_published_methods() -> None:
+    cell = {"table": 1, "cell": "C = 10", "d": 50}
+    scores = {"HSDC": 0.80, "StreamClusterer": 0.90}
+    rows = [cell | {"method": name, "seed": 0, "v_measure": v, "purity": v} for name, v in scores.items()]
+    results = pd.DataFrame(rows, columns=list(stream_tables.COLUMNS))
+    text = stream_tables.markdown(results, 1, "v_measure")
+    assert (
+        "| StreamClusterer, ravine | HSDC, paper | difference | CluStream, paper | StreamClusterer − CluStream |"
+        in text
+    )
+    assert "| 0.900 (nan) | 0.83 (0.15) | +0.070 | 0.49 | +0.410 |" in text
+    means = stream_tables.comparison(results, 1, "v_measure").means()
+    assert means["StreamClusterer vs. HSDC"] == pytest.approx(0.07)
+    assert means["StreamClusterer vs. CluStream"] == pytest.approx(0.41)
 
 
 RESULTS = Path(runner.__file__).parent / "results"
