@@ -79,6 +79,9 @@ PAGES = [
     Page("support_vectors_peers", "peers.support_vectors", "hdbscan"),
     Page("stream_speed", "peers.stream_speed", "streams"),
     Page("drift", "peers.drift", "streams"),
+    Page("stationary_streams", "peers.stationary_streams", "streams"),
+    Page("known_changes", "peers.known_changes", "streams"),
+    Page("real_streams", "peers.real_streams", "streams"),
     Page("out_of_core", "peers.out_of_core", "dask"),
     Page("mutations", "mutations", "files"),
 ]

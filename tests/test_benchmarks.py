@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks import pages, report, runner, stored
-from benchmarks.papers import compare, support_vectors, tables_3, tables_6_5_and_6_6
+from benchmarks.papers import compare, stream_tables, support_vectors, tables_3, tables_6_5_and_6_6
+from benchmarks.peers import groups, known_changes, real_streams, stationary_streams, stream_speed
 from benchmarks.worker import REPEATS, DataSet, Methods, load, without_folders
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
@@ -373,6 +375,161 @@ def test_what_was_run_is_not_run_again_and_is_compared_with_the_paper(
     assert "| labels | data set | MDP2 | paper | difference | linear SVM |" in text
     assert "| 10 | ssl_usps | 1.000 (0.000) | 0.727 | +0.273 | 1.000 (0.000) |" in text
     assert "| all | mean of 1 | 1.000 | 0.727 | +0.273 | 1.000 |" in text
+
+
+@pytest.mark.parametrize("noise", [noise for noise in groups.NOISES if noise != "counts"])
+def test_noise_has_unit_variance(noise: str, rng: np.random.Generator) -> None:
+    stream = groups.Groups(noise, np.zeros((2, 3)), rng)
+    rows = np.vstack([stream.draw(5_000)[0] for _ in range(20)])
+    np.testing.assert_allclose(rows.var(axis=0), 1, atol=0.2)
+
+
+def test_twice_the_root_of_a_count_has_unit_variance_and_keeps_the_distances(rng: np.random.Generator) -> None:
+    X, y = groups.Groups("counts", np.array([[0.0, 10.0], [20.0, 30.0]]), rng).draw(20_000)
+    roots = 2 * np.sqrt(X)
+    np.testing.assert_allclose(roots[y == 1].var(axis=0), 1, atol=0.1)
+    np.testing.assert_allclose(roots[y == 1].mean(axis=0) - roots[y == 0].mean(axis=0), 20, atol=0.5)
+
+
+def test_centers_keep_their_distance(rng: np.random.Generator) -> None:
+    first = groups.separated(20, 2, 8.0, rng)
+    more = groups.separated(5, 2, 8.0, rng, first)
+    assert pdist(np.vstack([first, more])).min() >= 8
+
+
+def test_autoregressive_noise_goes_on_in_the_next_batch_and_sessions_last(rng: np.random.Generator) -> None:
+    stream = groups.Groups("AR(1), sessions", np.zeros((2, 1)), rng)
+    drawn = [stream.draw(500) for _ in range(40)]
+    X, y = np.vstack([rows for rows, _ in drawn])[:, 0], np.concatenate([labels for _, labels in drawn])
+    for group in (0, 1):
+        rows = X[y == group]
+        assert 0.85 < np.corrcoef(rows[:-1], rows[1:])[0, 1] < 0.95
+    assert 0.005 < np.mean(y[:-1] != y[1:]) < 0.02
+
+
+def test_a_stream_that_never_changes_has_its_groups_and_a_page(tmp_path: Path) -> None:
+    found = stationary_streams.follow("gaussian", 5, 2, seed=0, n_rows=10_000)
+    assert found == stationary_streams.follow("gaussian", 5, 2, seed=0, n_rows=10_000) | {"rows_s": found["rows_s"]}
+    assert (found["clusters"], found["events"]) == (5, 0)
+    stem = tmp_path / stationary_streams.NAME
+    stored.record(stem, stored.run_details([]))
+    wrong = found | {"seed": 1, "clusters": 6, "events": 2, "last_event": 9_000, "kinds": "2 split"}
+    pd.DataFrame([found, wrong]).to_csv(stem.with_suffix(".csv"), index=False)
+    text = stationary_streams.page(stem)
+    assert "| gaussian | 5.5 |" in text
+    assert "1 of 2 streams have another number of clusters than groups, or an event." in text
+    assert "| 9000 | 2 split |" in text
+
+
+def test_orders_of_a_real_stream_keep_all_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 3)), columns=["x0", "x1", "x2"]).assign(label=rng.integers(5, size=300))
+    frame["x0"] = frame["x0"].round()
+    frame.to_parquet(tmp_path / "five.parquet")
+    every = {order: real_streams.Stream("five", order).read(tmp_path, 300) for order in real_streams.ORDERS}
+    for X, y in every.values():
+        np.testing.assert_array_equal(np.sort(X[:, 1]), np.sort(frame["x1"]))
+        assert len(y) == 300
+    assert (np.diff(every["by column"][0][:, 1]) >= 0).all()
+    blocks = every["class blocks"][1] // 2
+    assert (np.diff(np.minimum(blocks, 1)) >= 0).all()
+
+
+def test_every_model_of_a_real_stream_has_a_score(tmp_path: Path) -> None:
+    X, y = make_blobs(1_400, 3, centers=[[0, 0, 0], [9, 0, 0], [0, 9, 0]], random_state=0)
+    frame = pd.DataFrame(X, columns=["x0", "x1", "x2"]).assign(label=y)
+    frame.to_parquet(tmp_path / "satimage.parquet")
+    streams = real_streams.chosen(["satimage, shuffled"])
+    found = pd.DataFrame(real_streams.results(tmp_path, streams, 1_400, 1_300, with_river=False))
+    assert list(found["model"]) == list(real_streams.MODELS)
+    table = found.set_index("model")
+    assert table.loc["StreamClusterer", "v_first"] > 0.99
+    assert table.loc["StreamClusterer", "clusters_end"] == 3
+    assert table.loc["one cluster", "v_measure"] == 0
+    stem = tmp_path / real_streams.NAME
+    stored.record(stem, stored.run_details([]) | {"river_rows": 1_300})
+    found.to_csv(stem.with_suffix(".csv"), index=False)
+    text = real_streams.page(stem)
+    assert "## V-measure, rows 1,000 to 1,300, with River's clusterers" in text
+    assert "| satimage, shuffled | 1400 | 3 | 3 |" in text
+
+
+def test_clusterers_of_river_have_a_score() -> None:
+    pytest.importorskip("river")
+    X, y = make_blobs(1_300, 3, centers=[[0, 0, 0], [9, 0, 0], [0, 9, 0]], random_state=0)
+    for make in real_streams.RIVER.values():
+        assert 0 < real_streams.score(make(X, 3), X, y, 1_300)["purity_first"] <= 1
+
+
+def test_groups_are_drawn_anew_only_where_asked() -> None:
+    def steps(every: int | None) -> NDArray[np.float64]:
+        means = np.array([rows.mean(axis=0) for rows in stream_speed.followed_rows(4_000, every)])
+        return np.linalg.norm(np.diff(means, axis=0), axis=1)
+
+    still, anew = steps(None), steps(2_000)
+    assert still.max() < 0.5 * anew[1]
+    assert max(anew[0], anew[2]) < 0.5 * anew[1]
+
+
+def test_a_flat_stream_is_timed_in_tenths() -> None:
+    lines = [*stream_speed.flat(20_000)]
+    assert [line["rows"] for line in lines] == 2 * [2_000 * i for i in range(1, 11)]
+    assert all(line["rows/s"] > 0 and line["resident, MiB"] > 0 for line in lines)
+
+
+@pytest.mark.parametrize("change", known_changes.RIGHT)
+def test_a_known_change_concerns_the_groups_that_differ(change: str, rng: np.random.Generator) -> None:
+    before = known_changes.opening(6, 3, 8.0, "unequal", rng)
+    assert before.weights.max() / before.weights.min() == pytest.approx(10)
+    after, old, new = known_changes.changed(change, before, rng)
+    assert len(np.unique(after.groups)) == len(after.centers) == len(after.weights) == len(after.spreads)
+    places = {"old": dict(zip(before.groups, before.centers, strict=True))}
+    places["new"] = dict(zip(after.groups, after.settled().centers, strict=True))
+    same = {group for group in before.groups if np.array_equal(places["old"][group], places["new"].get(group))}
+    assert set(before.groups) - same == set(old)
+    assert set(after.groups) - same == set(new)
+    assert len(after.groups) - len(before.groups) == {"appear": 1, "split": 1, "vanish": -1, "merge": -1}.get(change, 0)
+
+
+def test_a_jump_is_reported_and_two_changes_have_two_lines(tmp_path: Path) -> None:
+    found = known_changes.follow("jump+none", 3, 2, 8.0, "equal", seed=0)
+    assert [line["number"] for line in found] == [1, 2]
+    assert found[0]["delay"] is not None
+    assert found[0]["late"] > 0.95
+    stem = tmp_path / known_changes.NAME
+    stored.record(stem, stored.run_details([]))
+    pd.DataFrame(found).to_csv(stem.with_suffix(".csv"), index=False)
+    text = known_changes.page(stem)
+    assert "## 3 groups, 2 columns, distance 8, equal sizes" in text
+    assert "| jump+none, 1. |" in text
+    assert "| 1 of 1 |" in text
+
+
+def test_events_far_from_a_change_or_about_other_clusters_are_false() -> None:
+    watch = known_changes.Watch("jump", 20_000, np.array([3]), np.array([3]))
+    watch.look(19_500, np.array([7, 7, 8]), np.array([3, 3, 4]))
+    watch.look(40_000, np.array([9]), np.array([3]))
+    assert watch.clusters == {7}
+    assert watch.concerns({"row": 20_100, "clusters": [7]})
+    assert not watch.concerns({"row": 19_900, "clusters": [7]})
+    assert not watch.concerns({"row": 20_100, "clusters": [8]})
+    assert not watch.concerns({"row": 33_000, "clusters": [7]})
+
+
+def test_stream_clusterer_is_compared_with_both_published_methods() -> None:
+    cell = {"table": 1, "cell": "C = 10", "d": 50}
+    scores = {"HSDC": 0.80, "StreamClusterer": 0.90}
+    rows = [cell | {"method": name, "seed": 0, "v_measure": v, "purity": v} for name, v in scores.items()]
+    results = pd.DataFrame(rows, columns=list(stream_tables.COLUMNS))
+    text = stream_tables.markdown(results, 1, "v_measure")
+    assert (
+        "| StreamClusterer, ravine | HSDC, paper | difference | CluStream, paper | StreamClusterer − CluStream |"
+        in text
+    )
+    assert "| 0.900 (nan) | 0.83 (0.15) | +0.070 | 0.49 | +0.410 |" in text
+    means = stream_tables.comparison(results, 1, "v_measure").means()
+    assert means["StreamClusterer vs. HSDC"] == pytest.approx(0.07)
+    assert means["StreamClusterer vs. CluStream"] == pytest.approx(0.41)
 
 
 RESULTS = Path(runner.__file__).parent / "results"

@@ -1,13 +1,15 @@
-"""Hofmeyr, Pavlidis and Eckley (2016), Tables 1 to 3: HSDC, HSDC(I) and SPDC on streams of Gaussian classes.
+"""Hofmeyr, Pavlidis and Eckley (2016), Tables 1 to 3: HSDC, HSDC(I) and SPDC, and StreamClusterer on the same streams.
 
     python -m benchmarks.papers.stream_tables --seeds 5 --out results
+    python -m benchmarks.papers.stream_tables --seeds 5 --tables 1 3 --methods HSDC StreamClusterer --out other
     python -m benchmarks.papers.stream_tables --seeds 2 --tables 3 --dims 100 --out results
     python -m benchmarks.papers.stream_tables --seeds 5 --set min_samples_split=100 min_weight=30 --out elsewhere
 
 Writes stream_tables.csv, .md and .json; runs that the first one holds are not made again. Tables 1 and 2 score the 100
 rows after the first 500 per class, Table 3 the mean over segments of 100 rows every 200. A seed gives all methods the
-same stream. SPDC is ravine's own form of the paper's baseline. The paper has 50 streams per cell; it does not say where
-new classes lie, nor how long the stream with overhauls is.
+same stream. SPDC is ravine's own form of the paper's baseline. StreamClusterer is not in the paper: it is compared with
+the published HSDC and the published CluStream. The paper has 50 streams per cell; it does not say where new classes
+lie, nor how long the stream with overhauls is.
 """
 
 from __future__ import annotations
@@ -30,13 +32,19 @@ from numpy.typing import NDArray
 
 from benchmarks import report, stored
 from benchmarks.report import Comparison
-from ravine import HSDC, SPDC
+from ravine import HSDC, SPDC, StreamClusterer
 from ravine.datasets import make_gaussian_stream, make_merging_stream, make_overhaul_stream, make_splitting_stream
 from ravine.evaluation import evaluate
 
 SEGMENT, EVERY = 100, 200
 NAME = "stream_tables"
-METHODS: dict[str, Callable[..., Any]] = {"HSDC": HSDC, "HSDC(I)": partial(HSDC, inherit=True), "SPDC": SPDC}
+NEW = "StreamClusterer"
+METHODS: dict[str, Callable[..., Any]] = {
+    "HSDC": HSDC,
+    "HSDC(I)": partial(HSDC, inherit=True),
+    "SPDC": SPDC,
+    NEW: StreamClusterer,
+}
 PUBLISHED_ONLY = "CluStream"
 PAPER_DEVIATION = "paper's deviation"
 SCORES = {"purity": "Purity", "v_measure": "V-measure"}
@@ -45,7 +53,8 @@ TITLES = {
     2: "Table 2, irrelevant features",
     3: "Table 3, changing",
 }
-COLUMNS = ("table", "cell", "d", "method", "seed", *SCORES, "n_clusters", "splits", "drifts", "withdrawals", "learn_s")
+KEY, EVENTS = ("table", "cell", "d", "method", "seed"), ("splits", "drifts", "withdrawals", "other_events")
+COLUMNS = (*KEY, *SCORES, "n_clusters", *EVENTS, "learn_s")
 
 # (purity, deviation), (V, deviation) of HSDC, HSDC(I) and CluStream, a cell of the paper a line.
 Score = tuple[float, float]
@@ -135,23 +144,26 @@ class Cell:
         X, y = self.draw(random_state=seed)
         for method in methods:
             log: list[dict[str, Any]] = []
-            model = METHODS[method](on_event=log.append, **({} if method == "SPDC" else settings))
+            model = METHODS[method](on_event=log.append, **(settings if method.startswith("HSDC") else {}))
             began = time.perf_counter()
             found = evaluate(model, X, y, segment=SEGMENT, every=EVERY if self.table == 3 else self.last).mean()
             seconds, count = time.perf_counter() - began, Counter(event["kind"] for event in log)
             key = {"table": self.table, "cell": self.name, "d": self.d, "method": method, "seed": seed}
             scores = {name: round(found[name], 4) for name in (*SCORES, "n_clusters")}
             events = {"splits": count["split"], "drifts": count["drift"], "withdrawals": count["withdrawal"]}
+            events["other_events"] = len(log) - sum(events.values())
             yield {**key, **scores, **events, "learn_s": round(seconds, 3)}
 
 
-def fill(path: Path, cells: Sequence[Cell], seeds: Sequence[int], settings: dict[str, Any]) -> pd.DataFrame:
+def fill(
+    path: Path, cells: Sequence[Cell], seeds: Sequence[int], settings: dict[str, Any], methods: Sequence[str]
+) -> pd.DataFrame:
     """Run what the file does not hold yet, and give all of its rows."""
     rows = pd.read_csv(path).to_dict("records") if path.exists() else []
     done = {(row["table"], row["cell"], row["d"], row["seed"], row["method"]) for row in rows}
     for cell in cells:
         for seed in seeds:
-            missing = [name for name in METHODS if (cell.table, cell.name, cell.d, seed, name) not in done]
+            missing = [name for name in methods if (cell.table, cell.name, cell.d, seed, name) not in done]
             if missing:
                 rows.extend(cell.run(seed, missing, settings))
         print(f"{TITLES[cell.table].partition(',')[0]}, {cell.name}, d = {cell.d}", flush=True)
@@ -161,9 +173,11 @@ def fill(path: Path, cells: Sequence[Cell], seeds: Sequence[int], settings: dict
 
 
 def published_of(cell: tuple[int, str, int], method: str) -> tuple[Score, Score]:
-    """Purity and V-measure of a method in a cell of the paper, each with its deviation."""
+    """Purity and V-measure of a method in a cell of the paper, each with its deviation; HSDC's for StreamClusterer."""
     if method == "SPDC":
         return SPDC_PUBLISHED[cell]
+    if method == NEW:
+        method = "HSDC"
     purity, v = PUBLISHED[cell][("HSDC", "HSDC(I)", PUBLISHED_ONLY).index(method)]
     return purity, v
 
@@ -186,8 +200,18 @@ def side_by_side(results: pd.DataFrame, table: int, score: str) -> pd.DataFrame:
     return frame
 
 
+def versus_clustream(frame: pd.DataFrame, table: int, score: str) -> list[float]:
+    """The score of StreamClusterer in each line, minus the published score of CluStream."""
+    papers = [published_of((table, name, d), PUBLISHED_ONLY)[list(SCORES).index(score)][0] for name, d in frame.index]
+    return [float(ours) - paper for ours, paper in zip(frame[NEW, "ours"], papers, strict=True)]
+
+
 def comparison(results: pd.DataFrame, table: int, score: str) -> Comparison:
-    frame = side_by_side(results, table, score).xs("difference", axis="columns", level=1)
+    frame = side_by_side(results, table, score)
+    peer = versus_clustream(frame, table, score) if NEW in frame.columns.levels[0] else None
+    frame = frame.xs("difference", axis="columns", level=1).rename(columns={NEW: f"{NEW} vs. HSDC"})
+    if peer is not None:
+        frame[f"{NEW} vs. {PUBLISHED_ONLY}"] = peer
     frame.index = [f"{name}, d = {d}" for name, d in frame.index]
     return Comparison(f"{TITLES[table]}: {SCORES[score]}", frame)
 
@@ -201,8 +225,9 @@ def markdown(results: pd.DataFrame, table: int, score: str) -> str:
     """One score of one table: ours and the paper's with their deviations, the difference, and CluStream's."""
     frame, compared = side_by_side(results, table, score), comparison(results, table, score)
     methods = list(dict.fromkeys(method for method, _ in frame.columns))
+    ahead = versus_clustream(frame, table, score) if NEW in methods else None
     lines = []
-    for (name, d), row in frame.iterrows():
+    for number, ((name, d), row) in enumerate(frame.iterrows()):
         cells = [name, f"{d}", f"{row[methods[0], 'runs']:.0f}"]
         for method in methods:
             if np.isnan(row[method, "ours"]):
@@ -212,11 +237,16 @@ def markdown(results: pd.DataFrame, table: int, score: str) -> str:
             cells += [f"{row[method, 'paper']:.2f} ({row[method, PAPER_DEVIATION]:.2f})"]
             cells += [f"{row[method, 'difference']:+.3f}"]
         peer = published_of((table, name, d), PUBLISHED_ONLY)[list(SCORES).index(score)][0]
-        lines.append([*cells, f"{peer:.2f}"])
+        last = [] if ahead is None else ["–" if np.isnan(ahead[number]) else f"{ahead[number]:+.3f}"]
+        lines.append([*cells, f"{peer:.2f}", *last])
     means = [cell for method in methods for cell in ("", "", f"{frame[method, 'difference'].mean():+.3f}")]
-    lines.append([f"mean of {len(frame)}", "", "", *means, ""])
-    heads = [head for method in methods for head in (f"{method}, ravine", "paper", "difference")]
+    lines.append(
+        [f"mean of {len(frame)}", "", "", *means, "", *([] if ahead is None else [f"{np.nanmean(ahead):+.3f}"])]
+    )
+    papers = {method: "HSDC, paper" if method == NEW else "paper" for method in methods}
+    heads = [head for method in methods for head in (f"{method}, ravine", papers[method], "difference")]
     heads = ["stream", "d", "runs", *heads, f"{PUBLISHED_ONLY}, paper"]
+    heads += [] if ahead is None else [f"{NEW} − {PUBLISHED_ONLY}"]
     return report.section(compared.title, compared.lower(), report.grid(heads, lines))
 
 
@@ -238,13 +268,15 @@ def main() -> None:
     cli.add_argument("--first-seed", type=int, default=0, metavar="SEED", help="seed of the first (0)")
     cli.add_argument("--tables", type=int, nargs="+", choices=list(TITLES), default=list(TITLES), help="(all)")
     cli.add_argument("--dims", type=int, nargs="+", default=[50, 100, 200, 500], metavar="D", help="values of d (all)")
+    cli.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS), help="(all)")
     cli.add_argument("--set", type=_setting, nargs="+", default=[], metavar="NAME=VALUE", help="other settings of HSDC")
     args = cli.parse_args()
     settings = json.loads(json.dumps(dict(args.set)))  # a tuple is a list in the record
     stem, entry = args.out / NAME, stored.run_details(sys.argv[1:]) | {"settings": settings}
     stored.record(stem, entry)
     cells = [Cell(*key) for key in PUBLISHED if key[0] in args.tables and key[2] in args.dims]
-    fill(stem.with_suffix(".csv"), cells, range(args.first_seed, args.first_seed + args.seeds), settings)
+    seeds = range(args.first_seed, args.first_seed + args.seeds)
+    fill(stem.with_suffix(".csv"), cells, seeds, settings, args.methods)
     stored.write_page(stem, page(stem))
 
 
