@@ -33,7 +33,7 @@ from ravine.persist import read
 
 RAVINE = Path(sysconfig.get_path("scripts")) / "ravine"
 
-METHODS = ["imdh", "hsdc", "hsdci"]
+METHODS = ["imdh", "hsdc", "hsdci", "stream"]
 
 
 def csv_lines(X):

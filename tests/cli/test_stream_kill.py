@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from ravine._io import TextFormat
 from ravine.cli._lines import Sink
@@ -133,14 +134,16 @@ def program(how, method, folder):
     return [int(number) for number in done.stdout.split()]
 
 
-def test_files_and_model_are_the_same_after_fifty_kills_at_random_moments(tmp_path):
-    n_killed, n_ended = program("random", "hsdc", tmp_path)
+@pytest.mark.parametrize("method", ["stream", "hsdc"])
+def test_files_and_model_are_the_same_after_fifty_kills_at_random_moments(tmp_path, method):
+    n_killed, n_ended = program("random", method, tmp_path)
     assert n_killed >= N_KILLS
     assert n_ended >= 1
 
 
-def test_files_and_model_are_the_same_after_a_kill_at_any_step(tmp_path):
-    (n_steps,) = program("steps", "imdh", tmp_path)
+@pytest.mark.parametrize("method", ["stream", "imdh"])
+def test_files_and_model_are_the_same_after_a_kill_at_any_step(tmp_path, method):
+    (n_steps,) = program("steps", method, tmp_path)
     assert n_steps > 30
 
 

@@ -61,11 +61,12 @@ class Generation:
 
     def check_options(self, options: Mapping[str, Any], folder: Path) -> None:
         """Raise UsageError if an option differs from that of the checkpoint."""
-        for name, before in self.options.items():
-            if options[name] != before:
+        for name, now in options.items():
+            before = self.options.get(name)  # a checkpoint does not have options that were added later
+            if now != before:
                 raise UsageError(
                     f"--checkpoint {folder} was made with {_said(name, before)}, but this command has "
-                    f"{_said(name, options[name])}: give the same options, or {RESTART}"
+                    f"{_said(name, now)}: give the same options, or {RESTART}"
                 )
 
 

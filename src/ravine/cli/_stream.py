@@ -11,77 +11,32 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import ravine
 from ravine._files import Place
 from ravine._io import COMPRESSIONS, TextFormat, UsageError
 from ravine.cli._checkpoint import Generation, alone_with, clear, is_own, read_generation, write_generation
 from ravine.cli._follow import FollowedLines, is_rotated
 from ravine.cli._lines import Lines, Sink, Stop, Stopped
 from ravine.cli._places import check_files
+from ravine.cli._plan import METHODS, Plan, check_parameters, make_model
 from ravine.cli._rows import Batch, Rows, StreamOptions
 from ravine.cli._screen import Meter, Screen
 from ravine.evaluation._event_counts import count_events, events_since
 from ravine.tree._text import counted
 
-METHODS: dict[str, tuple[str, dict[str, Any]]] = {
-    "hsdc": ("HSDC", {"inherit": False}),
-    "hsdci": ("HSDC", {"inherit": True}),
-    "imdh": ("IncrementalMDH", {}),
-}
-"""Estimator and parameters of each method."""
+__all__ = ["METHODS", "Plan", "stream"]
 
 STDIN = "standard input"
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How a stream is learned, and what is written.
-
-    Attributes
-    ----------
-    method : str
-    batch : int
-        Number of rows that are labeled, then learned, at a time.
-    per_batch : bool
-        Write one line for each batch instead of one for each row.
-    seed : int
-    n_jobs : int
-    out, events : Path or None
-        Files; None means standard output and standard error.
-    checkpoint : Path or None
-        Folder.
-    every : int
-        Number of rows between two checkpoints.
-    poll : float or None
-        Seconds between two checks of a followed file; None if the file is not followed.
-    """
-
-    method: str
-    batch: int = 100
-    per_batch: bool = False
-    seed: int = 0
-    n_jobs: int = -1
-    out: Path | None = None
-    events: Path | None = None
-    checkpoint: Path | None = None
-    every: int = 10_000
-    poll: float | None = None
-
-    def fixed_options(self, options: StreamOptions) -> dict[str, Any]:
-        """Options that must be the same when the stream continues."""
-        per = "batch" if self.per_batch else "row"
-        own = {"method": self.method, "batch": self.batch, "per": per, "seed": self.seed}
-        return {**own, "columns": list(options.columns), "drop": list(options.drop), **asdict(options.text)}
-
-
 def stream(data: str, options: StreamOptions, plan: Plan, screen: Screen) -> None:
     """Label and learn the rows of a file or of standard input, to the end or until the user stops the command."""
+    check_parameters(plan)
     options = replace(options, text=_checked_text(data, options.text))
     _check_places(data, plan)
     stop = Stop()
@@ -119,12 +74,6 @@ def _open_lines(data: str, name: str, stop: Stop, plan: Plan, screen: Screen, st
     if data == "-":
         return Lines(sys.stdin.buffer, name, stop)
     return Lines(stack.enter_context(Path(data).open("rb")), name, stop)
-
-
-def make_model(plan: Plan) -> Any:
-    """Create the estimator."""
-    name, options = METHODS[plan.method]
-    return getattr(ravine, name)(**options, random_state=plan.seed, n_jobs=plan.n_jobs)
 
 
 def _checked_text(data: str, text: TextFormat) -> TextFormat:
