@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -42,6 +42,8 @@ class Generation:
         Number of rows read, including bad rows.
     n_bad : int
         Number of bad rows among them.
+    bad_runs : list of pairs of int
+        Positions of the bad rows, for the numbers of rows in events.
     layout : Layout or None
         Layout of the lines; None before the first row.
     place, out, events : Mark
@@ -53,6 +55,7 @@ class Generation:
     options: dict[str, Any]
     n_rows: int = 0
     n_bad: int = 0
+    bad_runs: list[tuple[int, int]] = field(default_factory=list)
     layout: Layout | None = None
     place: Mark = START
     out: Mark | None = None

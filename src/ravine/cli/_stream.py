@@ -22,6 +22,7 @@ from ravine._io import COMPRESSIONS, TextFormat, UsageError
 from ravine.cli._checkpoint import Generation, alone_with, clear, is_own, read_generation, write_generation
 from ravine.cli._follow import FollowedLines, is_rotated
 from ravine.cli._lines import Lines, Sink, Stop, Stopped
+from ravine.cli._numbering import Numbering
 from ravine.cli._places import check_files
 from ravine.cli._plan import METHODS, Plan, check_parameters, make_model
 from ravine.cli._rows import Batch, Rows, StreamOptions
@@ -147,6 +148,7 @@ class _Run:
         self._start = start
         self._place = start.place
         self._n_kept = start.n_rows
+        self._numbering = Numbering(start.bad_runs)
         self._model = model
         self._n_events = count_events(model)
         self._screen = screen
@@ -201,12 +203,9 @@ class _Run:
     def _new_events(self, batch: Batch) -> list[dict[str, Any]]:
         """Events of the batch, in the order of the rows."""
         out: list[dict[str, Any]] = [{"kind": "bad row", "row": row, "why": why} for row, why in batch.bad.items()]
-        n_learned = self.n_rows - self.n_bad
-        for event in events_since(self._model, self._n_events):
-            # The model counts only the rows that it has learned.
-            position = event["row"] - n_learned
-            row = batch.good[position] if position >= 0 else event["row"] + self.n_bad
-            out.append({**{key: _plain(value) for key, value in event.items()}, "row": int(row)})
+        self._numbering.skip(sorted(batch.bad))
+        new = map(self._numbering.renumbered, events_since(self._model, self._n_events))
+        out += [{key: _plain(value) for key, value in event.items()} for event in new]
         self._n_events = count_events(self._model)
         return sorted(out, key=lambda event: event["row"])
 
@@ -218,6 +217,7 @@ class _Run:
             self._start,
             n_rows=self.n_rows,
             n_bad=self.n_bad,
+            bad_runs=self._numbering.runs,
             layout=self._rows.layout,
             place=self._place,
             out=self._out.mark(),
