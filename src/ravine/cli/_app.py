@@ -289,6 +289,14 @@ def stream(
         ),
     ] = None,
     drop: Drop = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="Column with known classes. It is not learned. Scores compare it with the cluster that each row was "
+            "given before it was learned. Rows without a class are learned and not scored.",
+            rich_help_panel=CHOICE,
+        ),
+    ] = None,
     bad_rows: Annotated[
         BadRows,
         typer.Option(
@@ -351,7 +359,11 @@ def stream(
     stream(
         data,
         StreamOptions(
-            _text(delimiter, decimal, header, encoding), _split(columns), _split(drop), bad_rows is BadRows.skip
+            _text(delimiter, decimal, header, encoding),
+            _split(columns),
+            _split(drop),
+            bad_rows is BadRows.skip,
+            label,
         ),
         Plan(
             method=method.value,

@@ -50,6 +50,8 @@ class Generation:
         Positions in the input and the output files; None for an output that cannot be rewound.
     model : str or None
         File of the model; None before the first row is learned.
+    counts : list of pairs
+        Number of rows by cluster and class, if the classes are known.
     """
 
     options: dict[str, Any]
@@ -61,6 +63,7 @@ class Generation:
     out: Mark | None = None
     events: Mark | None = None
     model: str | None = None
+    counts: list[tuple[int, dict[str, int]]] = field(default_factory=list)
 
     def check_options(self, options: Mapping[str, Any], folder: Path) -> None:
         """Raise UsageError if an option differs from that of the checkpoint."""

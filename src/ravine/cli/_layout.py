@@ -37,6 +37,8 @@ class Layout:
     encoding : str
     used : tuple of str, optional
         The fields used as numbers, once they are known.
+    label : str, optional
+        The field with the class of each row. It is not used as a number.
     """
 
     is_json: bool
@@ -45,6 +47,7 @@ class Layout:
     decimal: str
     encoding: str
     used: tuple[str, ...] | None = None
+    label: str | None = None
 
     def values(self, line: bytes) -> list[Any]:
         """Return the fields of a line. Raises BadRow if they do not match the first line."""
@@ -73,6 +76,20 @@ class Layout:
                 raise BadRow(f"column {column!r}: {error}") from None
             out.append(number)
         return out
+
+    def class_of(self, value: Any) -> str | None:
+        """Return the class of a row, or None if it has none."""
+        if isinstance(value, str):
+            name = value.strip()
+            return None if name in MISSING else name
+        if isinstance(value, float):
+            value = None if np.isnan(value) else int(value) if value.is_integer() else value
+        return None if value is None else json.dumps(value)
+
+    def record(self, values: Sequence[Any]) -> tuple[list[float], str | None]:
+        """Return the numbers and the class of a row. Raises BadRow if one of the numbers is not a number."""
+        numbers = self.numbers(values)
+        return numbers, None if self.label is None else self.class_of(values[self.fields.index(self.label)])
 
     @cached_property
     def _places(self) -> list[tuple[int, str]]:

@@ -63,7 +63,7 @@ class Plan:
         per = "batch" if self.per_batch else "row"
         own = {"method": self.method, "batch": self.batch, "per": per, "seed": self.seed}
         parameters = {_option(name): self.parameters.get(name) for name in PARAMETERS}
-        columns = {"columns": list(options.columns), "drop": list(options.drop)}
+        columns = {"columns": list(options.columns), "drop": list(options.drop), "label": options.label}
         return {**own, **parameters, **columns, **asdict(options.text)}
 
 

@@ -31,12 +31,15 @@ class StreamOptions:
     drop : tuple of str
     skip_bad : bool
         Skip bad rows instead of stopping.
+    label : str, optional
+        Column with the class of each row. It is not learned.
     """
 
     text: TextFormat
     columns: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     skip_bad: bool = False
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class Batch:
         Why the other rows cannot be used.
     end : Mark
         Position after the last row.
+    classes : list of str or None
+        Classes of the rows in `X`; None for a row without a class.
     """
 
     first: int
@@ -63,6 +68,7 @@ class Batch:
     X: Floats
     bad: dict[int, str]
     end: Mark
+    classes: list[str | None]
 
 
 class Rows:
@@ -111,12 +117,13 @@ class Rows:
             kept = self._sift(self._numbered(size), layout.values, bad)
             if kept:
                 layout = self.layout = replace(layout, used=self._choose(layout, [values for _, values in kept]))
-                kept = self._sift(kept, layout.numbers, bad)
+                kept = self._sift(kept, layout.record, bad)
         elif layout is not None:
-            kept = self._sift(self._numbered(size), _both(layout.values, layout.numbers), bad)
+            kept = self._sift(self._numbered(size), _both(layout.values, layout.record), bad)
         width = len(layout.used) if layout is not None and layout.used is not None else 0
-        X = np.array([numbers for _, numbers in kept], dtype=np.float64).reshape(len(kept), width)
-        return Batch(first, self._n_rows - first, [row for row, _ in kept], X, bad, self._lines.mark)
+        X = np.array([numbers for _, (numbers, _) in kept], dtype=np.float64).reshape(len(kept), width)
+        classes = [name for _, (_, name) in kept]
+        return Batch(first, self._n_rows - first, [row for row, _ in kept], X, bad, self._lines.mark, classes)
 
     def _begin(self) -> None:
         """Detect the layout from the first line."""
@@ -128,7 +135,9 @@ class Rows:
             self.layout, is_row = find_layout(line, self._options.text)
         except DataError as error:
             raise DataError(f"{self._name}: {error}") from None
-        for column in (*self._options.columns, *self._options.drop):
+        self.layout = replace(self.layout, label=self._options.label)
+        label = () if self._options.label is None else (self._options.label,)
+        for column in (*self._options.columns, *self._options.drop, *label):
             if column not in self.layout.fields:
                 raise UsageError(
                     f"{self._name}: there is no column {column!r}; choose from {listed(self.layout.fields)}"
@@ -166,7 +175,7 @@ class Rows:
             yield self._n_rows - 1, line
 
     def _sift(
-        self, items: Iterable[tuple[int, Any]], parse: Callable[[Any], list[Any]], bad: dict[int, str]
+        self, items: Iterable[tuple[int, Any]], parse: Callable[[Any], Any], bad: dict[int, str]
     ) -> list[tuple[int, Any]]:
         """Parse the items. Those that cannot be parsed go into `bad`, or stop the stream."""
         kept = []
@@ -184,7 +193,7 @@ class Rows:
 
     def _choose(self, layout: Layout, records: list[list[Any]]) -> tuple[str, ...]:
         """Choose the fields to use."""
-        drop, only = self._options.drop, self._options.columns
+        drop, only = (*self._options.drop, self._options.label), self._options.columns
         wanted = [field for field in layout.fields if field not in drop and (not only or field in only)]
         if only and wanted:
             return tuple(wanted)

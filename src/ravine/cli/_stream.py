@@ -26,6 +26,7 @@ from ravine.cli._numbering import Numbering
 from ravine.cli._places import check_files
 from ravine.cli._plan import METHODS, Plan, check_parameters, make_model
 from ravine.cli._rows import Batch, Rows, StreamOptions
+from ravine.cli._scores import Scores, batch_scores
 from ravine.cli._screen import Meter, Screen
 from ravine.evaluation._event_counts import count_events, events_since
 from ravine.tree._text import counted
@@ -59,11 +60,14 @@ def stream(data: str, options: StreamOptions, plan: Plan, screen: Screen) -> Non
         except Stopped:
             return
         rows = Rows(lines, name, options, screen.warn, start.layout, start.n_rows)
-        run = _Run(rows, out, events, plan, start, model, screen)
+        scores = None if options.label is None else Scores(options.label, start.counts)
+        run = _Run(rows, out, events, plan, start, model, screen, scores)
         on_terminal = plan.out is None and sys.stdout.isatty()
         with nullcontext(Meter()) if on_terminal else screen.progress("learning", None) as meter:
             run.run(stop, meter)
         screen.say(f"{counted(run.n_rows, 'row')} read, {counted(run.n_bad, 'bad row')} skipped")
+        if scores is not None:
+            screen.say(str(scores))
 
 
 def _open_lines(data: str, name: str, stop: Stop, plan: Plan, screen: Screen, stack: ExitStack) -> Lines:
@@ -137,7 +141,15 @@ class _Run:
     """Label and learn batch after batch, and write checkpoints."""
 
     def __init__(
-        self, rows: Rows, out: Sink, events: Sink, plan: Plan, start: Generation, model: Any, screen: Screen
+        self,
+        rows: Rows,
+        out: Sink,
+        events: Sink,
+        plan: Plan,
+        start: Generation,
+        model: Any,
+        screen: Screen,
+        scores: Scores | None,
     ) -> None:
         self.n_rows = start.n_rows
         self.n_bad = start.n_bad
@@ -152,6 +164,7 @@ class _Run:
         self._model = model
         self._n_events = count_events(model)
         self._screen = screen
+        self._scores = scores
         self._warned: set[str] = set()
 
     def run(self, stop: Stop, meter: Meter) -> None:
@@ -174,6 +187,8 @@ class _Run:
     def _process(self, batch: Batch) -> None:
         with self._warnings_once():
             labels = self._labels(batch)
+            if self._scores is not None and labels is not None:
+                self._scores.add(labels, batch.classes)
             self._out.write(self._batch_lines(batch, labels) if self._plan.per_batch else _row_lines(batch, labels))
             if batch.good:
                 if self._model is None:
@@ -198,6 +213,7 @@ class _Run:
             "rows": [batch.first, batch.first + batch.n_rows - 1],
             "clusters": {str(cluster): counts[cluster] for cluster in sorted(counts)},
             "n_clusters": None if self._model is None else int(self._model.n_clusters_),
+            **({} if self._scores is None else batch_scores(labels or (), batch.classes if labels else ())),
         }
 
     def _new_events(self, batch: Batch) -> list[dict[str, Any]]:
@@ -223,6 +239,7 @@ class _Run:
             out=self._out.mark(),
             events=self._events.mark(),
             model=None if self._model is None else f"model-{self.n_rows}.ravine",
+            counts=[] if self._scores is None else self._scores.counts,
         )
         write_generation(self._plan.checkpoint, generation, self._model)
         self._n_kept = self.n_rows
