@@ -243,7 +243,7 @@ def compare(
 @app.command()
 def stream(
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="File with CSV or JSON lines; - is standard input.")
+        str, typer.Argument(metavar="DATA", help="CSV, JSON lines or an Arrow stream; - is standard input.")
     ] = "-",
     method: Annotated[
         StreamMethod,

@@ -67,7 +67,7 @@ class Layout:
                     raise BadRow("the value is missing")
                 if not abs(number) <= LARGEST:
                     raise BadRow(f"{number:g} is not finite, or its square would overflow")
-                if abs(number) > LARGEST_WHOLE and _is_rounded(values[place], number):
+                if abs(number) >= LARGEST_WHOLE and _is_rounded(values[place], number):
                     raise BadRow(
                         f"{shortened(str(values[place]).strip(), LETTERS)} is a whole number that would be rounded (if "
                         f"it is an identifier, leave out the column with --drop {column})"
@@ -189,10 +189,15 @@ def find_layout(line: bytes, text: TextFormat) -> tuple[Layout, bool]:
     layout = replace(layout, is_json=False, delimiter=delimiter)
     has_header = not all(_is_number(layout, field) for field in fields) if text.header is None else text.header
     names = fields if has_header else [f"x{j}" for j in range(len(fields))]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise DataError(f"the column name {twice[0]!r} occurs twice: give each column its own name")
+    if twice := twice_named(names):
+        raise DataError(twice)
     return replace(layout, fields=tuple(names)), not has_header
+
+
+def twice_named(names: Sequence[str]) -> str:
+    """Return what is wrong if two columns have the same name."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    return f"the column name {twice[0]!r} occurs twice: give each column its own name" if twice else ""
 
 
 def is_header(line: bytes, layout: Layout, has_header: bool | None) -> bool:

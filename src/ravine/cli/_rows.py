@@ -5,7 +5,7 @@ row. Bad rows are reported and never repaired.
 """
 
 import codecs
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,10 @@ class StreamOptions:
     drop: tuple[str, ...] = ()
     skip_bad: bool = False
     label: str | None = None
+
+    def wants(self, column: str) -> bool:
+        """Whether a column is to be used if it is a number."""
+        return column not in (*self.drop, self.label) and (not self.columns or column in self.columns)
 
 
 @dataclass(frozen=True)
@@ -136,12 +140,7 @@ class Rows:
         except DataError as error:
             raise DataError(f"{self._name}: {error}") from None
         self.layout = replace(self.layout, label=self._options.label)
-        label = () if self._options.label is None else (self._options.label,)
-        for column in (*self._options.columns, *self._options.drop, *label):
-            if column not in self.layout.fields:
-                raise UsageError(
-                    f"{self._name}: there is no column {column!r}; choose from {listed(self.layout.fields)}"
-                )
+        check_names(self.layout.fields, self._options, self._name)
         self._first_line = line if is_row else None
 
     def _next_line(self) -> bytes | None:
@@ -177,37 +176,64 @@ class Rows:
     def _sift(
         self, items: Iterable[tuple[int, Any]], parse: Callable[[Any], Any], bad: dict[int, str]
     ) -> list[tuple[int, Any]]:
-        """Parse the items. Those that cannot be parsed go into `bad`, or stop the stream."""
-        kept = []
-        for row, item in items:
-            try:
-                kept.append((row, parse(item)))
-            except BadRow as error:
-                if not self._options.skip_bad:
-                    raise DataError(
-                        f"{self._name}: row {row} (counted from 0): {error}; correct it, or skip such rows with "
-                        "--bad-rows skip"
-                    ) from None
-                bad[row] = str(error)
-        return kept
+        return sift(items, parse, bad, (self._name, self._options.skip_bad))
 
     def _choose(self, layout: Layout, records: list[list[Any]]) -> tuple[str, ...]:
         """Choose the fields to use."""
-        drop, only = (*self._options.drop, self._options.label), self._options.columns
-        wanted = [field for field in layout.fields if field not in drop and (not only or field in only)]
-        if only and wanted:
+        wanted = [field for field in layout.fields if self._options.wants(field)]
+        if self._options.columns and wanted:
             return tuple(wanted)
         columns = dict(zip(layout.fields, zip(*records, strict=True), strict=True))
         used = tuple(field for field in wanted if mostly_numbers(layout, columns[field]))
         if not used:
-            among = listed(layout.fields)
-            raise DataError(
-                f"{self._name}: none of the columns {among} contains numbers: check --delimiter and --decimal"
-            )
+            raise DataError(f"{none_is_numeric(self._name, layout.fields)}: check --delimiter and --decimal")
         left_out = [field for field in wanted if field not in used]
         if left_out:
             self._warn(f"columns left out because they are not numbers: {listed(left_out)}")
         return used
+
+
+def sift(
+    items: Iterable[tuple[int, Any]], parse: Callable[[Any], Any], bad: dict[int, str], stream: tuple[str, bool]
+) -> list[tuple[int, Any]]:
+    """Parse numbered items. Those that cannot be parsed go into `bad`, or stop the stream.
+
+    Parameters
+    ----------
+    items : iterable of pairs
+        Number of each row, and what is parsed.
+    parse : callable
+        Raises BadRow.
+    bad : dict from int to str
+        Why rows cannot be used, by their numbers.
+    stream : pair of str and bool
+        Name of the stream in messages, and whether bad rows are skipped.
+    """
+    name, skip_bad = stream
+    kept = []
+    for row, item in items:
+        try:
+            kept.append((row, parse(item)))
+        except BadRow as error:
+            if not skip_bad:
+                raise DataError(
+                    f"{name}: row {row} (counted from 0): {error}; correct it, or skip such rows with --bad-rows skip"
+                ) from None
+            bad[row] = str(error)
+    return kept
+
+
+def check_names(fields: Sequence[str], options: StreamOptions, name: str) -> None:
+    """Raise UsageError if the user names a column that does not exist."""
+    label = () if options.label is None else (options.label,)
+    for column in (*options.columns, *options.drop, *label):
+        if column not in fields:
+            raise UsageError(f"{name}: there is no column {column!r}; choose from {listed(fields)}")
+
+
+def none_is_numeric(name: str, fields: Sequence[str]) -> str:
+    """Return the message about a stream without columns of numbers."""
+    return f"{name}: none of the columns {listed(fields)} contains numbers"
 
 
 def _both(first: Callable[[Any], Any], then: Callable[[Any], Any]) -> Callable[[Any], Any]:

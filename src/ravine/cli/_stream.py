@@ -19,9 +19,11 @@ import numpy as np
 
 from ravine._files import Place
 from ravine._io import COMPRESSIONS, TextFormat, UsageError
+from ravine.cli._arrow import ArrowRows
 from ravine.cli._checkpoint import Generation, alone_with, clear, is_own, read_generation, write_generation
-from ravine.cli._follow import FollowedLines, is_rotated
-from ravine.cli._lines import Lines, Sink, Stop, Stopped
+from ravine.cli._follow import is_rotated
+from ravine.cli._input import STDIN, Input, open_file, open_rows, recognized
+from ravine.cli._lines import Sink, Stop, Stopped
 from ravine.cli._numbering import Numbering
 from ravine.cli._places import check_files
 from ravine.cli._plan import METHODS, Plan, check_parameters, make_model
@@ -32,8 +34,6 @@ from ravine.evaluation._event_counts import count_events, events_since
 from ravine.tree._text import counted
 
 __all__ = ["METHODS", "Plan", "stream"]
-
-STDIN = "standard input"
 
 
 def stream(data: str, options: StreamOptions, plan: Plan, screen: Screen) -> None:
@@ -49,17 +49,18 @@ def stream(data: str, options: StreamOptions, plan: Plan, screen: Screen) -> Non
                 f"{plan.checkpoint}: this file system has no locks: make sure that no other process uses the folder"
             )
         try:
-            lines = _open_lines(data, name, stop, plan, screen, stack)
+            file = open_file(data, plan.poll, stack)
             # Opening a pipe waits for its reader.
             out = stop.wait_for(Sink, plan.out, sys.stdout.buffer if plan.out is None else None)
             stack.callback(out.close)
             is_shown = plan.events is None and not screen.quiet
             events = stop.wait_for(Sink, plan.events, sys.stderr.buffer if is_shown else None)
             stack.callback(events.close)
-            start, model = _begin(lines, out, events, plan, options, seek=data != "-")
+            source = recognized(file, data, stop, plan.poll, screen.warn, stack)
+            start, model = _begin(source, out, events, plan, options, seek=data != "-")
         except Stopped:
             return
-        rows = Rows(lines, name, options, screen.warn, start.layout, start.n_rows)
+        rows = open_rows(source, name, options, screen.warn, start)
         scores = None if options.label is None else Scores(options.label, start.counts)
         run = _Run(rows, out, events, plan, start, model, screen, scores)
         on_terminal = plan.out is None and sys.stdout.isatty()
@@ -68,17 +69,6 @@ def stream(data: str, options: StreamOptions, plan: Plan, screen: Screen) -> Non
         screen.say(f"{counted(run.n_rows, 'row')} read, {counted(run.n_bad, 'bad row')} skipped")
         if scores is not None:
             screen.say(str(scores))
-
-
-def _open_lines(data: str, name: str, stop: Stop, plan: Plan, screen: Screen, stack: ExitStack) -> Lines:
-    """Open standard input, a file, or a followed file."""
-    if plan.poll is not None:
-        lines = FollowedLines(Path(data), stop, plan.poll, screen.warn)
-        stack.callback(lines.close)
-        return lines
-    if data == "-":
-        return Lines(sys.stdin.buffer, name, stop)
-    return Lines(stack.enter_context(Path(data).open("rb")), name, stop)
 
 
 def _checked_text(data: str, text: TextFormat) -> TextFormat:
@@ -114,7 +104,7 @@ def _check_places(data: str, plan: Plan) -> None:
 
 
 def _begin(
-    lines: Lines, out: Sink, events: Sink, plan: Plan, options: StreamOptions, seek: bool
+    source: Input, out: Sink, events: Sink, plan: Plan, options: StreamOptions, seek: bool
 ) -> tuple[Generation, Any]:
     """Return the state from which the stream continues, and move all files there."""
     fixed = plan.fixed_options(options)
@@ -130,7 +120,7 @@ def _begin(
         model.set_params(n_jobs=plan.n_jobs)
     out.check(start.out)
     events.check(start.events)
-    lines.skip_to(start.place, seek)
+    source.skip_to(start.place, seek)
     out.cut_back(start.out)
     events.cut_back(start.events)
     clear(plan.checkpoint, start)
@@ -142,7 +132,7 @@ class _Run:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: Rows | ArrowRows,
         out: Sink,
         events: Sink,
         plan: Plan,
