@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from ravine._io import DataError
 from ravine._io._table import LARGEST_WHOLE, listed
-from ravine._matrix import Floats
 from ravine.cli._layout import Layout, twice_named
 from ravine.cli._lines import Mark, Stop, Stopped
+from ravine.cli._quick import numbers_of
 from ravine.cli._rows import Batch, StreamOptions, check_names, none_is_numeric, sift
 
 FILE_MAGIC = b"ARROW1\0\0"
@@ -239,14 +239,6 @@ def numeric(schema: Any) -> list[str]:
     """Return the names of the columns of numbers."""
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     return [field.name for field in schema if any(is_kind(field.type) for is_kind in kinds)]
-
-
-def numbers_of(table: Any, columns: Any) -> Floats:
-    """Return the columns as floating-point numbers; a missing value is NaN."""
-    out = np.empty((len(table), len(columns)))
-    for j, column in enumerate(columns):
-        out[:, j] = table[column].cast(pa.float64(), safe=False).to_numpy()
-    return out
 
 
 def _row(table: Any, layout: Layout, row: int) -> list[Any]:

@@ -60,7 +60,7 @@ class Layout:
     def numbers(self, values: Sequence[Any]) -> list[float]:
         """Return the numbers of the used fields. Raises BadRow, which names the column, if one is not a number."""
         out = []
-        for place, column in self._places:
+        for place, column in self.places:
             try:
                 number = self.number(values[place])
                 if number is None:
@@ -92,7 +92,8 @@ class Layout:
         return numbers, None if self.label is None else self.class_of(values[self.fields.index(self.label)])
 
     @cached_property
-    def _places(self) -> list[tuple[int, str]]:
+    def places(self) -> list[tuple[int, str]]:
+        """Position and name of each field that is used as a number."""
         used = set(self.used or ())
         return [(place, field) for place, field in enumerate(self.fields) if field in used]
 

@@ -7,7 +7,9 @@ row. Bad rows are reported and never repaired.
 import codecs
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,12 @@ from ravine._io._table import listed
 from ravine._matrix import Floats
 from ravine.cli._layout import BadRow, Layout, find_layout, is_header, mostly_numbers
 from ravine.cli._lines import Lines, Mark, Stopped
+from ravine.cli._quick import quick_rows
+
+PATIENCE = 0.1
+"""Seconds between two lines after which the lines of a batch are converted one by one, as they come."""
+
+_Read = tuple[list[int], Floats, list[str | None]]
 
 
 @dataclass(frozen=True)
@@ -115,19 +123,33 @@ class Rows:
         first, bad = self._n_rows, dict[int, str]()
         if self.layout is None:
             self._begin()
-        layout = self.layout
-        kept: list[tuple[int, Any]] = []
-        if layout is not None and layout.used is None:
-            kept = self._sift(self._numbered(size), layout.values, bad)
-            if kept:
-                layout = self.layout = replace(layout, used=self._choose(layout, [values for _, values in kept]))
-                kept = self._sift(kept, layout.record, bad)
-        elif layout is not None:
-            kept = self._sift(self._numbered(size), _both(layout.values, layout.record), bad)
-        width = len(layout.used) if layout is not None and layout.used is not None else 0
-        X = np.array([numbers for _, (numbers, _) in kept], dtype=np.float64).reshape(len(kept), width)
-        classes = [name for _, (_, name) in kept]
-        return Batch(first, self._n_rows - first, [row for row, _ in kept], X, bad, self._lines.mark, classes)
+        if self.layout is None:
+            return Batch(first, 0, [], np.empty((0, 0)), bad, self._lines.mark, [])
+        read = self._first_rows if self.layout.used is None else self._later_rows
+        good, X, classes = read(size, self.layout, bad)
+        return Batch(first, self._n_rows - first, good, X, bad, self._lines.mark, classes)
+
+    def _first_rows(self, size: int, layout: Layout, bad: dict[int, str]) -> _Read:
+        """Read the first batch, and choose the fields to use."""
+        kept = self._sift(self._numbered(size), layout.values, bad)
+        if kept:
+            layout = self.layout = replace(layout, used=self._choose(layout, [values for _, values in kept]))
+        return _collected(self._sift(kept, layout.record, bad), layout)
+
+    def _later_rows(self, size: int, layout: Layout, bad: dict[int, str]) -> _Read:
+        """Read a batch, all lines at once if they come quickly and none of them is unusual."""
+        numbered, lines = self._numbered(size), list[tuple[int, bytes]]()
+        before = perf_counter()
+        for item in numbered:
+            lines.append(item)
+            waited, before = perf_counter() - before, perf_counter()
+            if waited > PATIENCE:  # a bad row is reported now, not when the batch is full
+                break
+        else:
+            quick = quick_rows(layout, [line for _, line in lines])
+            if quick is not None:
+                return [row for row, _ in lines], *quick
+        return _collected(self._sift(chain(lines, numbered), _both(layout.values, layout.record), bad), layout)
 
     def _begin(self) -> None:
         """Detect the layout from the first line."""
@@ -234,6 +256,12 @@ def check_names(fields: Sequence[str], options: StreamOptions, name: str) -> Non
 def none_is_numeric(name: str, fields: Sequence[str]) -> str:
     """Return the message about a stream without columns of numbers."""
     return f"{name}: none of the columns {listed(fields)} contains numbers"
+
+
+def _collected(kept: list[tuple[int, Any]], layout: Layout) -> _Read:
+    """Return the numbers of the rows, their values as an array, and their classes."""
+    X = np.array([numbers for _, (numbers, _) in kept], dtype=np.float64).reshape(len(kept), len(layout.used or ()))
+    return [row for row, _ in kept], X, [name for _, (_, name) in kept]
 
 
 def _both(first: Callable[[Any], Any], then: Callable[[Any], Any]) -> Callable[[Any], Any]:
