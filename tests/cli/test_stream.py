@@ -33,7 +33,7 @@ from ravine.persist import read
 
 RAVINE = Path(sysconfig.get_path("scripts")) / "ravine"
 
-METHODS = ["imdh", "hsdc", "hsdci"]
+METHODS = ["imdh", "hsdc", "hsdci", "stream"]
 
 
 def csv_lines(X):
@@ -161,6 +161,7 @@ BAD_CSV = {
     "1,,3": "column 'b': the value is missing",
     "1,nan,3": "column 'b': the value is missing",
     "1,2,-inf": "column 'c': -inf is not finite, or its square would overflow",
+    "1,2,9007199254740993": "column 'c': 9007199254740993 is a whole number that would be rounded",
     "1,2,1e200": "column 'c': 1e+200 is not finite, or its square would overflow",
     '1,2,"3': "this is not a line of CSV (unexpected end of data",
     "1,2,\udce4": "the text is not utf-8",

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from ravine._io import TextFormat
 from ravine.cli._lines import Sink
@@ -28,18 +29,19 @@ METHOD = sys.argv[2] if __name__ == "__main__" else ""
 
 
 def write_rows(path, n_rows):
-    X, _ = make_blobs(n_rows, centers=[[0, 0], [12, 0], [0, 12]], random_state=3)
-    lines = [f"{a},{b}\n" for a, b in X.round(3)]
+    X, y = make_blobs(n_rows, centers=[[0, 0], [12, 0], [0, 12]], random_state=3)
+    lines = [f"{a},{b},class {kind}\n" for (a, b), kind in zip(X.round(3), y, strict=True)]
     for bad in range(7, n_rows, 60):
-        lines[bad] = f"{bad},oops\n"
-    path.write_text("a,b\n" + "".join(lines))
+        lines[bad] = f"{bad},oops,class 0\n"
+    path.write_text("a,b,kind\n" + "".join(lines))
 
 
 def run(folder, every):
     """One start of the command; the files are beside the folder of the checkpoint."""
     out, events = folder / "out", folder / "events"
     plan = Plan(METHOD, 50, n_jobs=1, out=out, events=events, checkpoint=folder / "kept", every=every)
-    stream(str(folder.parent / "t.csv"), StreamOptions(TextFormat(), skip_bad=True), plan, Screen(quiet=True))
+    options = StreamOptions(TextFormat(), skip_bad=True, label="kind")
+    stream(str(folder.parent / "t.csv"), options, plan, Screen(quiet=True))
 
 
 def files(folder):
@@ -133,14 +135,16 @@ def program(how, method, folder):
     return [int(number) for number in done.stdout.split()]
 
 
-def test_files_and_model_are_the_same_after_fifty_kills_at_random_moments(tmp_path):
-    n_killed, n_ended = program("random", "hsdc", tmp_path)
+@pytest.mark.parametrize("method", ["stream", "hsdc"])
+def test_files_and_model_are_the_same_after_fifty_kills_at_random_moments(tmp_path, method):
+    n_killed, n_ended = program("random", method, tmp_path)
     assert n_killed >= N_KILLS
     assert n_ended >= 1
 
 
-def test_files_and_model_are_the_same_after_a_kill_at_any_step(tmp_path):
-    (n_steps,) = program("steps", "imdh", tmp_path)
+@pytest.mark.parametrize("method", ["stream", "imdh"])
+def test_files_and_model_are_the_same_after_a_kill_at_any_step(tmp_path, method):
+    (n_steps,) = program("steps", method, tmp_path)
     assert n_steps > 30
 
 

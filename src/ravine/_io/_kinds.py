@@ -22,6 +22,7 @@ SUFFIXES = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".arrow": "arrow",
+    ".arrows": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
     ".npy": "npy",
@@ -102,7 +103,12 @@ def kind_of(path: Path, name: str) -> str:
     with open(path, "rb") as file:
         head = file.read(HEAD)
     check_is_table(path, name, head)
-    known = SUFFIXES.get(suffix_of(path))
+    return kind_by(path, head)
+
+
+def kind_by(path: Path | None, head: bytes) -> str:
+    """Return the format by the extension of the name, otherwise by the first bytes."""
+    known = None if path is None else SUFFIXES.get(suffix_of(path))
     return known or next((kind for magic, kind in MAGIC.items() if head.lstrip(b" \r\n\t").startswith(magic)), "csv")
 
 

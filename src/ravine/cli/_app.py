@@ -1,12 +1,41 @@
-"""The commands and their options. Their code is imported when a command runs, so that `--help` is fast."""
+"""The commands, with the options that only one of them has. Code is imported when a command runs: `--help` is fast."""
 
 import shlex
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from ravine.cli._options import (
+    CHOICE,
+    METHOD,
+    OUTPUT,
+    BadRows,
+    Clusters,
+    Data,
+    Decimal,
+    Delimiter,
+    Drop,
+    Encode,
+    Encoding,
+    Header,
+    Jobs,
+    Json,
+    Label,
+    Method,
+    Missing,
+    MissingRows,
+    Model,
+    Only,
+    Out,
+    Per,
+    Quiet,
+    Report,
+    Scale,
+    Seed,
+    StreamMethod,
+)
 
 app = typer.Typer(
     name="ravine",
@@ -16,107 +45,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-class Method(StrEnum):
-    """Short names of the methods."""
-
-    imdh = "imdh"
-    ncuth = "ncuth"
-    mdh = "mdh"
-    pddp = "pddp"
-
-
-class Missing(StrEnum):
-    """What to do with rows that have missing values."""
-
-    error = "error"
-    drop = "drop"
-    mean = "mean"
-
-
-class StreamMethod(StrEnum):
-    """Methods that learn from a stream of rows."""
-
-    hsdc = "hsdc"
-    hsdci = "hsdci"
-    imdh = "imdh"
-
-
-class Per(StrEnum):
-    """What each line of the output describes."""
-
-    row = "row"
-    batch = "batch"
-
-
-class BadRows(StrEnum):
-    """What to do with a row that cannot be used."""
-
-    stop = "stop"
-    skip = "skip"
-
-
-TEXT, CHOICE, OUTPUT = "Text files", "Columns and rows", "Output"
-
-Data = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="DATA...",
-        help="CSV, TSV, JSON lines, Parquet, Arrow or .npy files, or folders or patterns of such files; - is standard "
-        "input.",
-    ),
-]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved with --model or ravine.save.")]
-Clusters = Annotated[
-    int | None, typer.Option(min=1, metavar="K", help="Number of clusters. Default: chosen automatically.")
-]
-Only = Annotated[
-    list[str] | None, typer.Option("--columns", help="Use only these columns: a,b,c.", rich_help_panel=CHOICE)
-]
-Drop = Annotated[list[str] | None, typer.Option(help="Leave out these columns: a,b,c.", rich_help_panel=CHOICE)]
-Label = Annotated[
-    str | None,
-    typer.Option(
-        help="Column with known classes. It is not used for clustering, only for scores and colors.",
-        rich_help_panel=CHOICE,
-    ),
-]
-Encode = Annotated[
-    bool, typer.Option("--encode", help="Encode columns of words as columns of zeros and ones.", rich_help_panel=CHOICE)
-]
-MissingRows = Annotated[
-    Missing,
-    typer.Option(
-        help="What to do with missing or infinite values: stop with an error, drop the rows, or fill in column means.",
-        rich_help_panel=CHOICE,
-    ),
-]
-Scale = Annotated[bool, typer.Option(help="Scale the columns to unit variance.", rich_help_panel=CHOICE)]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(help="Character between two columns. Default: detected automatically.", rich_help_panel=TEXT),
-]
-Decimal = Annotated[str, typer.Option(help="Decimal point of the numbers.", rich_help_panel=TEXT)]
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        help="Whether the first line contains column names. Default: yes, unless it contains only numbers.",
-        rich_help_panel=TEXT,
-    ),
-]
-Encoding = Annotated[str, typer.Option(help="Encoding of text files.", rich_help_panel=TEXT)]
-Out = Annotated[
-    str | None,
-    typer.Option(help="File for the labels, .csv or .parquet; - is standard output.", rich_help_panel=OUTPUT),
-]
-Report = Annotated[
-    Path | None, typer.Option(help="File for an HTML report that explains the result.", rich_help_panel=OUTPUT)
-]
-Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, metavar="INTEGER", help="Seed of the random numbers.")]
-Jobs = Annotated[int, typer.Option(help="Number of threads; -1 uses all cores. The result does not depend on it.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 
 def _show_version(asked: bool) -> None:
@@ -315,11 +243,38 @@ def compare(
 @app.command()
 def stream(
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="File with CSV or JSON lines; - is standard input.")
+        str, typer.Argument(metavar="DATA", help="CSV, JSON lines or an Arrow stream; - is standard input.")
     ] = "-",
     method: Annotated[
-        StreamMethod, typer.Option(help="With hsdci, new nodes inherit from old ones. imdh never forgets old rows.")
-    ] = StreamMethod.hsdc,
+        StreamMethod,
+        typer.Option(
+            help="stream follows clusters that appear, vanish, move, merge or split. hsdc and hsdci are published "
+            "methods that do not scale the columns; with hsdci, new nodes inherit from old ones. imdh never forgets "
+            "old rows."
+        ),
+    ] = StreamMethod.stream,
+    significance: Annotated[
+        float | None,
+        typer.Option(
+            help="Significance level of the test for a split; smaller values give fewer clusters. Default: 0.05.",
+            rich_help_panel=METHOD,
+        ),
+    ] = None,
+    run_length: Annotated[
+        float | None,
+        typer.Option(
+            help="Average number of rows between two false alarms; with a smaller number, changes are noticed sooner. "
+            "Default: 1e8. With stream only.",
+            rich_help_panel=METHOD,
+        ),
+    ] = None,
+    max_clusters: Annotated[
+        int | None,
+        typer.Option(
+            help="Maximum number of clusters, which bounds the memory. Default: 200. With stream only.",
+            rich_help_panel=METHOD,
+        ),
+    ] = None,
     batch: Annotated[
         int,
         typer.Option(
@@ -334,6 +289,14 @@ def stream(
         ),
     ] = None,
     drop: Drop = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="Column with known classes. It is not learned. Scores compare it with the cluster that each row was "
+            "given before it was learned. Rows without a class are learned and not scored.",
+            rich_help_panel=CHOICE,
+        ),
+    ] = None,
     bad_rows: Annotated[
         BadRows,
         typer.Option(
@@ -392,10 +355,15 @@ def stream(
     from ravine.cli._rows import StreamOptions
     from ravine.cli._stream import Plan, stream
 
+    given = {"significance": significance, "run_length": run_length, "max_clusters": max_clusters}
     stream(
         data,
         StreamOptions(
-            _text(delimiter, decimal, header, encoding), _split(columns), _split(drop), bad_rows is BadRows.skip
+            _text(delimiter, decimal, header, encoding),
+            _split(columns),
+            _split(drop),
+            bad_rows is BadRows.skip,
+            label,
         ),
         Plan(
             method=method.value,
@@ -408,6 +376,7 @@ def stream(
             checkpoint=checkpoint,
             every=every,
             poll=poll if follow else None,
+            parameters={name: value for name, value in given.items() if value is not None},
         ),
         _screen(quiet, False, "-"),
     )

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -42,30 +42,37 @@ class Generation:
         Number of rows read, including bad rows.
     n_bad : int
         Number of bad rows among them.
+    bad_runs : list of pairs of int
+        Positions of the bad rows, for the numbers of rows in events.
     layout : Layout or None
         Layout of the lines; None before the first row.
     place, out, events : Mark
         Positions in the input and the output files; None for an output that cannot be rewound.
     model : str or None
         File of the model; None before the first row is learned.
+    counts : list of pairs
+        Number of rows by cluster and class, if the classes are known.
     """
 
     options: dict[str, Any]
     n_rows: int = 0
     n_bad: int = 0
+    bad_runs: list[tuple[int, int]] = field(default_factory=list)
     layout: Layout | None = None
     place: Mark = START
     out: Mark | None = None
     events: Mark | None = None
     model: str | None = None
+    counts: list[tuple[int, dict[str, int]]] = field(default_factory=list)
 
     def check_options(self, options: Mapping[str, Any], folder: Path) -> None:
         """Raise UsageError if an option differs from that of the checkpoint."""
-        for name, before in self.options.items():
-            if options[name] != before:
+        for name, now in options.items():
+            before = self.options.get(name)  # a checkpoint does not have options that were added later
+            if now != before:
                 raise UsageError(
                     f"--checkpoint {folder} was made with {_said(name, before)}, but this command has "
-                    f"{_said(name, options[name])}: give the same options, or {RESTART}"
+                    f"{_said(name, now)}: give the same options, or {RESTART}"
                 )
 
 

@@ -37,6 +37,8 @@ class Layout:
     encoding : str
     used : tuple of str, optional
         The fields used as numbers, once they are known.
+    label : str, optional
+        The field with the class of each row. It is not used as a number.
     """
 
     is_json: bool
@@ -45,6 +47,7 @@ class Layout:
     decimal: str
     encoding: str
     used: tuple[str, ...] | None = None
+    label: str | None = None
 
     def values(self, line: bytes) -> list[Any]:
         """Return the fields of a line. Raises BadRow if they do not match the first line."""
@@ -57,14 +60,14 @@ class Layout:
     def numbers(self, values: Sequence[Any]) -> list[float]:
         """Return the numbers of the used fields. Raises BadRow, which names the column, if one is not a number."""
         out = []
-        for place, column in self._places:
+        for place, column in self.places:
             try:
                 number = self.number(values[place])
                 if number is None:
                     raise BadRow("the value is missing")
                 if not abs(number) <= LARGEST:
                     raise BadRow(f"{number:g} is not finite, or its square would overflow")
-                if abs(number) > LARGEST_WHOLE and _is_rounded(values[place], number):
+                if abs(number) >= LARGEST_WHOLE and _is_rounded(values[place], number):
                     raise BadRow(
                         f"{shortened(str(values[place]).strip(), LETTERS)} is a whole number that would be rounded (if "
                         f"it is an identifier, leave out the column with --drop {column})"
@@ -74,8 +77,23 @@ class Layout:
             out.append(number)
         return out
 
+    def class_of(self, value: Any) -> str | None:
+        """Return the class of a row, or None if it has none."""
+        if isinstance(value, str):
+            name = value.strip()
+            return None if name in MISSING else name
+        if isinstance(value, float):
+            value = None if np.isnan(value) else int(value) if value.is_integer() else value
+        return None if value is None else json.dumps(value)
+
+    def record(self, values: Sequence[Any]) -> tuple[list[float], str | None]:
+        """Return the numbers and the class of a row. Raises BadRow if one of the numbers is not a number."""
+        numbers = self.numbers(values)
+        return numbers, None if self.label is None else self.class_of(values[self.fields.index(self.label)])
+
     @cached_property
-    def _places(self) -> list[tuple[int, str]]:
+    def places(self) -> list[tuple[int, str]]:
+        """Position and name of each field that is used as a number."""
         used = set(self.used or ())
         return [(place, field) for place, field in enumerate(self.fields) if field in used]
 
@@ -172,10 +190,15 @@ def find_layout(line: bytes, text: TextFormat) -> tuple[Layout, bool]:
     layout = replace(layout, is_json=False, delimiter=delimiter)
     has_header = not all(_is_number(layout, field) for field in fields) if text.header is None else text.header
     names = fields if has_header else [f"x{j}" for j in range(len(fields))]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise DataError(f"the column name {twice[0]!r} occurs twice: give each column its own name")
+    if twice := twice_named(names):
+        raise DataError(twice)
     return replace(layout, fields=tuple(names)), not has_header
+
+
+def twice_named(names: Sequence[str]) -> str:
+    """Return what is wrong if two columns have the same name."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    return f"the column name {twice[0]!r} occurs twice: give each column its own name" if twice else ""
 
 
 def is_header(line: bytes, layout: Layout, has_header: bool | None) -> bool:

@@ -11,77 +11,34 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import ravine
 from ravine._files import Place
 from ravine._io import COMPRESSIONS, TextFormat, UsageError
+from ravine.cli._arrow import ArrowRows
 from ravine.cli._checkpoint import Generation, alone_with, clear, is_own, read_generation, write_generation
-from ravine.cli._follow import FollowedLines, is_rotated
-from ravine.cli._lines import Lines, Sink, Stop, Stopped
+from ravine.cli._follow import is_rotated
+from ravine.cli._input import STDIN, Input, open_file, open_rows, recognized
+from ravine.cli._lines import Sink, Stop, Stopped
+from ravine.cli._numbering import Numbering
 from ravine.cli._places import check_files
+from ravine.cli._plan import METHODS, Plan, check_parameters, make_model
 from ravine.cli._rows import Batch, Rows, StreamOptions
+from ravine.cli._scores import Scores, batch_scores
 from ravine.cli._screen import Meter, Screen
 from ravine.evaluation._event_counts import count_events, events_since
 from ravine.tree._text import counted
 
-METHODS: dict[str, tuple[str, dict[str, Any]]] = {
-    "hsdc": ("HSDC", {"inherit": False}),
-    "hsdci": ("HSDC", {"inherit": True}),
-    "imdh": ("IncrementalMDH", {}),
-}
-"""Estimator and parameters of each method."""
-
-STDIN = "standard input"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a stream is learned, and what is written.
-
-    Attributes
-    ----------
-    method : str
-    batch : int
-        Number of rows that are labeled, then learned, at a time.
-    per_batch : bool
-        Write one line for each batch instead of one for each row.
-    seed : int
-    n_jobs : int
-    out, events : Path or None
-        Files; None means standard output and standard error.
-    checkpoint : Path or None
-        Folder.
-    every : int
-        Number of rows between two checkpoints.
-    poll : float or None
-        Seconds between two checks of a followed file; None if the file is not followed.
-    """
-
-    method: str
-    batch: int = 100
-    per_batch: bool = False
-    seed: int = 0
-    n_jobs: int = -1
-    out: Path | None = None
-    events: Path | None = None
-    checkpoint: Path | None = None
-    every: int = 10_000
-    poll: float | None = None
-
-    def fixed_options(self, options: StreamOptions) -> dict[str, Any]:
-        """Options that must be the same when the stream continues."""
-        per = "batch" if self.per_batch else "row"
-        own = {"method": self.method, "batch": self.batch, "per": per, "seed": self.seed}
-        return {**own, "columns": list(options.columns), "drop": list(options.drop), **asdict(options.text)}
+__all__ = ["METHODS", "Plan", "stream"]
 
 
 def stream(data: str, options: StreamOptions, plan: Plan, screen: Screen) -> None:
     """Label and learn the rows of a file or of standard input, to the end or until the user stops the command."""
+    check_parameters(plan)
     options = replace(options, text=_checked_text(data, options.text))
     _check_places(data, plan)
     stop = Stop()
@@ -92,39 +49,26 @@ def stream(data: str, options: StreamOptions, plan: Plan, screen: Screen) -> Non
                 f"{plan.checkpoint}: this file system has no locks: make sure that no other process uses the folder"
             )
         try:
-            lines = _open_lines(data, name, stop, plan, screen, stack)
+            file = open_file(data, plan.poll, stack)
             # Opening a pipe waits for its reader.
             out = stop.wait_for(Sink, plan.out, sys.stdout.buffer if plan.out is None else None)
             stack.callback(out.close)
             is_shown = plan.events is None and not screen.quiet
             events = stop.wait_for(Sink, plan.events, sys.stderr.buffer if is_shown else None)
             stack.callback(events.close)
-            start, model = _begin(lines, out, events, plan, options, seek=data != "-")
+            source = recognized(file, data, stop, plan.poll, screen.warn, stack)
+            start, model = _begin(source, out, events, plan, options, seek=data != "-")
         except Stopped:
             return
-        rows = Rows(lines, name, options, screen.warn, start.layout, start.n_rows)
-        run = _Run(rows, out, events, plan, start, model, screen)
+        rows = open_rows(source, name, options, screen.warn, start)
+        scores = None if options.label is None else Scores(options.label, start.counts)
+        run = _Run(rows, out, events, plan, start, model, screen, scores)
         on_terminal = plan.out is None and sys.stdout.isatty()
         with nullcontext(Meter()) if on_terminal else screen.progress("learning", None) as meter:
             run.run(stop, meter)
         screen.say(f"{counted(run.n_rows, 'row')} read, {counted(run.n_bad, 'bad row')} skipped")
-
-
-def _open_lines(data: str, name: str, stop: Stop, plan: Plan, screen: Screen, stack: ExitStack) -> Lines:
-    """Open standard input, a file, or a followed file."""
-    if plan.poll is not None:
-        lines = FollowedLines(Path(data), stop, plan.poll, screen.warn)
-        stack.callback(lines.close)
-        return lines
-    if data == "-":
-        return Lines(sys.stdin.buffer, name, stop)
-    return Lines(stack.enter_context(Path(data).open("rb")), name, stop)
-
-
-def make_model(plan: Plan) -> Any:
-    """Create the estimator."""
-    name, options = METHODS[plan.method]
-    return getattr(ravine, name)(**options, random_state=plan.seed, n_jobs=plan.n_jobs)
+        if scores is not None:
+            screen.say(str(scores))
 
 
 def _checked_text(data: str, text: TextFormat) -> TextFormat:
@@ -160,7 +104,7 @@ def _check_places(data: str, plan: Plan) -> None:
 
 
 def _begin(
-    lines: Lines, out: Sink, events: Sink, plan: Plan, options: StreamOptions, seek: bool
+    source: Input, out: Sink, events: Sink, plan: Plan, options: StreamOptions, seek: bool
 ) -> tuple[Generation, Any]:
     """Return the state from which the stream continues, and move all files there."""
     fixed = plan.fixed_options(options)
@@ -176,7 +120,7 @@ def _begin(
         model.set_params(n_jobs=plan.n_jobs)
     out.check(start.out)
     events.check(start.events)
-    lines.skip_to(start.place, seek)
+    source.skip_to(start.place, seek)
     out.cut_back(start.out)
     events.cut_back(start.events)
     clear(plan.checkpoint, start)
@@ -187,7 +131,15 @@ class _Run:
     """Label and learn batch after batch, and write checkpoints."""
 
     def __init__(
-        self, rows: Rows, out: Sink, events: Sink, plan: Plan, start: Generation, model: Any, screen: Screen
+        self,
+        rows: Rows | ArrowRows,
+        out: Sink,
+        events: Sink,
+        plan: Plan,
+        start: Generation,
+        model: Any,
+        screen: Screen,
+        scores: Scores | None,
     ) -> None:
         self.n_rows = start.n_rows
         self.n_bad = start.n_bad
@@ -198,9 +150,11 @@ class _Run:
         self._start = start
         self._place = start.place
         self._n_kept = start.n_rows
+        self._numbering = Numbering(start.bad_runs)
         self._model = model
         self._n_events = count_events(model)
         self._screen = screen
+        self._scores = scores
         self._warned: set[str] = set()
 
     def run(self, stop: Stop, meter: Meter) -> None:
@@ -223,6 +177,8 @@ class _Run:
     def _process(self, batch: Batch) -> None:
         with self._warnings_once():
             labels = self._labels(batch)
+            if self._scores is not None and labels is not None:
+                self._scores.add(labels, batch.classes)
             self._out.write(self._batch_lines(batch, labels) if self._plan.per_batch else _row_lines(batch, labels))
             if batch.good:
                 if self._model is None:
@@ -247,17 +203,15 @@ class _Run:
             "rows": [batch.first, batch.first + batch.n_rows - 1],
             "clusters": {str(cluster): counts[cluster] for cluster in sorted(counts)},
             "n_clusters": None if self._model is None else int(self._model.n_clusters_),
+            **({} if self._scores is None else batch_scores(labels or (), batch.classes if labels else ())),
         }
 
     def _new_events(self, batch: Batch) -> list[dict[str, Any]]:
         """Events of the batch, in the order of the rows."""
         out: list[dict[str, Any]] = [{"kind": "bad row", "row": row, "why": why} for row, why in batch.bad.items()]
-        n_learned = self.n_rows - self.n_bad
-        for event in events_since(self._model, self._n_events):
-            # The model counts only the rows that it has learned.
-            position = event["row"] - n_learned
-            row = batch.good[position] if position >= 0 else event["row"] + self.n_bad
-            out.append({**{key: _plain(value) for key, value in event.items()}, "row": int(row)})
+        self._numbering.skip(sorted(batch.bad))
+        new = map(self._numbering.renumbered, events_since(self._model, self._n_events))
+        out += [{key: _plain(value) for key, value in event.items()} for event in new]
         self._n_events = count_events(self._model)
         return sorted(out, key=lambda event: event["row"])
 
@@ -269,11 +223,13 @@ class _Run:
             self._start,
             n_rows=self.n_rows,
             n_bad=self.n_bad,
+            bad_runs=self._numbering.runs,
             layout=self._rows.layout,
             place=self._place,
             out=self._out.mark(),
             events=self._events.mark(),
             model=None if self._model is None else f"model-{self.n_rows}.ravine",
+            counts=[] if self._scores is None else self._scores.counts,
         )
         write_generation(self._plan.checkpoint, generation, self._model)
         self._n_kept = self.n_rows

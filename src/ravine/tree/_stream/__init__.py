@@ -4,8 +4,8 @@
 arrays, `_registry` with `_matching` names clusters, `_events` logs, and `_state` saves.
 """
 
-from ravine.tree._stream._events import KINDS
+from ravine.tree._stream._events import KINDS, in_words
 from ravine.tree._stream._state import STREAM_TREE, restore, sizes_of_stream, state_of
 from ravine.tree._stream._tree import StreamSettings, StreamTree
 
-__all__ = ["KINDS", "STREAM_TREE", "StreamSettings", "StreamTree", "restore", "sizes_of_stream", "state_of"]
+__all__ = ["KINDS", "STREAM_TREE", "StreamSettings", "StreamTree", "in_words", "restore", "sizes_of_stream", "state_of"]

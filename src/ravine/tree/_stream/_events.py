@@ -45,7 +45,7 @@ class EventLog:
         more : what belongs to an event of this kind only
         """
         event = {"kind": kind, "row": row, "since": int(since), "clusters": clusters, **more}
-        event |= {"text": _in_words(event), "number": sum(self.n_events.values())}
+        event |= {"text": in_words(event), "number": sum(self.n_events.values())}
         self._events[kind].append(event)
         self.n_events[kind] += 1
         if self.on_event is not None:
@@ -58,14 +58,14 @@ class EventLog:
         self.n_events.update(n_events)
 
 
-def _in_words(event: Event) -> str:
+def in_words(event: Event) -> str:
     """Say what happened.
 
     Examples
     --------
-    >>> _in_words({"kind": "split", "clusters": [4, 5], "node": 1, "since": 0})
+    >>> in_words({"kind": "split", "clusters": [4, 5], "node": 1, "since": 0})
     'cluster 1 split into clusters 4 and 5'
-    >>> _in_words({"kind": "merged", "clusters": [2, 3], "since": 0})
+    >>> in_words({"kind": "merged", "clusters": [2, 3], "since": 0})
     'clusters 2 and 3 merged into cluster 2'
     """
     clusters, first = _named(event["clusters"]), event["clusters"][0]
