@@ -72,6 +72,14 @@ class StreamClusterer(StreamingTreeClusterer):
         first identifier; "drift": most clusters of a region changed at once and are learned again.
     n_events_ : dict of str to int
         Number of events so far, by kind.
+    history_ : dict of ndarray
+        Number of rows of each cluster over time, for a table or `ravine.plot.timeline`. The stream is divided into at
+        most 512 bins of equal width, which doubles as the stream grows: `start` and `stop` are the first row of each
+        bin and the row after its last one. `cluster_ids` are the identifiers of all clusters so far, in ascending
+        order, and `counts` of shape (n_bins, n_ids) has their rows. A row counts for the cluster to which it was
+        assigned when it came. If a new cluster turns out to be an old one that moved, or a part of another one, before
+        it was reported, its rows count for that one. A cluster that merged keeps the rows from before. Of the clusters
+        that are gone, the 128 with the most rows are listed, and all others are summed under the identifier -1.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -109,6 +117,18 @@ class StreamClusterer(StreamingTreeClusterer):
     ...         print(event["row"], event["text"])
     4095 cluster 2 has had no rows since row 3999
     4288 cluster 2 moved
+
+    The rows of each cluster over time, as a table:
+
+    >>> import pandas as pd
+    >>> history = model.history_
+    >>> table = pd.DataFrame(history["counts"], index=history["start"], columns=history["cluster_ids"])
+    >>> print(table.groupby(table.index // 2000 * 2000).sum())
+           0   1    2    3    4
+    0     60  19  635  640  646
+    2000   0   0  672  639  689
+    4000   0   0  613  708  679
+    6000   0   0  666  672  662
     """
 
     _schema: ClassVar[Group] = Group({"tree": TREE, "ids": Array("int64", ("n_nodes",)), "stream": STREAM_TREE})
@@ -154,6 +174,11 @@ class StreamClusterer(StreamingTreeClusterer):
             dependence=None if isinstance(self.dependence, str) else float(self.dependence),
         )
         return StreamTree(n_features, settings)
+
+    @property
+    def history_(self) -> dict[str, Any]:
+        """Number of rows of each cluster over time."""
+        return self._stream.history.table()
 
     def _stream_state(self) -> State:
         return state_of(self._stream)
