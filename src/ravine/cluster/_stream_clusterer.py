@@ -123,12 +123,12 @@ class StreamClusterer(StreamingTreeClusterer):
     >>> import pandas as pd
     >>> history = model.history_
     >>> table = pd.DataFrame(history["counts"], index=history["start"], columns=history["cluster_ids"])
-    >>> print(table.groupby(table.index // 2000 * 2000).sum())
+    >>> print(table.groupby(table.index // 2048 * 2048).sum())
            0   1    2    3    4
-    0     60  19  635  640  646
-    2000   0   0  672  639  689
-    4000   0   0  613  708  679
-    6000   0   0  666  672  662
+    0     60  19  653  659  657
+    2048   0   0  654  665  729
+    4096   0   0  654  717  677
+    6144   0   0  625  618  613
     """
 
     _schema: ClassVar[Group] = Group({"tree": TREE, "ids": Array("int64", ("n_nodes",)), "stream": STREAM_TREE})
