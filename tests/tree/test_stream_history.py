@@ -3,6 +3,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
 
 from ravine import StreamClusterer, load, save
 from ravine._schema import FieldError
@@ -150,6 +151,14 @@ def test_invalid_saved_history_is_refused():
     refused("'stream.history.counts' do not add up", counts=counts[:-1])
     refused("'stream.history.counts' do not add up", counts=counts[::-1])
     refused("'stream.history.counts' has an entry with more rows", counts=counts + 100)
+
+
+def test_model_without_a_stream_has_no_history(tmp_path):
+    with pytest.raises(NotFittedError):
+        StreamClusterer().history_  # noqa: B018
+    save(StreamClusterer().fit(changing()[:100]), tmp_path / "model.ravine", resume=False)
+    with pytest.raises(AttributeError, match="saved without its stream: save it with resume=True"):
+        load(tmp_path / "model.ravine").history_  # noqa: B018
 
 
 def test_history_is_a_copy():

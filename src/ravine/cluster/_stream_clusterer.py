@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ravine._schema import Array, Group, Sizes, State
 from ravine._sklearn import Interval, StrOptions
@@ -178,7 +179,14 @@ class StreamClusterer(StreamingTreeClusterer):
     @property
     def history_(self) -> dict[str, Any]:
         """Number of rows of each cluster over time."""
-        return self._stream.history.table()
+        return self._with_stream().history.table()
+
+    def _with_stream(self) -> StreamTree:
+        """Return the tree that follows the stream; a model may have been saved without it."""
+        check_is_fitted(self)
+        if not hasattr(self, "_stream"):
+            raise AttributeError("this model was saved without its stream: save it with resume=True")
+        return self._stream
 
     def _stream_state(self) -> State:
         return state_of(self._stream)
