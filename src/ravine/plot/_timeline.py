@@ -72,7 +72,7 @@ def timeline(model: Any, *, ax: Axes | None = None) -> Axes:
     --------
     .. plot::
         :include-source:
-        :alt: Bands of four clusters over 9,000 rows. One pauses from row 3,000 to 4,500, another one begins at row 6,000.
+        :alt: Bands of four clusters over 9,000 rows. One pauses from row 3,000 to 4,500, and one begins at row 6,000.
 
         >>> import numpy as np
         >>> from ravine import StreamClusterer, plot
