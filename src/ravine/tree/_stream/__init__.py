@@ -2,7 +2,7 @@
 
 `_tree` learns rows, `_search` finds cuts, `_profile` and `_units` describe the rows of a leaf, `_nodes` holds the
 arrays, `_registry` with `_matching` names clusters, `_events` logs, `_history` counts rows over time, and `_state`
-saves.
+saves. `_timeline` and `_present` give plots and reports what they show.
 """
 
 from ravine.tree._stream._events import KINDS
