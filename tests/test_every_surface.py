@@ -52,6 +52,7 @@ DRAWS = {
     **dict.fromkeys(("clusterpath", "fusions"), "SumOfNorms".__eq__),
     "support": "SupportVectorClustering".__eq__,
     "stream": lambda name: False,
+    "timeline": "StreamClusterer".__eq__,
 }
 """Which estimators each picture draws."""
 
@@ -59,7 +60,7 @@ KINDS = {"plain": [], "named": ["png", "svg"], "one cluster": ["png"]}
 """Of files to which a picture is drawn; that of the same clusters under other names is made but not drawn."""
 
 WITH_ROWS = ("density", "node", "panels")
-WITHOUT_NAMES = ("elbow", "fusions", "path")
+WITHOUT_NAMES = ("elbow", "fusions", "path", "timeline")
 
 pytestmark = pytest.mark.filterwarnings("ignore:held-out rows confirmed no cut")
 
@@ -135,6 +136,8 @@ def test_picture_is_drawn_or_an_error_says_what_draws_the_model(name, state, pic
         if picture == "path"
         else "node 0: 300 rows"
         if picture in ("density", "node")
+        else "3 clusters after 300 rows"  # also of a coarser tree: the stream is followed as before
+        if picture == "timeline"
         else f"{n_groups(model)} cluster"
     ) in said
     if state == "named" and picture not in WITHOUT_NAMES:

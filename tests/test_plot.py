@@ -19,12 +19,25 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.contour import ContourSet
 
 import ravine
-from ravine import PDDP, IncrementalMDH, SpectralPursuit, SumOfNorms, SupportVectorClustering, plot
+from ravine import (
+    HSDC,
+    PDDP,
+    IncrementalMDH,
+    SpectralPursuit,
+    StreamClusterer,
+    SumOfNorms,
+    SupportVectorClustering,
+    load,
+    plot,
+    save,
+)
 from ravine._svc import Nearest
 from ravine.cuts import Cut
 from ravine.datasets import make_blobs
-from ravine.plot import _clusterpath, _node, _sequence, _support
+from ravine.plot import _clusterpath, _node, _sequence, _support, _timeline
 from ravine.tree._prune import sum_sq_path
+from ravine.tree._stream import KINDS
+from ravine.tree._stream._timeline import in_order_of_splits, with_fewer_bins
 
 
 @pytest.fixture
@@ -912,3 +925,138 @@ def test_region_of_the_ends_is_drawn(X, options):
     shown = np.concatenate([rows for hollow in (False, True) for _, rows in rows_drawn(ax, hollow)])
     assert_array_equal(sorted_rows(shown), sorted_rows(model.sample_))
     plt.close("all")
+
+
+# The timeline of a stream
+
+
+@pytest.fixture(scope="module")
+def followed():
+    """Three clusters, of which one pauses, and one that begins late."""
+    X, y = make_blobs(9000, centers=[[0, 0], [9, 0], [0, 9], [9, 9]], random_state=0)
+    row = np.arange(9000)
+    yield StreamClusterer().fit(X[~((y == 1) & (row > 3000) & (row < 5000)) & ~((y == 3) & (row < 7000))])
+    plt.close("all")
+
+
+def bands(ax):
+    return {text.get_text(): text for text in ax.texts if text.get_text().startswith("cluster ")}
+
+
+def edges_of_bands(ax):
+    """Corners of each band, in the order of the bands."""
+    areas = [c for c in ax.collections if isinstance(c, PolyCollection) and not isinstance(c, LineCollection)]
+    return [np.concatenate([path.vertices for path in area.get_paths()]) for area in areas if area.get_paths()]
+
+
+def test_bands_of_the_timeline_have_the_shares_of_the_rows(followed):
+    ax = plot.timeline(followed)
+    history = with_fewer_bins(followed.history_, _timeline.MOST_DRAWN)
+    order = in_order_of_splits(history["cluster_ids"], followed.events_)
+    tops = (np.cumsum(history["counts"][:, order], axis=1).T / history["counts"].sum(axis=1)).T
+    middle = (history["start"] + history["stop"]) / 2
+    assert len(edges_of_bands(ax)) == len(order)
+    for k, corners in enumerate(edges_of_bands(ax)):
+        has_rows = history["counts"][:, order[k]] > 0
+        assert corners[:, 1].max() == pytest.approx(tops[has_rows, k].max())
+        assert corners[:, 0].min() <= middle[has_rows][0]
+        assert corners[:, 0].max() >= middle[has_rows][-1]
+    assert tops[:, -1] == pytest.approx(1)
+    assert {f"cluster {cluster}" for cluster in followed.cluster_ids_} <= set(bands(ax))
+
+
+def test_marks_of_the_timeline_are_the_events(followed):
+    ax = plot.timeline(followed)
+    kinds = [kind for kind in KINDS if followed.n_events_[kind]]
+    assert {"split", "appeared"} <= set(kinds)
+    drawn = [line for line in ax.lines if line.get_marker() != "None" and line.get_transform() == ax.transData]
+    for kind, line in zip(kinds, drawn, strict=True):
+        assert line.get_marker() == _timeline.MARKS[kind][0]
+        assert_array_equal(line.get_xdata(), [event["row"] for event in followed.events_ if event["kind"] == kind])
+    assert "1 appeared" in texts(ax.figure)
+    assert f"{followed.n_events_['split']} splits" in texts(ax.figure)
+
+
+def test_every_kind_of_event_has_a_mark_of_its_own():
+    assert set(_timeline.MARKS) == set(KINDS)
+    assert len(set(_timeline.MARKS.values())) == len(KINDS)
+
+
+def test_color_of_a_cluster_depends_on_its_identifier_only():
+    colors = [to_hex(_timeline.color_of(cluster)) for cluster in range(-1, 21)]
+    assert len(set(colors)) == len(colors)
+    X = make_blobs(3000, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)[0]
+    model = StreamClusterer()
+    seen = []
+    for part in (X[:1500], X[1500:]):
+        ax = plot.timeline(model.partial_fit(part))
+        areas = [c for c in ax.collections if isinstance(c, PolyCollection)]
+        order = in_order_of_splits(model.history_["cluster_ids"], model.events_)
+        ids = model.history_["cluster_ids"][order].tolist()
+        seen.append({cluster: to_hex(area.get_facecolor()[0]) for cluster, area in zip(ids, areas, strict=True)})
+    assert seen[0].items() <= seen[1].items()
+    plt.close("all")
+
+
+def busy(n_clusters, n_events):
+    """A model whose history and events are made up."""
+    rng = np.random.default_rng(0)
+    model = StreamClusterer().fit(rng.normal(size=(64 * 40, 2)))
+    history, log = model._stream.history, model._stream.log
+    history.ids = np.arange(n_clusters)
+    shares = rng.dirichlet(np.full(n_clusters, 5.0))
+    history.counts = rng.multinomial(history.width, shares, size=len(history.counts))
+    for row in np.linspace(10, 2500, n_events).astype(int).tolist():
+        kind = KINDS[row % len(KINDS)]
+        log.report(kind, row, row - 5, [0], **({"node": 0} if kind == "split" else {}))
+    return model
+
+
+@pytest.mark.parametrize("n_clusters", [1, 3, 40])
+@pytest.mark.parametrize("n_events", [0, 2, 200])
+def test_labels_of_the_timeline_do_not_overlap_and_lie_inside(n_clusters, n_events):
+    ax = plot.timeline(busy(n_clusters, n_events))
+    boxes = boxes_of_text(ax)
+    for i, a in enumerate(boxes):
+        assert 0 <= a.x0 < a.x1 <= ax.figure.bbox.x1
+        for b in boxes[:i]:
+            assert not (a.x0 < b.x1 and b.x0 < a.x1 and a.y0 < b.y1 and b.y0 < a.y1)
+    assert len(bands(ax)) <= n_clusters
+    if n_clusters <= 3:
+        assert len(bands(ax)) == n_clusters
+    lines = [c for c in ax.collections if isinstance(c, LineCollection)]
+    n_drifts = sum(1 for event in busy(n_clusters, n_events).events_ if event["kind"] == "drift")
+    assert sum(len(line.get_segments()) for line in lines) == (n_events if n_events < 24 else n_drifts)
+    plt.close("all")
+
+
+def test_small_clusters_that_are_gone_are_a_band_of_others():
+    model = busy(3, 0)
+    model._stream.history.ids = np.array([-1, 4, 9])
+    assert "others" in texts(plot.timeline(model).figure)
+    plt.close("all")
+
+
+def test_timeline_is_drawn_on_given_axes(followed):
+    ax = plt.figure(figsize=(3, 2)).add_subplot()
+    assert plot.timeline(followed, ax=ax) is ax
+
+
+def test_timeline_needs_the_stream(followed, tmp_path):
+    save(followed, tmp_path / "model.ravine", resume=False)
+    with pytest.raises(AttributeError, match="saved without its stream: save it with resume=True"):
+        plot.timeline(load(tmp_path / "model.ravine"))
+    with pytest.raises(TypeError, match=r"plot.timeline draws a StreamClusterer, but this is .* HSDC"):
+        plot.timeline(HSDC())
+    with pytest.raises(NotFittedError):
+        plot.timeline(StreamClusterer())
+
+
+def test_parts_of_a_split_follow_it_also_if_it_is_gone():
+    def split(node, *clusters):
+        return {"kind": "split", "node": node, "clusters": list(clusters)}
+
+    ids = np.array([0, 3, 4, 5, 6, 7])
+    assert ids[in_order_of_splits(ids, [split(0, 1, 2), split(1, 6, 4), split(3, 5)])].tolist() == [0, 6, 4, 3, 5, 7]
+    assert in_order_of_splits(ids, [{"kind": "moved", "clusters": [3]}]) == list(range(6))
+    assert sorted(in_order_of_splits(ids, [split(3, 5), split(5, 3)])) == list(range(6))

@@ -4,7 +4,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from tests.browser import launched, needs_browser
 
-from ravine import HSDC, PDDP, MDHClassifier, SupportVectorClustering, report
+from ravine import HSDC, PDDP, MDHClassifier, StreamClusterer, SupportVectorClustering, report
 from ravine.datasets import make_blobs
 from ravine.report import Compared, write_comparison
 
@@ -263,5 +263,117 @@ def test_stream_has_the_page_of_its_tree(browser, tmp_path):
     page, troubles = opened(browser, report.write(model, X, tmp_path / "report.html"))
     assert page.locator(".node.leaf").count() == model.n_clusters_ == 3
     assert "row by row" in page.locator("#chosen").inner_text()
+    page.context.close()
+    assert troubles == []
+
+
+# The page of a stream
+
+
+@pytest.fixture(scope="module")
+def stream_path(tmp_path_factory):
+    """Three clusters, of which one pauses, and one that begins late."""
+    centers = [[0, 0, 0, 0], [9, 0, 0, 0], [0, 9, 0, 0], [0, 0, 20, 0]]
+    X, y = make_blobs(9000, centers=centers, random_state=0)
+    row = np.arange(9000)
+    model = StreamClusterer().fit(X[~((y == 1) & (row > 3000) & (row < 5000)) & ~((y == 3) & (row < 7000))])
+    assert model.n_clusters_ == 4
+    folder = tmp_path_factory.mktemp("stream")
+    return report.write_stream(model, folder / "stream.html", feature_names=HOSTILE, title=HOSTILE[1])
+
+
+@pytest.fixture(scope="module")
+def stream_page(browser, stream_path):
+    page, troubles = opened(browser, stream_path, viewport={"width": 1280, "height": 900}, color_scheme="light")
+    yield page
+    page.context.close()
+    assert troubles == []
+
+
+def test_stream_has_a_band_for_every_cluster_and_a_mark_for_every_event(stream_page):
+    assert stream_page.locator("h1").inner_text() == HOSTILE[1]
+    assert stream_page.locator("img, b b").count() == 0
+    ids = stream_page.locator("path.band").evaluate_all("bands => bands.map(band => band.dataset.cluster)")
+    assert len(set(ids)) == len(ids) >= 4
+    n_events = stream_page.locator("table.events tbody tr").count()
+    assert stream_page.locator("path.event").count() == n_events > 2
+    assert "1 appeared" in stream_page.locator(".swatches").first.inner_text()
+    assert stream_page.locator(".band-label").count() >= 4
+
+
+def test_colors_of_bands_and_clusters_agree(stream_page):
+    for cluster in stream_page.locator("tr[data-cluster]").evaluate_all("rows => rows.map(row => row.dataset.cluster)"):
+        band = stream_page.locator(f'path.band[data-cluster="{cluster}"]')
+        swatch = stream_page.locator(f'tr[data-cluster="{cluster}"] .band-swatch')
+        color = "element => getComputedStyle(element)"
+        assert band.evaluate(f"{color}.fill") == swatch.evaluate(f"({color}.backgroundColor)")
+
+
+def test_selected_cluster_is_described(stream_page):
+    rows = stream_page.locator("tr[data-cluster]")
+    assert rows.count() == 4
+    for i in range(4):
+        rows.nth(i).click()
+        cluster = rows.nth(i).get_attribute("data-cluster")
+        assert stream_page.locator("#panel-title").inner_text() == f"Cluster {cluster}"
+        assert stream_page.locator("#panel .columns tbody tr").count() == 4
+        assert stream_page.locator("tr.selected").count() == 1
+    assert HOSTILE[0] in stream_page.locator("#panel").inner_text()
+    stream_page.locator('.clusters [data-key="id"]').click()
+    ids = stream_page.locator("tr[data-cluster]").evaluate_all("rows => rows.map(row => Number(row.dataset.cluster))")
+    assert ids == sorted(ids)
+
+
+def test_events_of_one_kind_are_chosen(stream_page):
+    stream_page.locator("#kind").select_option("appeared")
+    assert stream_page.locator("table.events td.kind").all_inner_texts() == ["appeared"]
+    stream_page.locator("#kind").select_option("")
+    assert stream_page.locator("table.events tbody tr").count() == stream_page.locator("path.event").count()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_page_of_a_stream_fits_and_has_no_serious_fault_of_accessibility(browser, stream_path, scheme, width):
+    page, troubles = opened(browser, stream_path, viewport={"width": width, "height": 760}, color_scheme=scheme)
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    faults = [
+        (fault["id"], [node["html"][:200] for node in fault["nodes"][:3]])
+        for fault in Axe().run(page).response["violations"]
+        if fault["impact"] in ("serious", "critical")
+    ]
+    page.context.close()
+    assert faults == []
+    assert troubles == []
+
+
+@pytest.mark.parametrize("n_rows", [1, 30, 700])
+def test_stream_of_one_cluster_without_events_is_drawn(browser, tmp_path, n_rows):
+    X = np.random.default_rng(0).normal(size=(n_rows, 1))
+    path = report.write_stream(StreamClusterer().fit(X), tmp_path / "stream.html")
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    troubles = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector("path.band")
+    assert page.locator("#panel-title").inner_text() == "Cluster 0"
+    assert page.locator("#events-lead").inner_text() == "Nothing was reported so far."
+    assert page.locator("path.event, table.events").count() == 0
+    context.close()
+    assert troubles == []
+
+
+def test_many_events_are_shown_on_demand(browser, tmp_path):
+    model = StreamClusterer().fit(make_blobs(3000, centers=[[0, 0], [20, 0]], random_state=0)[0])
+    n_before = len(model.events_)
+    for row in range(200 - n_before):
+        model._stream.log.report(("moved", "vanished")[row % 2], row, row, [0], **({} if row % 2 else {"shift": 1.5}))
+    page, troubles = opened(browser, report.write_stream(model, tmp_path / "stream.html"))
+    assert page.locator("table.events tbody tr").count() == 50
+    page.get_by_role("button", name="Show all 200").click()
+    assert page.locator("table.events tbody tr").count() == page.locator("path.event").count() == 200
+    page.locator("#kind").select_option("moved")
+    assert page.locator("table.events tbody tr").count() == 50
+    assert page.locator("table.events .what").first.inner_text() == "cluster 0 moved (by 1.5 standard deviations)"
     page.context.close()
     assert troubles == []

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from ravine import PDDP, IncrementalMDH, report
 from ravine.report import ReportAccumulator
-from ravine.report._page import SCRIPTS, to_json
+from ravine.report._page import SCRIPTS, STREAM_SCRIPTS, to_json
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -91,7 +91,7 @@ def test_page_fetches_nothing(model_and_rows):
 
 
 def test_scripts_write_text_and_never_markup():
-    for name in SCRIPTS:
+    for name in {*SCRIPTS, *STREAM_SCRIPTS}:
         script = (resources.files("ravine.report") / "assets" / name).read_text(encoding="utf-8")
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\.html\(|\beval\b|new Function", script

@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ravine._matrix import LARGEST, SMALLEST, Floats
 from ravine._schema import Array, Group, Sizes, State
@@ -73,6 +74,14 @@ class StreamClusterer(StreamingTreeClusterer):
         first identifier; "drift": most clusters of a region changed at once and are learned again.
     n_events_ : dict of str to int
         Number of events so far, by kind.
+    history_ : dict of ndarray
+        Number of rows of each cluster over time, for a table or `ravine.plot.timeline`. The stream is divided into at
+        most 512 bins of equal width, which doubles as the stream grows: `start` and `stop` are the first row of each
+        bin and the row after its last one. `cluster_ids` are the identifiers of all clusters so far, in ascending
+        order, and `counts` of shape (n_bins, n_ids) has their rows. A row counts for the cluster to which it was
+        assigned when it came. If a new cluster turns out to be an old one that moved, or a part of another one, before
+        it was reported, its rows count for that one. A cluster that merged keeps the rows from before. Of the clusters
+        that are gone, the 128 with the most rows are listed, and all others are summed under the identifier -1.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -110,6 +119,18 @@ class StreamClusterer(StreamingTreeClusterer):
     ...         print(event["row"], event["text"])
     4095 cluster 3 has had no rows since row 3999
     4287 cluster 3 moved
+
+    The rows of each cluster over time, as a table:
+
+    >>> import pandas as pd
+    >>> history = model.history_
+    >>> table = pd.DataFrame(history["counts"], index=history["start"], columns=history["cluster_ids"])
+    >>> print(table.groupby(table.index // 2048 * 2048).sum())
+           0   1    2    3    4
+    0     60  19  653  659  657
+    2048   0   0  654  665  729
+    4096   0   0  654  717  677
+    6144   0   0  625  618  613
     """
 
     _schema: ClassVar[Group] = Group({"tree": TREE, "ids": Array("int64", ("n_nodes",)), "stream": STREAM_TREE})
@@ -189,6 +210,18 @@ class StreamClusterer(StreamingTreeClusterer):
             return None
         size = float(np.maximum.reduce(np.abs(row[0])))
         return size if size <= LARGEST else None  # NaN is not <= LARGEST
+
+    @property
+    def history_(self) -> dict[str, Any]:
+        """Number of rows of each cluster over time."""
+        return self._with_stream().history.table()
+
+    def _with_stream(self) -> StreamTree:
+        """Return the tree that follows the stream; a model may have been saved without it."""
+        check_is_fitted(self)
+        if not hasattr(self, "_stream"):
+            raise AttributeError("this model was saved without its stream: save it with resume=True")
+        return self._stream
 
     def _stream_state(self) -> State:
         return state_of(self._stream)

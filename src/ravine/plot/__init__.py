@@ -16,5 +16,18 @@ from ravine.plot._panels import panels
 from ravine.plot._sequence import elbow, path
 from ravine.plot._stream import stream
 from ravine.plot._support import support
+from ravine.plot._timeline import timeline
 
-__all__ = ["clusterpath", "density", "elbow", "fusions", "node", "panels", "path", "stream", "support", "tree"]
+__all__ = [
+    "clusterpath",
+    "density",
+    "elbow",
+    "fusions",
+    "node",
+    "panels",
+    "path",
+    "stream",
+    "support",
+    "timeline",
+    "tree",
+]

@@ -13,9 +13,20 @@ from ravine._files import written_whole
 from ravine.report._compare import Compared, write_comparison
 from ravine.report._data import ReportAccumulator, ReportData, gathered
 from ravine.report._page import render
+from ravine.report._stream import stream_html, write_stream
 from ravine.report._summary import describe_clusters, summarize
 
-__all__ = ["Compared", "ReportAccumulator", "ReportData", "describe_clusters", "html", "write", "write_comparison"]
+__all__ = [
+    "Compared",
+    "ReportAccumulator",
+    "ReportData",
+    "describe_clusters",
+    "html",
+    "stream_html",
+    "write",
+    "write_comparison",
+    "write_stream",
+]
 
 
 def write(

@@ -1,5 +1,6 @@
 """Format numbers and names for the page: few digits, shortened names."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,6 +25,25 @@ def all_rounded(values: Iterable[float], digits: int = 4) -> list[float]:
 def as_given(value: float) -> float:
     """Format a value of the data: integers unchanged, other numbers with six digits."""
     return int(value) if value.is_integer() and abs(value) < 1e15 else rounded(value, 6)
+
+
+def mean_and_spread(mean: float, deviation: float) -> list[str]:
+    """Format a mean and a standard deviation with as many decimals as the second digit of the deviation needs.
+
+    Examples
+    --------
+    >>> mean_and_spread(1013.2514, 0.0312), mean_and_spread(-48251.3, 871.0), mean_and_spread(3.0, 0.0)
+    (['1,013.251', '0.031'], ['−48,251', '871'], ['3', '0'])
+    >>> mean_and_spread(2.5e-12, 3.1e-13), mean_and_spread(1.2e30, 4e28)
+    (['2.5e-12', '3.1e-13'], ['1.2e+30', '4e+28'])
+    """
+    size = max(abs(mean), deviation)
+    if deviation == 0 or size >= 1e12 or deviation < 1e-9:
+        texts = [f"{value:.6g}" for value in (mean, deviation)]
+    else:
+        decimals = max(1 - math.floor(math.log10(deviation)), 0)
+        texts = [f"{value:,.{decimals}f}" for value in (mean, deviation)]
+    return [text.replace("-", "−", 1) if text.startswith("-") else text for text in texts]
 
 
 def p_text(p: float) -> str:

@@ -13,13 +13,16 @@ from typing import Any
 ASSETS = resources.files("ravine.report") / "assets"
 VENDOR = resources.files("ravine.report") / "vendor"
 
-SCRIPTS = ("base.js", "charts.js", "map.js", "panel.js", "clusters.js", "choice.js", "classes.js", "page.js")
-"""Scripts of the page, in the order in which they depend on each other."""
+SHARED = ("base.js", "charts.js", "frame.js")
+SCRIPTS = (*SHARED, "tree.js", "map.js", "panel.js", "clusters.js", "choice.js", "classes.js", "page.js")
+STREAM_SCRIPTS = (*SHARED, "timeline.js", "events.js", "present.js", "stream.js")
+"""Scripts of all pages, of the page of a model, and of the page of a stream, in the order in which they depend on each
+other."""
 
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
-def render(summary: dict[str, Any]) -> str:
+def render(summary: dict[str, Any], template: str = "template.html", scripts: tuple[str, ...] = SCRIPTS) -> str:
     """Return the page that shows a summary."""
     parts = {
         "title": html.escape(summary["title"]),
@@ -27,10 +30,10 @@ def render(summary: dict[str, Any]) -> str:
         "vendor": "\n".join(read_text(VENDOR, name) for name in ("d3.min.js", "plot.umd.min.js")),
         "licenses": "\n\n".join(_license(name) for name in ("d3", "plot")),
         "data": to_json(summary),
-        "script": "\n".join(read_text(ASSETS, name) for name in SCRIPTS),
+        "script": "\n".join(read_text(ASSETS, name) for name in scripts),
     }
     # One pass over the template: inserted text is not searched for placeholders.
-    return re.sub(r"\{\{ (\w+) \}\}", lambda place: parts[place[1]], read_text(ASSETS, "template.html"))
+    return re.sub(r"\{\{ (\w+) \}\}", lambda place: parts[place[1]], read_text(ASSETS, template))
 
 
 def to_json(summary: dict[str, Any]) -> str:

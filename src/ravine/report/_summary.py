@@ -197,10 +197,10 @@ def _classes(tree: HyperplaneTree | None, rows: ReportData, ranges: LeafRanges) 
 def _method(model: Any) -> dict[str, Any] | None:
     if isinstance(model, HyperplaneTree):
         return None
-    return {"name": type(model).__name__, "parameters": _changed_parameters(model)}
+    return {"name": type(model).__name__, "parameters": changed_parameters(model)}
 
 
-def _changed_parameters(model: Any) -> list[list[str]]:
+def changed_parameters(model: Any) -> list[list[str]]:
     """Return the parameters that differ from their defaults, as text."""
     defaults = inspect.signature(type(model).__init__).parameters
     given = {
@@ -215,7 +215,7 @@ def _reproduce(model: Any, rows: ReportData, named: bool) -> list[str]:
     write = f'report.write(model, X, "report.html"{options})'
     if isinstance(model, HyperplaneTree):
         return ["from ravine import report", write.replace("model", "tree")]
-    call = f"{type(model).__name__}({', '.join(f'{name}={text}' for name, text in _changed_parameters(model))})"
+    call = f"{type(model).__name__}({', '.join(f'{name}={text}' for name, text in changed_parameters(model))})"
     lines = [f"from ravine import {type(model).__name__}, report"]
     if hasattr(model, "classes_"):
         return [*lines, f"model = {call}.fit(X, y)", write]

@@ -1,9 +1,6 @@
 // The tree: leaves next to each other, the root on top. It is laid out again for every number of clusters.
 const LARGEST_DISC = 26;
 const WIDEST_LABEL = 168;
-const pen = document.createElement("canvas").getContext("2d");
-pen.font = `620 12px ${getComputedStyle(document.body).fontFamily}`;
-const widthOf = (text) => pen.measureText(text).width;
 const valley = (node) => nodes[node].relative_depth / (1 + nodes[node].relative_depth);
 const linkWidth = (fall) => 1.25 + 6.75 * fall;
 const isConfirmed = new Map((data.choice.evidence?.nodes ?? []).map((node, i) => [node, data.choice.evidence.confirmed[i]]));
@@ -118,14 +115,6 @@ function labelCuts(at) {
     }
   }
   return labels;
-}
-
-// The text, or as much of it as fits; nothing if fewer than three letters fit.
-function fitted(text, room) {
-  if (widthOf(text) <= room) return text;
-  let length = Math.min(text.length, 40);
-  while (length > 3 && widthOf(cropped(text, length)) > room) length -= 1;
-  return length > 3 ? cropped(text, length) : "";
 }
 
 function onMapKey(event, node) {

@@ -38,30 +38,14 @@ function leaveOutTree() {
   if (data.noun === "class") byId("clusters-title").textContent = "Classes";
 }
 
-function isDark() {
-  return (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-}
-
-function nameTheme() {
-  byId("theme").textContent = isDark() ? "Light theme" : "Dark theme";
-  byId("theme").setAttribute("aria-pressed", String(document.documentElement.dataset.theme !== undefined && isDark()));
-}
-
 function drawHeader() {
-  byId("made-by").textContent = `ravine ${data.version}`;
-  byId("finding").textContent = data.finding;
-  const { method } = data;
-  if (method === null) byId("method").textContent = "This report was made from a tree, without the model that grew it.";
-  else byId("method").append("Method: ", el("b", {}, method.name), method.parameters.length === 0 ? " with its default parameters" : " with ", ...parameterTexts(method.parameters), ".");
-  if (data.preparation !== null) byId("method").append(` ${data.preparation}`);
+  drawFrame();
   byId("chosen").textContent = data.choice.sentence;
   if (isFlat) return;
   const slider = byId("k");
   slider.max = nClusters;
   slider.disabled = nClusters === 1;
 }
-
-const parameterTexts = (parameters) => parameters.flatMap(([name, text], i) => [i === 0 ? "" : ", ", el("code", {}, `${name}=${text}`)]);
 
 function drawFooter() {
   const texts = [
@@ -84,16 +68,10 @@ drawFooter();
 if (!isFlat) drawMapKey();
 drawChoice();
 drawClasses();
-nameTheme();
 setClusters(nClusters);
 let wanted = null;
 byId("k")?.addEventListener("input", (event) => {
   if (wanted === null) requestAnimationFrame(() => { setClusters(wanted); wanted = null; });  // a drag fires more often than the page can be drawn
   wanted = Number(event.target.value);
 });
-byId("theme").addEventListener("click", () => {
-  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-  nameTheme();
-});
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
 new ResizeObserver(() => drawMap(false)).observe(mapBox);

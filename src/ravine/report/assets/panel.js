@@ -213,23 +213,5 @@ function nearestFigure(node) {
 
 function differenceFigure(node) {
   const bars = nodes[node].differences.map(([feature, difference]) => ({ feature, difference }));
-  return chartFigure({
-    title: "What sets it apart",
-    note: "Mean of the cluster minus the mean of all rows, in standard deviations of all rows.",
-    attributes: { class: "single" },
-    draw: (width) => {
-      const names = bars.map((bar) => fitted(data.names[bar.feature], Math.min(width * 0.42, 240)));
-      const [lowest, highest] = d3.extent([0, ...bars.map((bar) => bar.difference)]);
-      return plot(width, "Largest differences from all rows", {
-        height: 28 * bars.length + 50, marginLeft: Math.max(...names.map(widthOf)) + 18, marginRight: 56, marginBottom: 40,
-        x: { domain: [Math.min(lowest, -0.25) * 1.04, Math.max(highest, 0.25) * 1.04], label: "standard deviations", labelAnchor: "center", labelArrow: "none", tickFormat: figure, ticks: width < 420 ? 2 : 4, tickSize: 4 },
-        y: { type: "band", domain: d3.range(bars.length), label: null, tickSize: 0, tickFormat: (i) => names[i], padding: 0.32 },
-        marks: [
-          Plot.barX(bars, { x: "difference", y: (bar, i) => i, fill: "var(--accent)", fillOpacity: 0.75, title: (bar) => data.names[bar.feature] }),
-          Plot.ruleX([0], { stroke: "var(--text)" }),
-          Plot.text(bars, { frameAnchor: "right", y: (bar, i) => i, text: (bar) => d3.format("+.2f")(bar.difference).replace("-", "−"), textAnchor: "end", dx: 52, fill: "var(--text)" }),
-        ],
-      });
-    },
-  });
+  return barFigure(bars, "Mean of the cluster minus the mean of all rows, in standard deviations of all rows.");
 }

@@ -13,6 +13,7 @@ import numpy as np
 from ravine import _kernels
 from ravine._matrix import Floats, Ints
 from ravine.tree._stream._events import EventLog
+from ravine.tree._stream._history import History
 from ravine.tree._stream._matching import Matching
 from ravine.tree._stream._nodes import Nodes
 from ravine.tree._stream._profile import FITS, MIN_PROFILE, Profile
@@ -99,6 +100,7 @@ class Registry:
     ----------
     nodes : Nodes
     log : EventLog
+    history : History
 
     Attributes
     ----------
@@ -116,8 +118,8 @@ class Registry:
         The last change of clusters that moved.
     """
 
-    def __init__(self, nodes: Nodes, log: EventLog) -> None:
-        self.nodes, self.log = nodes, log
+    def __init__(self, nodes: Nodes, log: EventLog, history: History) -> None:
+        self.nodes, self.log, self.history = nodes, log, history
         self.now = 0
         self.n_ids = 0
         self.births: dict[int, Birth] = {}
@@ -198,6 +200,8 @@ class Registry:
             self.nodes.identity[leaves[here]] = keeps
             for identity in clusters:
                 if identity != keeps:
+                    if identity in self.births:  # it was never reported, and was a part of the other one
+                        self.history.rename(identity, keeps)
                     self.remember(identity, before[identity])
             if len(reported) > 1:
                 self._report("merged", reported, since)
@@ -358,6 +362,7 @@ class Registry:
             self.remember(identity, None)
         self.former = [former for former in self.former if former.identity not in identities]
         nodes.identity[leaf] = identities[0]
+        self.history.rename(new, identities[0])
         if len(ceased) > 1:
             self._report("merged", identities, since)
         else:

@@ -10,6 +10,7 @@ from ravine._matrix import LARGEST, Floats
 from ravine._schema import MOST, POSITIVE, Array, Custom, Group, Number, Sizes, State, require
 from ravine.tree import _check
 from ravine.tree._stream._events import KINDS
+from ravine.tree._stream._history import FIRST_WIDTH, MOST_BINS, OTHERS
 from ravine.tree._stream._nodes import IS_CUT, Nodes
 from ravine.tree._stream._profile import Profile
 from ravine.tree._stream._registry import Birth, Change, Former
@@ -89,6 +90,21 @@ def events_are_counted(state: State, sizes: Sizes) -> None:
         require(n_events <= state["n_events"][kind], "n_events", f"counts fewer events of the kind {kind!r}")
 
 
+def history_covers_the_stream(state: State, sizes: Sizes) -> None:
+    """Each row of the stream is counted once, in bins that are as narrow as their number allows."""
+    ids, counts, width, n_rows = (*(state["history"][name] for name in ("id", "counts", "width")), state["n_rows"])
+    require((np.diff(ids) > 0).all(), "history.id", "is not in ascending order")
+    require((ids < state["n_ids"]).all(), "history.id", "has an entry that is not the identifier of a cluster")
+    narrowest = FIRST_WIDTH
+    while n_rows >= MOST_BINS * narrowest:
+        narrowest *= 2
+    require(width == narrowest, "history.width", f"must be {narrowest} after {n_rows} rows")
+    start = np.arange(0, n_rows, width)
+    require((counts <= width).all(), "history.counts", "has an entry with more rows than a bin has")
+    is_valid = np.array_equal(counts.sum(axis=1), np.minimum(width, n_rows - start))
+    require(is_valid, "history.counts", "do not add up to the rows of the stream")
+
+
 def _checked_events(events: Any) -> list[dict[str, Any]]:
     is_valid = isinstance(events, list) and all(
         isinstance(event, dict) and event.get("kind") in KINDS and type(event.get("number")) is int for event in events
@@ -111,6 +127,15 @@ FORMER = Group(
     }
 )
 """Clusters that are not in the tree any more."""
+
+HISTORY = Group(
+    {
+        "width": Number(int, low=1, high=MOST),
+        "id": Array("int64", ("n_history",), low=OTHERS, empty=True),
+        "counts": Array("int64", ("n_history_bins", "n_history"), low=0, high=MOST, empty=True),
+    }
+)
+"""Number of rows of each cluster over time."""
 
 STREAM_TREE = Group(
     {
@@ -145,8 +170,16 @@ STREAM_TREE = Group(
         "changed": Array("int64", ("n_changed", 2), low=0, empty=True),
         "changed_rate": Array("float64", ("n_changed",), low=0, high=1, empty=True),
         "former": FORMER,
+        "history": HISTORY,
     },
-    (links_form_a_tree, identifiers_were_given, leaves_are_valid, cuts_are_valid, events_are_counted),
+    (
+        links_form_a_tree,
+        identifiers_were_given,
+        leaves_are_valid,
+        cuts_are_valid,
+        events_are_counted,
+        history_covers_the_stream,
+    ),
     optional=True,
 )
 """The result of `state_of`. Numbers of a leaf or a cut may be infinite."""
@@ -166,6 +199,7 @@ def state_of(tree: StreamTree) -> State:
     position = np.full(len(nodes.left) + 1, -1)
     position[order] = np.arange(len(order))
     rings = nodes.ring[order][nodes.left[order] < 0]
+    history = tree.history.table()
     births = [(identity, birth.since, birth.look_at) for identity, birth in registry.births.items()]
     return {
         "n_rows": tree.n_rows,
@@ -188,6 +222,7 @@ def state_of(tree: StreamTree) -> State:
         "changed": np.array([(i, c.since) for i, c in registry.changed.items()], dtype=np.int64).reshape(-1, 2),
         "changed_rate": np.array([c.rate for c in registry.changed.values()], dtype=np.float64),
         "former": _state_of_former(registry.former, tree.n_features),
+        "history": {"width": tree.history.width, "id": history["cluster_ids"], "counts": history["counts"]},
     }
 
 
@@ -225,6 +260,7 @@ def restore(tree: StreamTree, state: State) -> None:
     rates = state["changed_rate"].tolist()
     changes = zip(state["changed"].tolist(), rates, strict=True)
     registry.changed = {identity: Change(since, rate) for (identity, since), rate in changes}
+    tree.history.restore(*(state["history"][name] for name in ("width", "id", "counts")))
     f = state["former"]
     registry.former = [
         Former(

@@ -18,6 +18,7 @@ from ravine import _kernels
 from ravine._matrix import Floats, Ints
 from ravine.tree._derived import with_summed_cuts
 from ravine.tree._stream._events import EventLog, OnEvent
+from ravine.tree._stream._history import History
 from ravine.tree._stream._matching import NOBODY, match
 from ravine.tree._stream._nodes import Nodes
 from ravine.tree._stream._profile import APART, FITS, MIN_PROFILE, dependence_of, profile_of
@@ -136,7 +137,8 @@ class StreamTree:
         self.nodes = Nodes(n_features, settings.window_size)
         self.units = Units(np.ones(n_features), np.zeros(n_features))
         self.log = EventLog()
-        self.registry = Registry(self.nodes, self.log)
+        self.history = History()
+        self.registry = Registry(self.nodes, self.log, self.history)
         root = self.nodes.take()
         self.nodes.make_leaf(root, -1, np.empty((0, n_features)), np.empty(0, dtype=np.int64), 0)
         self.nodes.identity[root] = self.registry.new_id()
@@ -164,13 +166,22 @@ class StreamTree:
         }
         first, row, settings = self.n_rows, 0, self._numbers()
         while row < len(X):
-            row, why, node = kernel.follow(X, row, first, self.nodes.root, self.nodes.arrays(), settings)
+            n_seen, part = self.nodes.leaf[:, kernel.N_SEEN].copy(), X[: self.history.end - first]
+            row, why, node = kernel.follow(part, row, first, self.nodes.root, self.nodes.arrays(), settings)
             self.n_rows = self.registry.now = first + row
+            self._count(n_seen)
             if why != kernel.END:
                 handlers[why](node)
                 self.dependence = self._dependence_of_stream()  # not at each row, which would depend on the batches
                 settings = self._numbers()
+                self.history.sum_up(self.nodes.identity)
         self.log.on_event = None
+
+    def _count(self, n_seen: Floats) -> None:
+        """Add the last rows to the history, given the number of rows that each node had seen before them."""
+        n_rows = self.nodes.leaf[:, _kernels.stream.N_SEEN] - n_seen
+        visited = np.flatnonzero(n_rows)
+        self.history.add(self.nodes.identity[visited], n_rows[visited])
 
     def _numbers(self) -> tuple[float, ...]:
         """Return the settings as the compiled loop takes them.
@@ -179,8 +190,7 @@ class StreamTree:
         row passes several cuts, and each may raise a false alarm.
         """
         limit, depth = math.log(self.settings.run_length), math.log2(len(self.nodes.leaves()) + 1)
-        look = max(self.registry.next_look, self.n_rows)
-        return limit / 2, limit + math.log(max(depth, 1.0)), limit, self.dependence, look
+        return limit / 2, limit + math.log(max(depth, 1.0)), limit, self.dependence, self.registry.next_look
 
     def _look_around(self, _: int) -> None:
         """Do what is due at many nodes: new clusters to report, cuts to renew, leaves without rows."""

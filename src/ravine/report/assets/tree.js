@@ -1,0 +1,28 @@
+// Shared by all parts of the page of a model: the state, and the shape of the tree.
+const { nodes, groups } = data;
+// A model without a tree has groups: node 0 holds all rows, and the other nodes are the groups.
+const isFlat = groups !== null;
+const tree = data.tree ?? { parent: nodes.map((_, node) => (node === 0 ? -1 : 0)) };
+const nClusters = isFlat ? groups.length : (nodes.length + 1) / 2;
+const state = { k: nClusters, node: isFlat ? 1 : 0, color: "side", sort: { by: "number", down: false } };
+
+const isCut = (node, k = state.k) => isFlat ? node === 0 : tree.rank[node] > 0 && tree.rank[node] < k;
+const isShown = (node, k = state.k) => tree.parent[node] < 0 || isCut(tree.parent[node], k);
+const clustersAt = (k = state.k) => d3.range(nodes.length).filter((node) => isShown(node, k) && !isCut(node, k));
+
+// Numbers of the clusters below a node, at the selected number of clusters.
+function clusterRange(node) {
+  const clusters = clustersAt();
+  let [first, last] = [node, node];
+  while (isCut(first)) first = tree.left[first];
+  while (isCut(last)) last = tree.right[last];
+  return [clusters.indexOf(first), clusters.indexOf(last)];
+}
+
+const groupName = (number) => (isFlat ? groups[number] : `cluster ${number}`);
+
+function clusterText(node) {
+  const [first, last] = clusterRange(node);
+  return first === last ? `cluster ${first}` : `clusters ${first}–${last}`;
+}
+const className = (tag, code, attributes) => named(tag, data.classes.names[code], attributes);
