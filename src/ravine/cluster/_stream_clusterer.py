@@ -38,7 +38,7 @@ class StreamClusterer(StreamingTreeClusterer):
         smaller number, changes are noticed sooner.
     max_clusters : int, default=200
         Maximum number of clusters. It bounds the memory, together with `window_size`.
-    window_size : int, default=1024
+    window_size : int, default=2048
         Number of most recent rows that each cluster keeps. They describe the cluster and are tested for a split.
     dependence : "auto" or float, default="auto"
         Number of successive rows of a cluster that count as one. It is 1 for independent rows, and larger for a sensor
@@ -152,7 +152,7 @@ class StreamClusterer(StreamingTreeClusterer):
         significance: float = 0.01,
         run_length: float = 1e8,
         max_clusters: int = 200,
-        window_size: int = 1024,
+        window_size: int = 2048,
         dependence: float | str = "auto",
         on_event: Callable[[dict[str, Any]], None] | None = None,
         random_state: int | np.random.RandomState | None = 0,

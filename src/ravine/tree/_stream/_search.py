@@ -151,7 +151,8 @@ def _confirmed(
         extra = np.concatenate([extra, apart[np.newaxis]])
     n_vectors = min(N_SUBSPACE, Z.shape[1], max(len(mine) // 4, 1))
     directions = kernel.propose(mine, _start(n_vectors, Z.shape[1]), N_COMPONENTS, N_MEANS, N_COLUMNS, extra)
-    normals, found = kernel.rank(Z[learn], directions, steps, least_side, N_BEST)
+    best = kernel.rank(Z[learn], directions, steps, least_side, N_BEST)
+    normals, found = _polished(Z[learn], *best, steps=steps, least_side=least_side)
     p_values = []
     for normal, valley in zip(normals, found, strict=True):
         values = _kernels.proposals.along(others, normal)
@@ -162,8 +163,24 @@ def _confirmed(
         p_values.append(max(binomial_bound(middle, left), binomial_bound(middle, right)))
     if not p_values:
         return 1.0, None
-    best = first_least(p_values)
-    return p_values[best], normals[best]
+    smallest = first_least(p_values)
+    return p_values[smallest], normals[smallest]
+
+
+def _polished(Z: Floats, normals: Floats, found: Floats, steps: Floats, least_side: float) -> tuple[Floats, Floats]:
+    """Turn directions to where their valleys are stronger; return directions and valleys."""
+    kernel = _kernels.proposals
+    normals, found = normals.copy(), found.copy()
+    for k in range(len(found)):
+        for _ in range(N_POLISHES):
+            is_left = kernel.along(Z, normals[k]) < found[k, kernel.POSITION]
+            if not 0 < is_left.sum() < len(Z):
+                break
+            better, valley = kernel.rank(Z, _between_sides(Z, is_left), steps, least_side, 1)
+            if not len(valley) or valley[0, kernel.SCORE] <= 1.001 * found[k, kernel.SCORE]:
+                break
+            normals[k], found[k] = better[0], valley[0]
+    return normals, found
 
 
 def _placed(
@@ -171,16 +188,12 @@ def _placed(
 ) -> Split | None:
     """Place the cut at the strongest valley of all rows, and turn it to where the valley is stronger."""
     kernel = _kernels.proposals
-    candidates, best = normal[np.newaxis], None
-    for _ in range(N_POLISHES):
-        normals, found = kernel.rank(Z, candidates, steps, least_side, 1)
-        if not len(found) or (best is not None and found[0, kernel.SCORE] <= 1.001 * best[1][kernel.SCORE]):
-            break
-        best = normals[0], found[0]
-        candidates = _between_sides(Z, kernel.along(Z, normals[0]) < found[0, kernel.POSITION])
-    if best is None:
+    normals, found = _polished(
+        Z, *kernel.rank(Z, normal[np.newaxis], steps, least_side, 1), steps=steps, least_side=least_side
+    )
+    if not len(found):
         return None
-    direction, valley = best
+    direction, valley = normals[0], found[0]
     in_units = direction / unit
     length = float(np.linalg.norm(in_units))
     up = pointing_up(in_units[np.newaxis])[0]

@@ -92,7 +92,7 @@ class StreamSettings:
     significance: float = 0.01
     run_length: float = 1e8
     max_clusters: int = 200
-    window_size: int = 1024
+    window_size: int = 2048
     dependence: float | None = None
 
 
