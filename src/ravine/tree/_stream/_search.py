@@ -151,8 +151,8 @@ def _confirmed(
         extra = np.concatenate([extra, apart[np.newaxis]])
     n_vectors = min(N_SUBSPACE, Z.shape[1], max(len(mine) // 4, 1))
     directions = kernel.propose(mine, _start(n_vectors, Z.shape[1]), N_COMPONENTS, N_MEANS, N_COLUMNS, extra)
-    best = kernel.rank(Z[learn], directions, steps, least_side, N_BEST)
-    normals, found = _polished(Z[learn], *best, steps=steps, least_side=least_side)
+    proposed, valleys = kernel.rank(Z[learn], directions, steps, least_side, N_BEST)
+    normals, found = _polished(Z[learn], proposed, valleys, steps, least_side)
     p_values = []
     for normal, valley in zip(normals, found, strict=True):
         values = _kernels.proposals.along(others, normal)
@@ -188,9 +188,8 @@ def _placed(
 ) -> Split | None:
     """Place the cut at the strongest valley of all rows, and turn it to where the valley is stronger."""
     kernel = _kernels.proposals
-    normals, found = _polished(
-        Z, *kernel.rank(Z, normal[np.newaxis], steps, least_side, 1), steps=steps, least_side=least_side
-    )
+    proposed, valleys = kernel.rank(Z, normal[np.newaxis], steps, least_side, 1)
+    normals, found = _polished(Z, proposed, valleys, steps, least_side)
     if not len(found):
         return None
     direction, valley = normals[0], found[0]

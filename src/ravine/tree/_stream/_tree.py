@@ -35,7 +35,7 @@ EARLY_SHARE, FULL_SHARE, LATE_SHARE = 0.06, 0.12, 0.05
 """Shares of the significance that tests of a leaf get before its ring is full, when it is full, and afterwards divided
 by 1, 4, 9, …"""
 
-REPAIR_LEVEL = 0.02
+REPAIR_LEVEL = 0.005
 """Significance level of cuts after an alarm: there is evidence already that something has changed."""
 
 ENOUGH_APART, LIKELY_APART, SETTLES_AT = 24, 48, 64
@@ -48,6 +48,9 @@ LONGEST_WAIT = 1000
 MOVED = 0.25
 """A cluster that still gets its rows has moved if the median of their p-values is below this; a few rows of others do
 not change it much."""
+
+RECENT_SHARE = 0.3
+"""Share of the rows that count as recent where a cluster may have left a place."""
 
 SESSION = 8
 """Rows come in sessions if the visits to a leaf have at least this many rows on average."""
@@ -63,10 +66,10 @@ FEWEST_EXPECTED, GONE_SHARE, FEWEST_GONE, DRIFT_SHARE = 5, 0.3, 3, 0.5
 """A cluster is gone if at least so many rows were expected and less than this share of them came. There is a drift if
 that many clusters are gone, with this share of the rows of a subtree."""
 
-SLIVER_FITS, OWNER_SHARE = 0.02, 0.1
+SLIVER_FITS, OWNER_SHARE, SETTLED_ROWS = 0.02, 0.1, 256
 """A part of a leaf belongs to other leaves if the median of the largest p-values of its rows there is above the first
 number. Leaves with at least the second share of these rows are their owners: the cut between them and the leaf is
-misplaced."""
+misplaced. Only leaves with so many rows can own others: they have been tested and are one cluster."""
 
 MOST_TESTED = 2000
 """If a region has more rows than this, a cut is searched with so many of them, spread evenly over time."""
@@ -281,8 +284,13 @@ class StreamTree:
         X, t = self.nodes.recent(leaf, L[kernel.SINCE])
         level, has_room = self._level(L[kernel.N_SINCE]), len(self.nodes.leaves()) < self.settings.max_clusters
         split = self._find_split(X, level, self._dependence(X)) if has_room else None
+        region = Region.with_owner(X, t, int(self.nodes.identity[leaf]))
+        comes_in_sessions = L[kernel.N_SEEN] >= SESSION * L[kernel.N_VISITS]
+        if split is not None and not comes_in_sessions and self._is_trail(region, split):
+            is_recent = np.arange(len(t)) >= (1 - RECENT_SHARE) * len(t)
+            self._settle(leaf, region[is_recent], t[is_recent][0], has_changed=True)
+            return
         if split is not None and not self._is_sliver(leaf, X, split):
-            region = Region.with_owner(X, t, int(self.nodes.identity[leaf]))
             self._relearn(leaf, region, split, level, L[kernel.SINCE])
             return
         self._schedule(leaf)
@@ -292,7 +300,7 @@ class StreamTree:
     def _is_sliver(self, leaf: int, X: Floats, split: Split) -> bool:
         """Return whether a part of a leaf belongs to other leaves; the cut above them is then renewed if possible."""
         nodes, kernel = self.nodes, _kernels.stream
-        is_settled = nodes.leaf[:, kernel.N_SINCE] >= self.settings.window_size / 4
+        is_settled = nodes.leaf[:, kernel.N_SINCE] >= SETTLED_ROWS
         others = [other for other in nodes.leaves() if other != leaf and is_settled[other]]
         profiles = [(other, profile) for other in others if (profile := nodes.profile(other)) is not None]
         if not profiles:
@@ -307,6 +315,16 @@ class StreamTree:
                 nodes.mark_misplaced(nodes.common([leaf, *owners]), self.n_rows - 1)
                 return True
         return False
+
+    def _is_trail(self, region: Region, split: Split) -> bool:
+        """Return whether one side of a cut has no recent rows: a cluster has left it."""
+        is_left = _kernels.proposals.along(region.X, split.normal) < split.offset
+        is_recent = np.arange(len(region.t)) >= (1 - RECENT_SHARE) * len(region.t)
+        n_recent = np.array([(is_left & is_recent).sum(), (~is_left & is_recent).sum()])
+        n_expected = np.array([is_left.sum(), (~is_left).sum()]) * RECENT_SHARE
+        return any(
+            too_few(n, expected) and n < GONE_SHARE * expected for n, expected in zip(n_recent, n_expected, strict=True)
+        )
 
     # Alarms of leaves
 
@@ -337,6 +355,9 @@ class StreamTree:
             for region in ((with_old, new) if len(with_old.t) > len(new.t) else (new,)) if has_room else ():
                 split = self._find_split(region.X, level, L[kernel.DEPENDENCE], is_apart=region.is_apart)
                 is_sliver = split is not None and self._is_sliver(leaf, region.X, split)
+                if split is not None and not comes_in_sessions and self._is_trail(region, split):
+                    self._settle(leaf, new, since, has_changed=True)
+                    return
                 if split is not None and not is_sliver:
                     self._relearn(leaf, region, split, level, since)
                     return
