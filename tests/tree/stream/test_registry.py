@@ -6,6 +6,7 @@ from tests.tree.stream.leaves import add_rows, chain
 
 from ravine import _kernels
 from ravine.tree._stream._events import EventLog
+from ravine.tree._stream._history import History
 from ravine.tree._stream._matching import Matching
 from ravine.tree._stream._registry import (
     ANNOUNCED_AFTER,
@@ -24,7 +25,7 @@ REST_UNTIL = _kernels.stream.REST_UNTIL
 def registry_of(centers, times, now, **more):
     """A registry, its leaves from left to right; their identifiers are 0, 1, …"""
     nodes, leaves = chain(centers, times, **more)
-    registry = Registry(nodes, EventLog())
+    registry = Registry(nodes, EventLog(), History())
     registry.n_ids, registry.now = len(leaves), now
     return registry, leaves
 
@@ -186,12 +187,18 @@ def test_resting_cluster_does_not_return_with_rows_that_do_not_fit():
 
 
 def test_silent_cluster_whose_rows_go_to_another_that_changed_then_has_merged_with_it():
-    registry, (leaf, other) = registry_of([0.0, 9.0], [range(0, 400, 2), range(400, 600)], 600)
-    registry.changed[1] = Change(400, 0.5)  # its rate was 0.5 before, and is 1 now
+    rows = [range(0, 400, 4), range(400, 600, 2), range(1, 600, 2)]
+    registry, (leaf, _, _) = registry_of([0.0, 9.0, 30.0], rows, 600)
+    registry.changed[1] = Change(400, 0.25)  # its rate was 0.25 before, and is 0.5 now
     registry.rest(leaf)
     assert reported(registry) == [("merged", [1, 0])]
-    assert ids_of(registry) == [1]
-    assert registry.nodes.root == other
+    assert ids_of(registry) == [1, 2]
+
+
+def test_silent_cluster_has_vanished_where_all_others_have_more_rows_since_then():
+    registry, (leaf, _) = registry_of([0.0, 9.0], [range(0, 400, 2), [*range(1, 400, 2), *range(400, 600)]], 600)
+    registry.rest(leaf)
+    assert reported(registry) == [("vanished", [0])]
 
 
 def test_silent_cluster_has_vanished_where_no_other_gained_its_rows():
