@@ -256,7 +256,8 @@ def stream(
     significance: Annotated[
         float | None,
         typer.Option(
-            help="Significance level of the test for a split; smaller values give fewer clusters. Default: 0.01, and 0.05 with other methods.",
+            help="Significance level of the test for a split; smaller values give fewer clusters. "
+            "Default: 0.01, and 0.05 with other methods.",
             rich_help_panel=METHOD,
         ),
     ] = None,

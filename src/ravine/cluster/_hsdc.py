@@ -19,7 +19,9 @@ from ravine.tree._hsdc import HSDCSettings, HSDCTree
 
 
 class HSDC(HSDCTreeClusterer):
-    """Clustering of a data stream, with reports of when and where it drifts.
+    """HSDC as published, for comparison: clustering of a data stream, with reports of when and where it drifts.
+
+    Use `StreamClusterer` for a stream of your own. It finds groups that HSDC misses, and reports more kinds of changes.
 
     The model learns one row at a time, so the result does not depend on the batches. It does not keep the rows. The
     cost of a row does not grow with the length of the stream.

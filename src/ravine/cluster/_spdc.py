@@ -14,10 +14,10 @@ from ravine.tree._spdc import SPDCTree
 
 
 class SPDC(HSDCTreeClusterer):
-    """Density-based divisive clustering of a data stream, in which every row moves the cuts that it passes.
+    """SPDC as published, for comparison: clustering of a data stream in which every row moves the cuts that it passes.
 
     This is a direct online form of dePDDP, after the description of SPDC (Tasoulis et al. 2012) in the paper on `HSDC`.
-    Use `HSDC` instead: in this method the cuts follow every change of the rows above them, no cut is tested, and drift
+    Use `StreamClusterer` instead: in this method the cuts follow every change of the rows above them, no cut is tested, and drift
     is not reported.
 
     Parameters
@@ -64,7 +64,7 @@ class SPDC(HSDCTreeClusterer):
 
     See Also
     --------
-    HSDC : The method to use.
+    StreamClusterer : The method to use.
 
     References
     ----------

@@ -118,7 +118,7 @@ class StreamClusterer(StreamingTreeClusterer):
     ...     if event["row"] > 4000:
     ...         print(event["row"], event["text"])
     4095 cluster 3 has had no rows since row 3999
-    4287 cluster 3 moved
+    4288 cluster 3 moved
 
     The rows of each cluster over time, as a table:
 
@@ -127,10 +127,10 @@ class StreamClusterer(StreamingTreeClusterer):
     >>> table = pd.DataFrame(history["counts"], index=history["start"], columns=history["cluster_ids"])
     >>> print(table.groupby(table.index // 2048 * 2048).sum())
            0   1    2    3    4
-    0     60  19  653  659  657
-    2048   0   0  654  665  729
-    4096   0   0  654  717  677
-    6144   0   0  625  618  613
+    0     90  30  658  629  641
+    2048   0   0  676  652  720
+    4096   0   0  720  651  677
+    6144   0   0  618  624  614
     """
 
     _schema: ClassVar[Group] = Group({"tree": TREE, "ids": Array("int64", ("n_nodes",)), "stream": STREAM_TREE})
