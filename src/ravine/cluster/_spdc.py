@@ -17,8 +17,8 @@ class SPDC(HSDCTreeClusterer):
     """SPDC as published, for comparison: clustering of a data stream in which every row moves the cuts that it passes.
 
     This is a direct online form of dePDDP, after the description of SPDC (Tasoulis et al. 2012) in the paper on `HSDC`.
-    Use `StreamClusterer` instead: in this method the cuts follow every change of the rows above them, no cut is tested, and drift
-    is not reported.
+    Use `StreamClusterer` instead: in this method the cuts follow every change of the rows above them, no cut is tested,
+    and drift is not reported.
 
     Parameters
     ----------
