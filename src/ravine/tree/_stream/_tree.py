@@ -28,8 +28,9 @@ from ravine.tree._stream._search import Split, find_split
 from ravine.tree._stream._units import Units
 from ravine.tree._tree import HyperplaneTree
 
-FIRST_TEST, GROWTH = 40, 1.5
-"""A leaf is tested at this many rows, then each time when its rows have grown by the factor."""
+FIRST_TEST, GROWTH, LATE_GROWTH = 40, 1.5, 3.0
+"""A leaf is tested at this many rows, then each time when its rows have grown by the factor. The last factor holds when
+it has seen twice the rows that it keeps: later tests seldom find more."""
 
 EARLY_SHARE, FULL_SHARE, LATE_SHARE = 0.06, 0.12, 0.05
 """Shares of the significance that tests of a leaf get before its ring is full, when it is full, and afterwards divided
@@ -273,7 +274,8 @@ class StreamTree:
         L, kernel = self.nodes.leaf[leaf], _kernels.stream
         n = L[kernel.N_SINCE]
         L[kernel.N_TESTS] += 1
-        L[kernel.NEXT_TEST] = max(math.ceil(GROWTH * n), FIRST_TEST)
+        growth = GROWTH if n < 2 * self.settings.window_size else LATE_GROWTH
+        L[kernel.NEXT_TEST] = max(math.ceil(growth * n), FIRST_TEST)
 
     def _test(self, leaf: int) -> None:
         """Test a leaf for a split."""
