@@ -257,7 +257,7 @@ def stream(
         float | None,
         typer.Option(
             help="Significance level of the test for a split; smaller values give fewer clusters. "
-            "Default: 0.01, and 0.05 with other methods.",
+            "Default: 0.02, and 0.05 with other methods.",
             rich_help_panel=METHOD,
         ),
     ] = None,

@@ -31,7 +31,7 @@ class StreamClusterer(StreamingTreeClusterer):
 
     Parameters
     ----------
-    significance : float, default=0.01
+    significance : float, default=0.02
         Significance level of the valley test for a split. All tests of a cluster share it, however often it is tested.
     run_length : float, default=1e8
         Average number of rows between two false alarms of the whole model, if the stream does not change. With a
@@ -117,8 +117,8 @@ class StreamClusterer(StreamingTreeClusterer):
     >>> for event in model.events_:
     ...     if event["row"] > 4000:
     ...         print(event["row"], event["text"])
-    4095 cluster 3 has had no rows since row 3999
-    4288 cluster 3 moved
+    4095 cluster 4 has had no rows since row 3999
+    4352 cluster 4 moved
 
     The rows of each cluster over time, as a table:
 
@@ -127,10 +127,10 @@ class StreamClusterer(StreamingTreeClusterer):
     >>> table = pd.DataFrame(history["counts"], index=history["start"], columns=history["cluster_ids"])
     >>> print(table.groupby(table.index // 2048 * 2048).sum())
            0   1    2    3    4
-    0     90  30  658  629  641
-    2048   0   0  676  652  720
-    4096   0   0  720  651  677
-    6144   0   0  618  624  614
+    0     40  68  667  642  631
+    2048   0   0  733  663  652
+    4096   0   0  715  716  617
+    6144   0   0  614  620  622
     """
 
     _schema: ClassVar[Group] = Group({"tree": TREE, "ids": Array("int64", ("n_nodes",)), "stream": STREAM_TREE})
@@ -149,7 +149,7 @@ class StreamClusterer(StreamingTreeClusterer):
     def __init__(
         self,
         *,
-        significance: float = 0.01,
+        significance: float = 0.02,
         run_length: float = 1e8,
         max_clusters: int = 200,
         window_size: int = 2048,

@@ -123,7 +123,7 @@ def test_cluster_that_moved_keeps_its_rows_and_the_identifier_that_it_had_meanwh
     assert model._stream.registry.n_ids > model.history_["cluster_ids"].max() + 1
     after = model.history_["start"] >= 4300
     shares = model.history_["counts"][after][:, model.history_["cluster_ids"] == moved].sum() / 3700
-    assert abs(shares - (y[4300:] == 0).mean()) < 0.01
+    assert abs(shares - (y[4300:] == 0).mean()) < 0.02
 
 
 def test_saved_history_continues(tmp_path):

@@ -10,7 +10,7 @@ from ravine.tree._stream._units import RECENT_ROWS, Units
 
 
 def units():
-    return Units(np.ones(2), np.zeros(2))
+    return Units(np.ones(2), np.zeros(2), np.ones(2))
 
 
 def leaf_of(X):

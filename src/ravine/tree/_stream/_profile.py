@@ -74,7 +74,8 @@ def profile_of(X: Floats, floor: Floats) -> Profile:
     The score of each row is computed without the row itself, as it will be for new rows.
     """
     n = len(X)
-    mean, variance = X.mean(axis=0), X.var(axis=0, ddof=1)
+    is_constant = np.ptp(X, axis=0) == 0  # the mean of equal numbers may differ from them by rounding
+    mean, variance = np.where(is_constant, X[0], X.mean(axis=0)), np.where(is_constant, 0.0, X.var(axis=0, ddof=1))
     square = (X - mean) ** 2 * (n / (n - 1))
     variance_without = np.maximum(((n - 1) * variance - square) / (n - 2), floor**2)
     scores = (square * (n / (n - 1)) / variance_without).sum(axis=1)

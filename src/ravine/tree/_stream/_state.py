@@ -163,6 +163,7 @@ STREAM_TREE = Group(
         "times": Array("int64", ("n_rings", "window_size"), low=-1),
         "spread": Array("float64", ("n_features",), low=POSITIVE, high=math.inf),
         "steps": Array("float64", ("n_features",), low=0),
+        "least_deviation": Array("float64", ("n_features",), low=POSITIVE),
         "units_due": Array("float64", (2,), low=0),
         "births": Array("int64", ("n_births", 3), low=0, empty=True),
         "resting": Array("int64", ("n_resting", 2), low=0, empty=True),
@@ -215,6 +216,7 @@ def state_of(tree: StreamTree) -> State:
         "times": nodes.times[rings],
         "spread": units.spread,
         "steps": units.steps,
+        "least_deviation": units.least_deviation,
         "units_due": np.array([units.spread_due, units.steps_due]),
         "births": np.array(births, dtype=np.int64).reshape(-1, 3),
         "resting": np.array(list(registry.resting.items()), dtype=np.int64).reshape(-1, 2),
@@ -251,7 +253,7 @@ def restore(tree: StreamTree, state: State) -> None:
     tree.largest, tree.dependence = state["largest"], state["dependence"]
     tree.log.restore(state["events"], state["n_events"])
     _restore_nodes(tree.nodes, state)
-    units.spread, units.steps = state["spread"], state["steps"]
+    units.spread, units.steps, units.least_deviation = state["spread"], state["steps"], state["least_deviation"]
     units.spread_due, units.steps_due = state["units_due"].tolist()
     registry.n_ids = state["n_ids"]
     registry.births = {identity: Birth(since, look_at) for identity, since, look_at in state["births"].tolist()}

@@ -32,9 +32,9 @@ FIRST_TEST, GROWTH, LATE_GROWTH = 40, 1.5, 3.0
 """A leaf is tested at this many rows, then each time when its rows have grown by the factor. The last factor holds when
 it has seen twice the rows that it keeps: later tests seldom find more."""
 
-EARLY_SHARE, FULL_SHARE, LATE_SHARE = 0.06, 0.12, 0.05
-"""Shares of the significance that tests of a leaf get before its ring is full, when it is full, and afterwards divided
-by 1, 4, 9, …"""
+FIRST_SHARE, EARLY_SHARE, FULL_SHARE, LATE_SHARE = 0.4, 0.03, 0.06, 0.025
+"""Shares of the significance that tests of a leaf get: the first one, those before its ring is full, those when it is
+full, and afterwards divided by 1, 4, 9, …"""
 
 REPAIR_LEVEL = 0.005
 """Significance level of cuts after an alarm: there is evidence already that something has changed."""
@@ -93,7 +93,7 @@ class StreamSettings:
         Number of successive rows that count as one; None estimates it.
     """
 
-    significance: float = 0.01
+    significance: float = 0.02
     run_length: float = 1e8
     max_clusters: int = 200
     window_size: int = 2048
@@ -139,7 +139,7 @@ class StreamTree:
         self.largest = 0.0  # largest absolute value of the rows so far
         self.dependence = 1.0  # number of successive rows that count as one for the cuts
         self.nodes = Nodes(n_features, settings.window_size)
-        self.units = Units(np.ones(n_features), np.zeros(n_features))
+        self.units = Units(np.ones(n_features), np.zeros(n_features), np.ones(n_features))
         self.log = EventLog()
         self.history = History()
         self.registry = Registry(self.nodes, self.log, self.history)
@@ -262,8 +262,9 @@ class StreamTree:
         These tests have most power. All later tests share the rest.
         """
         n_doubled = math.floor(math.log2(max(n_rows, 1) / self.settings.window_size))
-        shares = EARLY_SHARE if n_doubled < 0 else FULL_SHARE if n_doubled == 0 else LATE_SHARE / n_doubled**2
-        return self.settings.significance * shares
+        early = FIRST_SHARE if n_rows < GROWTH * FIRST_TEST else EARLY_SHARE
+        share = early if n_doubled < 0 else FULL_SHARE if n_doubled == 0 else LATE_SHARE / n_doubled**2
+        return self.settings.significance * share
 
     def _find_split(self, X: Floats, level: float, dependence: float, **hints: Any) -> Split | None:
         self.units.renew(self.nodes, self.n_rows)

@@ -32,12 +32,15 @@ class Units:
         Standard deviation of recent rows of all leaves; infinite for a constant column.
     steps : ndarray of shape (n_features,)
         Lattice steps; almost 0 for a continuous column.
+    least_deviation : ndarray of shape (n_features,)
+        Lower bound of the deviations of a profile.
     spread_due, steps_due : float
         Rows at which they are computed again.
     """
 
     spread: Floats
     steps: Floats
+    least_deviation: Floats
     spread_due: float = 0.0
     steps_due: float = 0.0
 
@@ -46,16 +49,14 @@ class Units:
         if now < self.spread_due:
             return
         rows = np.concatenate([nodes.recent(leaf, most=RECENT_ROWS)[0] for leaf in nodes.leaves()])
-        spread = rows.std(axis=0)
-        self.spread = np.where(spread > CONSTANT * np.abs(rows).max(axis=0), spread, np.inf)
+        spread, largest = rows.std(axis=0), np.abs(rows).max(axis=0)
+        is_constant = ~(spread > CONSTANT * largest)
+        self.spread = np.where(is_constant, np.inf, spread)
         self.spread_due = SPREAD_GROWTH * now
         if now >= self.steps_due and len(rows) >= MIN_PROFILE:
             self.steps = np.where(np.isfinite(self.spread), lattice_steps(rows), 0.0)
             self.steps_due = STEPS_GROWTH * now
-
-    @property
-    def least_deviation(self) -> Floats:
-        """Lower bound of the deviations of a profile."""
-        spread = np.where(np.isfinite(self.spread), self.spread, 0.0)
-        floor = np.hypot(LEAST_DEVIATION * spread, self.steps / np.sqrt(12))
-        return np.where(floor > 0, floor, 1.0)
+        # A constant column is measured by its value, a column of zeros by the other columns.
+        size = np.where(is_constant, np.where(largest > 0, largest, largest.max()), spread)
+        floor = np.hypot(LEAST_DEVIATION * size, self.steps / np.sqrt(12))
+        self.least_deviation = np.where(floor > 0, floor, 1.0)
