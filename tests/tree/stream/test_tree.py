@@ -107,7 +107,7 @@ def test_levels_of_all_tests_of_a_leaf_add_up_to_the_significance(significance):
     tree = StreamTree(1, StreamSettings(significance=significance))
     n_rows, levels = [FIRST_TEST], []
     while n_rows[-1] < 1e12:
-        levels.append(tree._level(n_rows[-1]))
+        levels.append(tree._level(n_rows[-1], is_root=True))
         n_rows.append(int(np.ceil(GROWTH * n_rows[-1])))
     assert 0.7 * significance < sum(levels) < significance
 

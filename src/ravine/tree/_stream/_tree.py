@@ -33,8 +33,8 @@ FIRST_TEST, GROWTH, LATE_GROWTH = 40, 1.5, 3.0
 it has seen twice the rows that it keeps: later tests seldom find more."""
 
 FIRST_SHARE, EARLY_SHARE, FULL_SHARE, LATE_SHARE = 0.4, 0.03, 0.06, 0.025
-"""Shares of the significance that tests of a leaf get: the first one, those before its ring is full, those when it is
-full, and afterwards divided by 1, 4, 9, …"""
+"""Shares of the significance that tests of a leaf get: the first one of a stream, those before its ring is full, those
+when it is full, and afterwards divided by 1, 4, 9, …"""
 
 REPAIR_LEVEL = 0.005
 """Significance level of cuts after an alarm: there is evidence already that something has changed."""
@@ -255,14 +255,14 @@ class StreamTree:
 
     # Tests of leaves
 
-    def _level(self, n_rows: float) -> float:
+    def _level(self, n_rows: float, is_root: bool = False) -> float:
         """Return the level of a test of a leaf with so many rows: the levels of all its tests add up to less than 1.
 
         A leaf is tested at most ten times before its ring is full, then at most twice before its rows have doubled.
         These tests have most power. All later tests share the rest.
         """
         n_doubled = math.floor(math.log2(max(n_rows, 1) / self.settings.window_size))
-        early = FIRST_SHARE if n_rows < GROWTH * FIRST_TEST else EARLY_SHARE
+        early = FIRST_SHARE if is_root and n_rows < GROWTH * FIRST_TEST else EARLY_SHARE
         share = early if n_doubled < 0 else FULL_SHARE if n_doubled == 0 else LATE_SHARE / n_doubled**2
         return self.settings.significance * share
 
@@ -286,7 +286,8 @@ class StreamTree:
             return
         X, t = self.nodes.recent(leaf, L[kernel.SINCE])
         level, has_room = self._level(L[kernel.N_SINCE]), len(self.nodes.leaves()) < self.settings.max_clusters
-        split = self._find_split(X, level, self._dependence(X)) if has_room else None
+        first_level = self._level(L[kernel.N_SINCE], is_root=leaf == self.nodes.root)
+        split = self._find_split(X, first_level, self._dependence(X)) if has_room else None
         region = Region.with_owner(X, t, int(self.nodes.identity[leaf]))
         comes_in_sessions = L[kernel.N_SEEN] >= SESSION * L[kernel.N_VISITS]
         if split is not None and not comes_in_sessions and self._is_trail(region, split):
