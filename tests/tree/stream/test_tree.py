@@ -12,6 +12,7 @@ from tests.tree.stream.streams import centers_of, eventful, rows_about, stream
 
 from ravine import _kernels
 from ravine.tree._stream import STREAM_TREE, StreamSettings, StreamTree, sizes_of_stream, state_of
+from ravine.tree._stream._region import Region
 from ravine.tree._stream._tree import FIRST_TEST, GROWTH
 
 
@@ -195,3 +196,14 @@ def test_smaller_run_length_notices_a_change_sooner():
         tree = learned(X, run_length=run_length)
         moved.append(next(event["row"] for event in tree.events if event["row"] >= 1500))
     assert 1500 <= moved[0] <= moved[1]
+
+
+def test_resting_leaf_that_is_learned_again_does_not_rest():
+    C = centers_of(3)
+    tree = learned(stream(3, 0, (1500, C[:3]), (1500, C[:2])))
+    (identity,) = tree.registry.resting
+    leaf = tree.nodes.leaf_of(identity)
+    X, t = tree.nodes.recent(leaf)
+    tree._settle(leaf, Region.with_owner(X, t, identity), float(t[0]), has_changed=False)
+    assert tree.registry.resting == {}
+    STREAM_TREE.checked(state_of(tree), {"n_features": 3, **sizes_of_stream(tree.settings.window_size)})

@@ -418,6 +418,10 @@ class Registry:
         is_clear = (after - usual) * n_rows > STANDARD_ERRORS * np.sqrt(usual * n_rows)
         return bool(is_clear and after - usual > GAINED_SHARE * rate)
 
+    def wake(self, identity: int) -> None:
+        """End the rest of a cluster that was learned again from new rows."""
+        self.resting.pop(identity, None)
+
     def note_return(self, leaf: int) -> None:
         """Report that a resting cluster has rows again, if they fit."""
         nodes, identity = self.nodes, int(self.nodes.identity[leaf])

@@ -388,6 +388,7 @@ class StreamTree:
         nodes, identity, before = self.nodes, int(self.nodes.identity[leaf]), self.registry.as_it_is(leaf)
         self._start_leaf(leaf, int(nodes.parent[leaf]), now.X, now.t)
         nodes.identity[leaf] = identity
+        self.registry.wake(identity)
         if has_changed:
             self.registry.settle(leaf, before, since)
 
@@ -395,9 +396,10 @@ class StreamTree:
         """Drop the rows of a leaf from before a change, if enough are left."""
         X, t = self.nodes.recent(leaf, since)
         if len(t) >= MIN_PROFILE:
-            identity = self.nodes.identity[leaf]
+            identity = int(self.nodes.identity[leaf])
             self._start_leaf(leaf, int(self.nodes.parent[leaf]), X, t)
             self.nodes.identity[leaf] = identity
+            self.registry.wake(identity)
 
     def _start_leaf(self, node: int, parent: int, X: Floats, t: Ints) -> None:
         """Make a node a leaf with rows that were tested for a split once."""
