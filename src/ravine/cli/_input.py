@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ravine._io import UsageError
-from ravine._io._kinds import kind_by
+from ravine._io import UsageError, check_is_table
+from ravine._io._kinds import HEAD, kind_by
 from ravine.cli._arrow import ArrowRows, ArrowStream
 from ravine.cli._checkpoint import Generation
 from ravine.cli._follow import FollowedLines
@@ -16,9 +16,6 @@ from ravine.cli._lines import Lines, Stop, Stopped
 from ravine.cli._rows import Rows, StreamOptions
 
 STDIN = "standard input"
-
-HEAD = 8
-"""Number of bytes that identify the kind of an input."""
 
 Input = Lines | ArrowStream
 
@@ -64,7 +61,10 @@ def open_rows(
 
 
 def _check_kind(path: Path | None, name: str, head: bytes, poll: float | None) -> str:
-    """Return the kind of an input. Raises UsageError if it cannot be read as a stream, or cannot be followed."""
+    """Return the kind of an input.
+
+    Raises UsageError if it cannot be read as a stream or cannot be followed, and DataError if it is not a table.
+    """
     kind = kind_by(path, head)
     if kind in ("parquet", "npy"):
         what = "a Parquet file" if kind == "parquet" else "a NumPy array"
@@ -77,4 +77,5 @@ def _check_kind(path: Path | None, name: str, head: bytes, poll: float | None) -
             f"--follow reads lines of text, but {name} is in Arrow format: pipe the Arrow stream to ravine stream, "
             "which reads until the pipe is closed"
         )
+    check_is_table(path, name, head)
     return kind
