@@ -764,12 +764,12 @@ def labeled_connectivity(values, weights, sides, scale, bound, apart=1e-6):
 
 
 def strongest_score(values, resolution, least_side, multiples, shares):
-    """Score of the strongest valley over some multiples of the normal-reference bandwidth, on grids of 200 points."""
+    """Score of the strongest valley over some multiples of the normal-reference bandwidth, each on a grid."""
     scores = [0.0]
     for multiple in multiples:
         bandwidth = np.hypot(multiple * 1.06 * values.std() * len(values) ** -0.2, resolution / 2)
         start, width = values.min() - 3 * bandwidth, np.ptp(values) + 6 * bandwidth
-        n_bins = int(np.clip(4 * width / bandwidth, 200, 4096))
+        n_bins = int(np.clip(4 * width / bandwidth, 64, 4096))
         step = width / (n_bins - 1)
         right_half = np.exp(-0.5 * (np.arange(int(4 * bandwidth / step) + 1) * step / bandwidth) ** 2)
         density = smooth(bin_linear(values, np.ones(len(values)), start, step, n_bins), right_half)
@@ -795,7 +795,9 @@ def small_k_means(Y, k, n_steps):
         starts.append(Y[np.append(np.flatnonzero(reached), len(Y) - 1)[0] if squares.any() else 0])
     means = np.array(starts)
     for _ in range(n_steps):
-        group = ((Y[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+        halves = ((Y[:, None] - means) ** 2).sum(axis=2) / 2
+        tie = 1e-9 * (Y**2).sum() / len(Y)
+        group = (halves <= halves.min(axis=1, keepdims=True) + tie).argmax(axis=1)  # the first of those that tie
         means = np.array([Y[group == c].mean(axis=0) if (group == c).any() else means[c] for c in range(k)])
     return means, np.bincount(group, minlength=k)
 
@@ -823,6 +825,15 @@ def best_directions(Z, directions, score, n_best, same):
         if score(Z @ directions[k]) > 0 and all(abs(directions[k] @ directions[m]) < same for m in chosen):
             chosen.append(k)
     return chosen[:n_best]
+
+
+def between_sides(Z, is_left, ridge):
+    """Direction between the means of two sides, and the same in the metric of the covariance within the sides."""
+    left, right = Z[is_left], Z[~is_left]
+    apart = right.mean(axis=0) - left.mean(axis=0)
+    within = np.concatenate([left - left.mean(axis=0), right - right.mean(axis=0)])
+    covariance = within.T @ within / len(Z)
+    return apart, np.linalg.solve(covariance + ridge * np.diag(covariance).mean() * np.eye(Z.shape[1]), apart)
 
 
 def bin_of(score, median, n_bins, middle, per_octave):

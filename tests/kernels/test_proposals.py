@@ -11,14 +11,21 @@ from tests.strategies import seeds
 
 from ravine._kernels import proposals
 from ravine._kernels.proposals import (
+    BETTER,
     FEWEST,
     LEFT_MODE,
     MULTIPLES,
+    N_COLUMNS,
+    N_COMPONENTS,
+    N_MEANS,
+    N_SOLVES,
     N_STEPS,
     N_VALLEY,
     POSITION,
     RESOLUTION,
+    RIDGE,
     RIGHT_MODE,
+    ROWS_PER_MEAN,
     SAME,
     SCORE,
     SHARES,
@@ -157,31 +164,34 @@ def test_differences_of_means_agree_with_naive(seed, k, q):
     assert_allclose(ours, naive.differences_of_means(means, sizes, FEWEST), atol=1e-9)
 
 
+def centered(Z):
+    return Z - Z.mean(axis=0)
+
+
 @pytest.mark.parametrize(("n", "d"), [(100, 3), (100, 1), (30, 40), (11, 2), (1, 2)])
-def test_proposed_directions_have_length_1_and_include_components_and_extra_ones(n, d, rng):
-    Z = rng.normal(size=(n, d)) * np.linspace(3, 1, d)
-    Z -= Z.mean(axis=0)
+def test_proposed_directions_are_columns_components_differences_of_means_and_extra_ones(n, d, rng):
+    Z = centered(rng.normal(size=(n, d)) * np.linspace(3, 1, d))
     extra = np.vstack([3 * rng.normal(size=(2, d)), np.zeros((1, d))])
-    start = rng.normal(size=(min(4, d), d))
-    found = proposals.propose(Z, start, 2, 12, 0, extra)
-    components = proposals.leading_components(Z, start)[:2]
+    start = rng.normal(size=(min(6, d), d))
+    found, values = proposals.propose(Z, start, extra)
+    n_columns = min(d, N_COLUMNS)
+    components = proposals.leading_components(Z, start)[:N_COMPONENTS]
     components = components[components.any(axis=1)]
     assert_allclose(np.linalg.norm(found, axis=1), 1)
-    assert_allclose(found[: len(components)], components, atol=1e-12)
+    assert_allclose(values, found @ Z.T, atol=1e-9)
+    assert_array_equal(found[:n_columns], np.eye(d)[proposals.striking_columns(Z, N_COLUMNS)])
+    assert_allclose(found[n_columns:][: len(components)], components, atol=1e-12)
     assert_allclose(found[-2:], extra[:2] / np.linalg.norm(extra[:2], axis=1, keepdims=True))
-    n_means = min(12, n // 12)
-    assert (len(found) > len(components) + 2) == (n_means >= 2 and d > 1)
+    has_means = min(N_MEANS, n // ROWS_PER_MEAN) >= 2 and d > 1
+    assert (len(found) > n_columns + len(components) + 2) == has_means
 
 
 def test_a_direction_between_two_groups_is_proposed_where_components_show_nothing(rng):
-    centers = 8 * np.eye(20)[:10]
-    y = np.repeat(np.arange(10), 40)
-    Z = centers[y] + rng.normal(size=(400, 20))
-    Z -= Z.mean(axis=0)
-    start = np.random.default_rng(0).normal(size=(12, 20))
-    found = proposals.propose(Z, start, 1, 12, 0, no_extra(20))
-    scores = [proposals.strongest(Z @ v, 0.0, 0.02, 1)[SCORE] for v in found]
-    assert max(scores[1:]) > 2 * scores[0]
+    centers = 8 * np.eye(20)[:10] @ np.linalg.qr(rng.normal(size=(20, 20)))[0]
+    Z = centered(centers[np.repeat(np.arange(10), 40)] + rng.normal(size=(400, 20)))
+    _, values = proposals.propose(Z, np.random.default_rng(0).normal(size=(12, 20)), no_extra(20))
+    scores = [proposals.strongest(x, 0.0, 0.02, 1)[SCORE] for x in values]
+    assert max(scores[N_COLUMNS + N_COMPONENTS :]) > 2 * max(scores[: N_COLUMNS + N_COMPONENTS])
 
 
 @pytest.mark.parametrize("n_best", [1, 3])
@@ -191,44 +201,119 @@ def test_ranked_directions_are_those_of_the_twin(n_best, rng):
     directions[:2] = np.eye(4)[:2]
     directions[2] = [1.0, 0.05, 0.0, 0.0]  # nearly the first
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    best, found = proposals.rank(Z, directions, np.zeros(4), 0.02, n_best)
+    values = np.array([proposals.along(Z, direction) for direction in directions])
+    best, found = proposals.rank(values, directions, np.zeros(4), 0.02, n_best)
     chosen = naive.best_directions(Z, directions, lambda x: proposals.strongest(x, 0.0, 0.02, 1)[SCORE], n_best, SAME)
     assert len(chosen) == n_best
     assert_array_equal(best, directions[chosen])
-    for direction, valley in zip(best, found, strict=True):
-        whole = proposals.strongest(proposals.along(Z, direction), 0.0, 0.02, len(MULTIPLES))
-        assert_array_equal(valley, whole)
+    for k, valley in zip(chosen, found, strict=True):
+        assert_array_equal(valley, proposals.strongest(values[k], 0.0, 0.02, len(MULTIPLES)))
 
 
 def test_rank_counts_steps_of_the_columns_as_resolution(rng):
-    Z = rng.normal(size=(100, 2)) + [[8.0, 0.0]] * rng.integers(0, 2, size=(100, 1))
-    _, found = proposals.rank(Z, np.array([[0.6, 0.8]]), np.array([1.0, 0.5]), 0.02, 1)
+    values = rng.normal(size=(1, 100)) + 8.0 * rng.integers(0, 2, size=100)
+    _, found = proposals.rank(values, np.array([[0.6, 0.8]]), np.array([1.0, 0.5]), 0.02, 1)
     assert found[0, RESOLUTION] == pytest.approx(np.hypot(0.6, 0.4))
 
 
 def test_rank_of_constant_rows_is_empty():
-    best, found = proposals.rank(np.ones((50, 3)), np.eye(3), np.zeros(3), 0.02, 2)
+    best, found = proposals.rank(np.ones((3, 50)), np.eye(3), np.zeros(3), 0.02, 2)
     assert best.shape == (0, 3)
     assert found.shape == (0, N_VALLEY)
 
 
-def test_proposals_of_rows_in_one_direction_are_that_direction(rng):
-    Z = np.outer(rng.normal(size=120), [0.6, 0.8, 0.0])
-    Z -= Z.mean(axis=0)
-    found = proposals.propose(Z, rng.normal(size=(3, 3)), 1, 12, 0, no_extra(3))
-    assert_allclose(np.abs(found @ [0.6, 0.8, 0.0]), 1, atol=1e-6)
+def test_proposals_of_rows_in_one_direction_are_that_direction_and_columns(rng):
+    Z = centered(np.outer(rng.normal(size=120), [0.6, 0.8, 0.0]))
+    found, _ = proposals.propose(Z, rng.normal(size=(3, 3)), no_extra(3))
+    assert_allclose(np.abs(found[3:] @ [0.6, 0.8, 0.0]), 1, atol=1e-6)
 
 
 # Columns
 
 
 def test_columns_with_the_lightest_and_the_heaviest_tails_are_proposed(rng):
-    Z = rng.normal(size=(400, 6))
+    Z = rng.normal(size=(400, 40))
     Z[:, 2] = np.where(rng.uniform(size=400) < 0.5, -5.0, 5.0) + 0.1 * Z[:, 2]
     Z[:5, 4] = 60.0
-    Z -= Z.mean(axis=0)
+    Z = centered(Z)
     assert set(proposals.striking_columns(Z, 2)) == {2, 4}
-    assert sorted(proposals.striking_columns(Z, 9)) == list(range(6))
-    found = proposals.propose(Z, rng.normal(size=(2, 6)), 1, 12, 2, no_extra(6))
+    assert sorted(proposals.striking_columns(Z, 99)) == list(range(40))
+    found, _ = proposals.propose(Z, rng.normal(size=(2, 40)), no_extra(40))
     for column in (2, 4):
-        assert (found == np.eye(6)[column]).all(axis=1).any()
+        assert (found == np.eye(40)[column]).all(axis=1).any()
+
+
+# Ranked proposals, their improvement, and the counts of other rows
+
+
+def candidates(Z, n_best=2, is_apart=None, start=None):
+    n, d = Z.shape
+    is_apart = np.zeros(n, dtype=bool) if is_apart is None else is_apart
+    start = np.random.default_rng(0).normal(size=(min(16, d), d)) if start is None else start
+    return proposals.candidates(Z, is_apart, start, no_extra(d), np.zeros(d), 0.02, n_best)
+
+
+def test_candidates_do_not_depend_on_the_origin_but_for_their_positions(rng):
+    Z = rng.normal(size=(200, 3)) + 7 * rng.integers(0, 2, size=(200, 1))
+    shift = np.array([30.0, -10.0, 5.0])
+    (directions, found), (same, moved) = candidates(Z), candidates(Z + shift)
+    assert_allclose(same, directions, atol=1e-9)
+    assert_allclose(moved[:, SCORE], found[:, SCORE], rtol=1e-9)
+    assert_allclose(moved[:, POSITION] - found[:, POSITION], directions @ shift, atol=1e-9)
+
+
+def test_candidates_include_the_direction_to_rows_that_may_be_a_group(rng):
+    is_apart = np.arange(330) % 11 == 0
+    Z = rng.normal(size=(330, 12)) + 9 * np.outer(is_apart, np.full(12, 12**-0.5))
+    start = rng.normal(size=(1, 12))
+    directions, found = candidates(Z, 1, is_apart, start)
+    assert abs(directions[0].sum()) / 12**0.5 > 0.95
+    assert found[0, SCORE] > candidates(Z, 1, start=start)[1][0, SCORE] - 1e-9
+
+
+@given(seeds, st.integers(2, 8))
+def test_direction_in_the_metric_of_the_sides_solves_the_system_of_the_twin(seed, d):
+    rng = np.random.default_rng(seed)
+    is_left = np.arange(200) % 3 == 0
+    Z = rng.normal(size=(200, d)) @ rng.normal(size=(d, d)) + np.outer(~is_left, rng.normal(size=d))
+    plain, solved = proposals.between_sides(Z, np.where(is_left, -1.0, 1.0), 0.0)
+    apart, expected = naive.between_sides(Z, is_left, RIDGE)
+    assert_allclose(plain, apart, rtol=1e-9, atol=1e-9)
+    cosine = solved @ expected / np.linalg.norm(solved) / np.linalg.norm(expected)
+    assert cosine > (0.999999 if d <= N_SOLVES else 0.99)
+
+
+def test_few_rows_have_no_metric(rng):
+    Z = rng.normal(size=(30, 10))
+    assert len(proposals.between_sides(Z, Z[:, 0], 0.0)) == 1
+    assert len(proposals.between_sides(np.tile(Z, (2, 1)), np.tile(Z[:, 0], 2), 0.0)) == 2
+
+
+def test_improved_direction_has_a_stronger_valley_and_is_unit_length(rng):
+    y = rng.integers(0, 2, size=300)
+    Z = rng.normal(size=(300, 4)) * [1.0, 6.0, 1.0, 1.0] + np.outer(y, [5.0, 12.0, 0.0, 0.0])
+    direction = np.array([[0.9, 0.3, 0.3, 0.1]])
+    direction /= np.linalg.norm(direction)
+    values = proposals.along(Z, direction[0])[np.newaxis]
+    directions, found = proposals.rank(values, direction, np.zeros(4), 0.02, 1)
+    before = found[0, SCORE]
+    proposals.polish(Z, directions, found, np.zeros(4), 0.02, BETTER)
+    assert found[0, SCORE] > 1.1 * before
+    assert np.linalg.norm(directions[0]) == pytest.approx(1)
+    again = proposals.strongest(proposals.along(Z, directions[0]), 0.0, 0.02, len(MULTIPLES))
+    assert_allclose(again, found[0], rtol=1e-9)
+
+
+def test_other_rows_are_counted_around_the_valleys_of_the_rows_that_propose(rng):
+    Z = rng.normal(size=(240, 3)) + 8 * np.outer(rng.integers(0, 2, size=240), [1.0, 0.0, 0.0])
+    learn, start = rng.uniform(size=240) < 0.5, rng.normal(size=(3, 3))
+    arguments = no_extra(3), np.zeros(3), 0.02, 2
+    directions, counts = proposals.counts_of_others(Z, learn, np.zeros(240, dtype=bool), start, *arguments)
+    expected, found = proposals.candidates(Z[learn], np.zeros(learn.sum(), dtype=bool), start, *arguments)
+    proposals.polish(Z[learn], expected, found, np.zeros(3), 0.02, BETTER)
+    assert_array_equal(directions, expected)
+    for direction, valley, count in zip(directions, found, counts, strict=True):
+        values = Z[~learn] @ direction
+        centers = valley[[POSITION, LEFT_MODE, RIGHT_MODE]]
+        assert_array_equal(count, [naive.count_around(values, center, valley[WINDOW], 0.0) for center in centers])
+    assert counts[0, 0] < counts[0, 1:].min() / 5

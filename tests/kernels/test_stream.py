@@ -388,3 +388,16 @@ def test_leaf_of_a_row_equals_naive_even_if_the_row_is_on_a_cut(seed):
     for x in rng.integers(-2, 3, size=(20, normal.shape[1])).astype(float):
         expected = naive.walk(x, normal, cut[:, stream.OFFSET], left, right, root)
         assert stream.leaf_of(x[np.newaxis], root, left, right, normal, cut) == expected
+
+
+def test_counts_of_scores_are_those_of_their_bins(rng):
+    scores = rng.chisquare(5, size=200)
+    counts = stream.counts_of(scores, 4.0)
+    bins = [naive.bin_of(score, 4.0, N_BINS, stream.MIDDLE, stream.PER_OCTAVE) for score in scores]
+    assert_array_equal(counts, np.bincount(bins, minlength=N_BINS))
+
+
+def test_correlation_of_successive_rows_is_that_of_the_sums(rng):
+    Z = rng.normal(size=(50, 4)).cumsum(axis=0)
+    Z -= Z.mean(axis=0)
+    assert stream.correlation(Z) == pytest.approx((Z[1:] * Z[:-1]).sum() / (Z**2).sum())

@@ -206,3 +206,8 @@ def test_scouts_end_the_test_where_they_see_no_hope(rng):
     test = ValleyTest(first_axis, 1.06, np.zeros(2), 0, scout=first_axis)
     X, weights = np.column_stack([hopeless, np.zeros(3000)]), np.ones(3000)
     assert confirmed_cut(X, weights, moments_of(X, weights), test=test, direction=first_axis, significance=0.05) is None
+
+
+def test_values_that_differ_by_rounding_are_no_steps_of_a_lattice(rng):
+    X = np.repeat(rng.normal(size=(40, 2)), 5, axis=0)
+    assert_allclose(lattice_steps(X * (1 + 1e-15 * rng.normal(size=X.shape))), lattice_steps(X), rtol=1e-9)

@@ -3,8 +3,8 @@
 The directions are the leading principal components, the differences of the means of a small k-means (each mean against
 the mean of all other rows, and against the nearest other mean), and the columns with the lightest and the heaviest
 tails. Components alone do not separate many groups in many columns, and neither they nor the means see groups that
-differ in a single column of many. For n rows, d features and q components, a call costs O(n d q); the loops over the
-rows are short, since a leaf of a stream keeps about a thousand rows.
+differ in a single column of many. For n rows, d features and q components, a call costs O(n d min(d, q)). Components
+and means are combinations of q directions, so the positions of the rows along them cost O(n q) each.
 """
 
 import math
@@ -15,7 +15,7 @@ from ravine._kernels._compile import kernel, reduction
 from ravine._kernels.density import best_window, bin_linear, smooth, valleys
 from ravine._kernels.rows import dot, project, project_all
 from ravine._kernels.ties import is_less
-from ravine._ties import OF_A_SUM
+from ravine._ties import OF_A_SUM, ROUNDING
 
 SCORE, POSITION, LEFT_MODE, RIGHT_MODE, WINDOW, RESOLUTION = range(6)
 """Entries of a valley: its score, the positions of the valley and of its two modes, the width of the windows of its
@@ -32,17 +32,27 @@ MULTIPLES = np.array([0.5, 1.0, 0.25])
 SHARES = np.array([0.25, 0.5, 0.75, 1.0])
 """Window widths that are tried, relative to the distance from the valley to the nearer mode."""
 
-MARGIN, REACH, BINS_PER_BANDWIDTH, MIN_BINS, MAX_BINS = 3.0, 4.0, 4.0, 200, 4096
+MARGIN, REACH, BINS_PER_BANDWIDTH, MIN_BINS, MAX_BINS = 3.0, 4.0, 4.0, 64, 4096
 """The grid extends this many bandwidths beyond the values, and the kernel this many beyond a value; number of bins."""
+
+N_COMPONENTS, N_COLUMNS = 4, 16
+"""Number of principal components, and of columns, that are tried as directions."""
 
 N_ITERATIONS = 4
 """Number of subspace iterations for the components: directions to try need not be exact."""
 
-N_STEPS = 6
-"""Number of steps of k-means."""
+N_MEANS, ROWS_PER_MEAN, N_STEPS = 24, 12, 6
+"""Largest number of means of k-means, number of rows for each mean, and number of steps."""
 
 FEWEST = 4
 """A mean counts if it has at least this many rows, and if as many others are left."""
+
+N_POLISHES, BETTER = 3, 1.001
+"""A direction is improved at most this often, as long as the score of its valley grows by this factor."""
+
+ROWS_PER_COLUMN, RIDGE, N_SOLVES = 3, 0.1, 8
+"""With this many rows per column, a direction is also improved in the metric of the rows on either side: the share of
+their mean variance that is added to each variance, and the number of steps that solve for the direction."""
 
 TINY = 1e-150
 """A vector that is shorter than this has no direction."""
@@ -60,7 +70,8 @@ def strongest(values, resolution, least_side, n_multiples):
     low, high, mean = values[0], values[0], 0.0
     for i in range(n):
         low, high = min(low, values[i]), max(high, values[i])
-        mean += values[i] / n
+        mean += values[i]
+    mean /= n
     square = 0.0
     for i in range(n):
         square += (values[i] - mean) ** 2
@@ -116,11 +127,52 @@ def count_around(values, center, width, resolution):
     return total
 
 
+# Vectors are copied by loops: an assignment of slices or an expression of arrays takes Numba seconds to compile. So
+# does a second version of a function for a number that is written out: np.int64(1) has the type of a variable.
+
+
 @reduction
 def _add(out, share, x):
     """Compute out += share x."""
     for j in range(out.shape[0]):
         out[j] += share * x[j]
+
+
+@kernel
+def _clear(out):
+    """Compute out = 0."""
+    for j in range(out.shape[0]):
+        out[j] = 0.0
+
+
+@reduction
+def _set(out, share, x):
+    """Compute out = share x."""
+    for j in range(out.shape[0]):
+        out[j] = share * x[j]
+
+
+@reduction
+def _add_products(S, Z):
+    """Add the products of the entries of each of four rows to a matrix."""
+    for j in range(S.shape[0]):
+        a, b, c, e = Z[0, j], Z[1, j], Z[2, j], Z[3, j]
+        for k in range(S.shape[0]):
+            S[j, k] += a * Z[0, k] + b * Z[1, k] + c * Z[2, k] + e * Z[3, k]
+
+
+@kernel
+def _scatter(Z):
+    """Return the sum of the products of each row with itself."""
+    n, d = Z.shape
+    S, rest = np.zeros((d, d)), np.zeros((4, d))
+    n_whole = n - n % 4
+    for i in range(0, n_whole, 4):
+        _add_products(S, Z[i : i + 4])
+    for i in range(n_whole, n):
+        _set(rest[i - n_whole], 1.0, Z[i])
+    _add_products(S, rest)
+    return S
 
 
 @kernel
@@ -131,67 +183,100 @@ def leading_components(Z, start):
     """
     V, W = start.copy(), np.empty_like(start)
     n_vectors, d = V.shape
+    n = Z.shape[0]
+    has_scatter = n * d / 4 + N_ITERATIONS * n_vectors * d < 2 * N_ITERATIONS * n_vectors * n  # it is cheaper
+    S = _scatter(Z) if has_scatter else np.empty((0, d))
     for _ in range(N_ITERATIONS):
-        for a in range(n_vectors):
-            for j in range(d):
-                W[a, j] = 0.0
-        for i in range(Z.shape[0]):
+        if has_scatter:
             for a in range(n_vectors):
-                _add(W[a], dot(V[a], Z[i]), Z[i])
+                project(S, V[a], W[a])
+        else:
+            for a in range(n_vectors):
+                _clear(W[a])
+            for i in range(n):
+                for a in range(n_vectors):
+                    _add(W[a], dot(V[a], Z[i]), Z[i])
         for a in range(n_vectors):
             rounding = OF_A_SUM * math.sqrt(dot(W[a], W[a]))
             for b in range(a):
                 _add(W[a], -dot(W[a], V[b]), V[b])
             length = math.sqrt(dot(W[a], W[a]))
-            for j in range(d):
-                V[a, j] = W[a, j] / length if length > max(TINY, rounding) else 0.0
+            _set(V[a], 1.0 / length if length > max(TINY, rounding) else 0.0, W[a])
     return V
 
 
+@reduction
+def _square_distance(x, y):
+    """Return the squared distance of two rows."""
+    s = 0.0
+    for f in range(x.shape[0]):
+        s += (x[f] - y[f]) * (x[f] - y[f])
+    return s
+
+
 @kernel
-def small_k_means(Y, k):
-    """Return means and sizes of k groups of rows, from starts that are drawn far apart with a fixed seed."""
+def _seeds(Y, k):
+    """Return k rows that are drawn far apart with a fixed seed."""
     n, q = Y.shape
-    means, sizes = np.zeros((k, q)), np.zeros(k)
-    nearest, group = np.full(n, np.inf), np.zeros(n, np.int64)
+    means, nearest = np.empty((k, q)), np.full(n, np.inf)
     chosen, draw = 0, 1
     for c in range(k):
+        _set(means[c], 1.0, Y[chosen])
         total = 0.0
-        for f in range(q):
-            means[c, f] = Y[chosen, f]
         for i in range(n):
-            s = 0.0
-            for f in range(q):
-                s += (Y[i, f] - means[c, f]) ** 2
-            nearest[i] = min(nearest[i], s)
+            nearest[i] = min(nearest[i], _square_distance(Y[i], means[c]))
             total += nearest[i]
         draw = (draw * 16807) % 2147483647  # the minimal standard generator
         target, chosen = draw / 2147483647 * total, 0
         while chosen < n - 1 and target > nearest[chosen]:
             target -= nearest[chosen]
             chosen += 1
+    return means
+
+
+@reduction
+def _subtract_products(out, y, columns):
+    """Compute out -= y @ columns."""
+    for f in range(y.shape[0]):
+        for c in range(out.shape[0]):
+            out[c] -= y[f] * columns[f, c]
+
+
+@kernel
+def small_k_means(Y, k):
+    """Return means and sizes of k groups of rows, from starts that are drawn far apart with a fixed seed.
+
+    Half the squared distance of a row y from a mean m is that from the origin, plus m · m / 2 - y · m. These numbers
+    are computed for all means at once. If they tie, the first mean has the row.
+    """
+    n, q = Y.shape
+    means, sizes, sums = _seeds(Y, k), np.zeros(k), np.empty((k, q))
+    columns, half_squares, apart = np.empty((q, k)), np.empty(k), np.empty(k)
+    tie = 0.0
+    for i in range(n):
+        tie += ROUNDING * dot(Y[i], Y[i]) / n
     for _ in range(N_STEPS):
-        for i in range(n):
-            least = np.inf
-            for c in range(k):
-                s = 0.0
-                for f in range(q):
-                    s += (Y[i, f] - means[c, f]) ** 2
-                    if s > least:
-                        break
-                if s < least:
-                    least, group[i] = s, c
+        for c in range(k):
+            half_squares[c] = dot(means[c], means[c]) / 2
+            for f in range(q):
+                columns[f, c] = means[c, f]
         for c in range(k):
             sizes[c] = 0.0
-        sums = np.zeros((k, q))
+            _clear(sums[c])
         for i in range(n):
-            sizes[group[i]] += 1.0
-            for f in range(q):
-                sums[group[i], f] += Y[i, f]
+            _set(apart, 1.0, half_squares)
+            _subtract_products(apart, Y[i], columns)
+            least = np.inf
+            for c in range(k):
+                least = min(least, apart[c])
+            c = 0
+            while apart[c] > least + tie:
+                c += 1
+            sizes[c] += 1.0
+            _add(sums[c], 1.0, Y[i])
         for c in range(k):
-            for f in range(q):
-                if sizes[c] > 0.0:
-                    means[c, f] = sums[c, f] / sizes[c]
+            if sizes[c] > 0.0:
+                _set(means[c], 1.0 / sizes[c], sums[c])
     return means, sizes
 
 
@@ -213,9 +298,7 @@ def differences(means, sizes, n_rows):
         least = np.inf
         for other in range(k):
             if counts[c] and counts[other] and other != c:
-                s = 0.0
-                for f in range(q):
-                    s += (means[c, f] - means[other, f]) ** 2
+                s = _square_distance(means[c], means[other])
                 if s < least:
                     least, partner[c] = s, other
     for c in range(k):
@@ -231,6 +314,8 @@ def differences(means, sizes, n_rows):
 def striking_columns(Z, n_columns):
     """Return the columns with the smallest and the largest kurtosis, half of them each; rows are centered."""
     n, d = Z.shape
+    if d <= n_columns:
+        return np.arange(d)
     kurtosis = np.empty(d)
     for j in range(d):
         square, fourth = 0.0, 0.0
@@ -239,65 +324,92 @@ def striking_columns(Z, n_columns):
             square += s
             fourth += s * s
         kurtosis[j] = n * fourth / (square * square) if square > 0.0 else 3.0
-    order = np.argsort(kurtosis, kind="mergesort")
-    if d <= n_columns:
-        return order
-    half = n_columns // 2
-    return np.concatenate((order[:half], order[d - half :]))
+    found = np.empty(2 * (n_columns // 2), np.int64)
+    for k in range(found.shape[0]):  # the smallest and the largest one that are left, in turns
+        sign, chosen = 1.0 if k % 2 == 0 else -1.0, -1
+        for j in range(d):
+            if not math.isnan(kurtosis[j]) and (chosen < 0 or is_less(sign * kurtosis[j], sign * kurtosis[chosen])):
+                chosen = j
+        found[k] = chosen
+        kurtosis[chosen] = math.nan
+    return found
 
 
 @kernel
-def propose(Z, start, n_components, n_means, n_columns, extra):
-    """Return unit directions, one per row: components, differences of means, columns, and the rows of `extra`."""
+def _add_direction(Z, vector, directions, values, n_found):
+    """Add the direction of a vector and the positions of the rows along it, if it has one; return the new number."""
+    length = math.sqrt(dot(vector, vector))
+    if length <= TINY:
+        return n_found
+    _set(directions[n_found], 1.0 / length, vector)
+    project(Z, directions[n_found], values[n_found])
+    return n_found + 1
+
+
+@kernel
+def propose(Z, start, extra):
+    """Return unit directions, one per row: columns, components, differences of means, and those of `extra`.
+
+    The rows are centered. Their positions along the directions are returned as well.
+    """
     n, d = Z.shape
     V = leading_components(Z, start)
-    k = min(n_means, n // 12)
-    between = np.empty((0, d))
+    q = V.shape[0]
+    Y = np.empty((n, q))
+    project_all(Z, V, Y)
+    k = min(N_MEANS, n // ROWS_PER_MEAN)
+    apart = np.empty((0, q))
     if k >= 2 and d > 1:
-        reduced = np.empty((n, V.shape[0]))
-        project_all(Z, V, reduced)
-        means, sizes = small_k_means(reduced, k)
+        means, sizes = small_k_means(Y, k)
         apart = differences(means, sizes, n)
-        between = np.zeros((apart.shape[0], d))
-        for i in range(apart.shape[0]):
-            for a in range(V.shape[0]):
-                _add(between[i], apart[i, a], V[a])
-    n_components = min(n_components, V.shape[0])
-    columns = striking_columns(Z, n_columns)
-    out = np.zeros((n_components + between.shape[0] + extra.shape[0] + columns.shape[0], d))
-    for k in range(columns.shape[0]):
-        out[k, columns[k]] = 1.0
-    n_out = columns.shape[0]
-    for block in range(3):
-        rows = V[:n_components] if block == 0 else (between if block == 1 else extra)
-        for i in range(rows.shape[0]):
-            length = math.sqrt(dot(rows[i], rows[i]))
-            if length > TINY:
-                for j in range(d):
-                    out[n_out, j] = rows[i, j] / length
-                n_out += 1
-    return out[:n_out]
+    columns, n_components = striking_columns(Z, N_COLUMNS), min(N_COMPONENTS, q)
+    room = columns.shape[0] + n_components + apart.shape[0] + extra.shape[0]
+    directions, values = np.zeros((room, d)), np.empty((room, n))
+    for c in range(columns.shape[0]):
+        directions[c, columns[c]] = 1.0
+        for i in range(n):
+            values[c, i] = Z[i, columns[c]]
+    n_found = columns.shape[0]
+    shares, direction = np.empty(q), np.empty(d)
+    for k in range(n_components + apart.shape[0]):  # combinations of the components
+        _clear(direction)
+        for a in range(q):
+            shares[a] = (1.0 if a == k else 0.0) if k < n_components else apart[k - n_components, a]
+            _add(direction, shares[a], V[a])
+        length = math.sqrt(dot(direction, direction))
+        if length > TINY:
+            _set(directions[n_found], 1.0 / length, direction)
+            _set(shares, 1.0 / length, shares)
+            project(Y, shares, values[n_found])
+            n_found += 1
+    for i in range(extra.shape[0]):
+        n_found = _add_direction(Z, extra[i], directions, values, n_found)
+    return directions[:n_found], values[:n_found]
 
 
 @kernel
-def rank(Z, directions, steps, least_side, n_best):
-    """Return the directions with the strongest valleys, and these valleys; the strongest is first."""
+def rank(values, directions, steps, least_side, n_best):
+    """Return the directions with the strongest valleys, and these valleys; the strongest is first.
+
+    `values` has the positions of the rows along each direction.
+    """
     n_directions, d = directions.shape
-    values = np.empty((n_directions, Z.shape[0]))
-    for k in range(n_directions):
-        project(Z, directions[k], values[k])
     resolution, score = np.empty(n_directions), np.empty(n_directions)
     for k in range(n_directions):
         s = 0.0
         for j in range(d):
             s += (directions[k, j] * steps[j]) ** 2
         resolution[k] = math.sqrt(s)
-        score[k] = strongest(values[k], resolution[k], least_side, 1)[SCORE]
-    order = np.argsort(-score, kind="mergesort")
+        score[k] = strongest(values[k], resolution[k], least_side, np.int64(1))[SCORE]
     best, found, n_found = np.empty((n_best, d)), np.empty((n_best, N_VALLEY)), 0
-    for k in order:
-        if n_found == n_best or score[k] == 0.0:
+    while n_found < n_best:
+        k = 0
+        for other in range(n_directions):
+            if is_less(score[k], score[other]):
+                k = other
+        if n_directions == 0 or score[k] == 0.0:
             break
+        score[k] = 0.0
         is_new = True
         for m in range(n_found):
             is_new = is_new and abs(dot(directions[k], best[m])) < SAME
@@ -305,9 +417,160 @@ def rank(Z, directions, steps, least_side, n_best):
             continue
         valley = strongest(values[k], resolution[k], least_side, MULTIPLES.shape[0])
         if valley[SCORE] > 0.0:
-            for j in range(d):
-                best[n_found, j] = directions[k, j]
-            for e in range(N_VALLEY):
-                found[n_found, e] = valley[e]
+            _set(best[n_found], 1.0, directions[k])
+            _set(found[n_found], 1.0, valley)
             n_found += 1
     return best[:n_found], found[:n_found]
+
+
+@kernel
+def candidates(Z, is_apart, start, extra, steps, least_side, n_best):
+    """Propose directions and rank them.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_samples, n_features)
+        Rows.
+    is_apart : ndarray of bool of shape (n_samples,)
+        Rows that may be a group: the direction from all others to them is tried, too.
+    start : ndarray of shape (n_components, n_features)
+        Vectors from which the search for components starts.
+    extra : ndarray of shape (n_directions, n_features)
+        Further directions.
+    steps : ndarray of shape (n_features,)
+        Lattice steps of the columns.
+    least_side : float
+        Minimum share of the rows on either side of a valley.
+    n_best : int
+
+    Returns
+    -------
+    directions : ndarray of shape (n_found, n_features)
+    found : ndarray of shape (n_found, N_VALLEY)
+    """
+    n, d = Z.shape
+    center, centered, n_apart = np.zeros(d), np.empty((n, d)), 0
+    further = np.zeros((extra.shape[0] + 1, d))
+    for i in range(n):
+        _add(center, 1.0 / n, Z[i])
+    for i in range(n):
+        _set(centered[i], 1.0, Z[i])
+        _add(centered[i], -1.0, center)
+        if is_apart[i]:
+            _add(further[0], 1.0, centered[i])  # the other rows sum to the negative
+            n_apart += 1
+    for k in range(extra.shape[0]):
+        _set(further[k + 1], 1.0, extra[k])
+    directions, values = propose(centered, start, further[0 if 0 < n_apart < n else 1 :])
+    for k in range(directions.shape[0]):
+        shift = dot(center, directions[k])
+        for i in range(n):
+            values[k, i] += shift
+    return rank(values, directions, steps, least_side, n_best)
+
+
+# Improving a direction
+
+
+@kernel
+def between_sides(Z, values, position):
+    """Return the directions between the means of two sides: as it is, and in the metric of the rows within the sides.
+
+    The second one solves a linear system with the covariance within the sides, by conjugate gradients. It is left out
+    if there are few rows.
+    """
+    n, d = Z.shape
+    total, means, sizes = np.zeros((2, d)), np.zeros((2, d)), np.zeros(2)
+    trace = 0.0
+    for i in range(n):
+        side = 0 if values[i] < position else 1
+        sizes[side] += 1.0
+        _add(total[side], 1.0, Z[i])
+        trace += dot(Z[i], Z[i]) / n
+    for side in range(2):
+        _set(means[side], 1.0 / sizes[side], total[side])
+        trace -= sizes[side] / n * dot(means[side], means[side])
+    directions = np.empty((2, d))
+    _set(directions[0], 1.0, means[1])
+    _add(directions[0], -1.0, means[0])
+    if n <= ROWS_PER_COLUMN * d:
+        return directions[:1]
+    ridge = max(RIDGE * trace / d, 1e-12)
+    solution, residual = np.zeros(d), directions[0].copy()
+    step, out = residual.copy(), np.empty(d)
+    square = first_square = dot(residual, residual)
+    for _ in range(N_SOLVES):
+        if not square > OF_A_SUM * first_square:
+            break
+        _set(out, ridge, step)
+        for i in range(n):
+            _add(out, dot(Z[i], step) / n, Z[i])
+        for side in range(2):
+            _add(out, -sizes[side] / n * dot(means[side], step), means[side])
+        length = square / dot(step, out)
+        _add(solution, length, step)
+        _add(residual, -length, out)
+        before, square = square, dot(residual, residual)
+        _set(step, square / before, step)
+        _add(step, 1.0, residual)
+    _set(directions[1], 1.0, solution)
+    return directions
+
+
+@kernel
+def polish(Z, directions, found, steps, least_side, better):
+    """Turn directions to where their valleys are stronger, in place.
+
+    A direction between the sides of a valley replaces the one before it if its score is `better` times as large.
+    """
+    n, d = Z.shape
+    values, unit, positions = np.empty(n), np.empty((2, d)), np.empty((2, n))
+    for k in range(directions.shape[0]):
+        for _ in range(N_POLISHES):
+            project(Z, directions[k], values)
+            n_left = 0
+            for i in range(n):
+                n_left += values[i] < found[k, POSITION]
+            if not 0 < n_left < n:
+                break
+            sides, n_unit = between_sides(Z, values, found[k, POSITION]), np.int64(0)
+            for side in range(sides.shape[0]):
+                n_unit = _add_direction(Z, sides[side], unit, positions, n_unit)
+            turned, valley = rank(positions[:n_unit], unit[:n_unit], steps, least_side, np.int64(1))
+            if valley.shape[0] == 0 or valley[0, SCORE] <= better * found[k, SCORE]:
+                break
+            _set(directions[k], 1.0, turned[0])
+            _set(found[k], 1.0, valley[0])
+
+
+# Confirming a valley
+
+
+@kernel
+def counts_of_others(Z, learn, is_apart, start, extra, steps, least_side, n_best):
+    """Let some rows propose valleys, and count the other rows around them; see `candidates` for the parameters.
+
+    Returns the directions, and for each the number of other rows in the windows at the valley and at its two modes.
+    """
+    n_mine = 0
+    for i in range(Z.shape[0]):
+        n_mine += learn[i]
+    mine, others = np.empty((n_mine, Z.shape[1])), np.empty((Z.shape[0] - n_mine, Z.shape[1]))
+    is_mine_apart, n_mine, n_others = np.empty(n_mine, np.bool_), 0, 0
+    for i in range(Z.shape[0]):
+        if learn[i]:
+            _set(mine[n_mine], 1.0, Z[i])
+            is_mine_apart[n_mine] = is_apart[i]
+            n_mine += 1
+        else:
+            _set(others[n_others], 1.0, Z[i])
+            n_others += 1
+    directions, found = candidates(mine, is_mine_apart, start, extra, steps, least_side, n_best)
+    polish(mine, directions, found, steps, least_side, BETTER)
+    counts, values = np.empty((directions.shape[0], 3)), np.empty(others.shape[0])
+    for k in range(directions.shape[0]):
+        project(others, directions[k], values)
+        for m in range(3):
+            center = found[k, POSITION + m]
+            counts[k, m] = count_around(values, center, found[k, WINDOW], found[k, RESOLUTION])
+    return directions, counts

@@ -20,8 +20,8 @@ profile; a profile to be renewed; a resting leaf with a row; something that is d
 
 (
     N_SEEN, BORN, LAST, LONGEST_GAP, N_VISITS, N_STORED, SINCE, N_SINCE, NEXT_TEST, N_TESTS,
-    STATE, MEDIAN, N_SCORES, CUSUM, ONSET, NEXT_PROFILE, DEPENDENCE, NEXT_BET, REST_UNTIL,
-) = range(19)  # fmt: skip
+    STATE, MEDIAN, N_SCORES, CUSUM, ONSET, NEXT_PROFILE, DEPENDENCE, NEXT_BET, REST_UNTIL, IS_MIXED,
+) = range(20)  # fmt: skip
 """Columns of `leaf`.
 
 Number of rows seen; the rows at which the leaf was made and last visited; its longest gap between two rows; the number
@@ -29,25 +29,26 @@ of visits, where successive rows of the stream are one visit; the number of rows
 which rows count for the next test, their number, the number at which the next test is due, and the number of tests so
 far. The state; the median and the number of the scores; the CUSUM of the bets and the row at which it left 0; the
 number of rows at which the profile is renewed; the number of successive rows that count as one; the number of rows at
-which the next bet is made; and the row until which a leaf without rows is kept, or 0.
+which the next bet is made; the row until which a leaf without rows is kept, or 0; and 1 if the last test found a split
+that was not made.
 """
 
-N_LEAF = 19
+N_LEAF = 20
 
 FRESH, WATCHED, CHANGED = 0.0, 1.0, 2.0
 """States of a leaf: without a profile, with a profile, with rows that no longer fit their profile."""
 
-OFFSET, LOW, HIGH, REACH, RATE, N_ROWS, N_INNER, N_OUTER, FILL, FILL_ONSET, INNER_SINCE, FILLED_AT = range(12)
+OFFSET, LOW, HIGH, REACH, RATE, N_ROWS, N_INNER, N_OUTER, FILL, FILL_ONSET, INNER_SINCE, FILLED_AT, IS_TRIED = range(13)
 """Columns of `cut`.
 
 Position of the cut; the modes relative to it; half the width of the inner region around it, and the share of the rows
 between the modes that would fall there without a valley; the number of rows from which the cut was made; the number of
 rows in the inner region and between the modes;
-the CUSUM, the row at which it left 0 and the number of inner rows since then, and the row at which it raised an alarm,
-or -1.
+the CUSUM, the row at which it left 0 and the number of inner rows since then; the row at which it raised an alarm, or
+-1; and 1 if it was tried in vain to place the cut anew.
 """
 
-N_CUT = 12
+N_CUT = 13
 
 N_BINS, MIDDLE, PER_OCTAVE = 96, 32, 8
 """Scores are counted in bins of a logarithmic scale: their number, the bin that begins at the median, and the number of
@@ -131,6 +132,26 @@ def bins_of(X, mean, inverse, median):
     for i in range(X.shape[0]):
         out[i] = bin_of(_score(X[i], mean, inverse), median)
     return out
+
+
+@kernel
+def counts_of(scores, median):
+    """Return the number of scores in each bin."""
+    counts = np.zeros(N_BINS)
+    for score in scores:
+        counts[bin_of(score, median)] += 1.0
+    return counts
+
+
+@kernel
+def correlation(Z):
+    """Return the correlation of each centered row with the next one."""
+    own, next_one = 0.0, 0.0
+    for i in range(Z.shape[0]):
+        own += dot(Z[i], Z[i])
+        if i > 0:
+            next_one += dot(Z[i], Z[i - 1])
+    return next_one / own
 
 
 @kernel

@@ -117,8 +117,8 @@ class StreamClusterer(StreamingTreeClusterer):
     >>> for event in model.events_:
     ...     if event["row"] > 4000:
     ...         print(event["row"], event["text"])
-    4095 cluster 4 has had no rows since row 3999
-    4352 cluster 4 moved
+    4223 cluster 4 has had no rows since row 3999
+    4544 cluster 4 moved
 
     The rows of each cluster over time, as a table:
 
@@ -128,9 +128,9 @@ class StreamClusterer(StreamingTreeClusterer):
     >>> print(table.groupby(table.index // 2048 * 2048).sum())
            0   1    2    3    4
     0     40  68  667  642  631
-    2048   0   0  733  663  652
-    4096   0   0  715  716  617
-    6144   0   0  614  620  622
+    2048   0   0  718  676  654
+    4096   0   0  700  779  569
+    6144   0   0  613  620  623
     """
 
     _schema: ClassVar[Group] = Group({"tree": TREE, "ids": Array("int64", ("n_nodes",)), "stream": STREAM_TREE})

@@ -17,7 +17,7 @@ from scipy.special import betainc
 from sklearn.utils.extmath import row_norms
 
 from ravine._matrix import Floats, Ints, Matrix, Moments, moments_of, order_along, project
-from ravine._ties import first_least, is_less
+from ravine._ties import OF_A_SUM, first_least, is_less
 from ravine.cuts import Cut
 from ravine.cuts._valley import Valley, strongest_valley
 
@@ -335,12 +335,14 @@ def _gaps_above_zero(columns: Matrix) -> tuple[Floats, Ints]:
 def _typical_gaps(rows: Floats) -> Floats:
     """Return the median over the entries of each row of sorted values of the distance to the next larger value.
 
-    The largest value counts the distance to the value below it. A constant row gives 0.
+    The largest value counts the distance to the value below it. A constant row gives 0. Values that differ by rounding
+    are equal.
     """
     last = rows.shape[1] - 1
     if last == 0:
         return np.zeros(len(rows))
     gap = np.diff(rows, axis=1)
+    gap = np.where(gap > OF_A_SUM * np.abs(rows[:, [0, last]]).max(axis=1, keepdims=True), gap, 0.0)
     step = np.where(gap > 0, np.arange(last), last)
     next_step = np.minimum.accumulate(step[:, ::-1], axis=1)[:, ::-1]
     last_step = np.where(gap > 0, np.arange(last), 0).max(axis=1, keepdims=True)

@@ -182,3 +182,31 @@ def test_moments_of_a_leaf_extend_those_of_its_recent_rows(rng):
     assert count == 100
     assert_allclose(mean, X.mean(axis=0))
     assert sum_sq / count == pytest.approx(X.var())
+
+
+def test_rows_that_are_not_kept_leave_the_ring_and_the_counts():
+    nodes, (leaf,) = chain([0.0], [range(0, 80, 2)], ring_size=30)
+    X, t = nodes.recent(leaf)
+    nodes.leaf[leaf, _kernels.stream.SINCE] = 60
+    n_since = nodes.leaf[leaf, _kernels.stream.N_SINCE]
+    chosen = np.arange(30) % 3 > 0
+    nodes.keep_rows(leaf, chosen)
+    assert_array_equal(nodes.recent(leaf)[0], X[chosen])
+    assert_array_equal(nodes.times_of(leaf), t[chosen])
+    assert nodes.leaf[leaf, _kernels.stream.N_SINCE] == n_since - (t[~chosen] >= 60).sum()
+    assert (nodes.times[nodes.ring[leaf], chosen.sum() :] == -1).all()
+    add_rows(nodes, leaf, np.ones((25, 1)), range(100, 125))
+    assert_array_equal(nodes.times_of(leaf), [*t[chosen][15:], *range(100, 125)])
+
+
+def test_leaves_on_swapped_sides_are_in_the_other_order():
+    nodes, leaves = chain([0.0, 10.0, 20.0], [range(40)] * 3)
+    assert nodes.leaves() == leaves
+    nodes.swap_children(nodes.root)
+    assert nodes.leaves() == [*leaves[1:], leaves[0]]
+
+
+def test_list_of_leaves_is_not_shared():
+    nodes, leaves = chain([0.0, 10.0], [range(40)] * 2)
+    nodes.leaves().clear()
+    assert nodes.leaves() == leaves

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ravine.tree._stream._profile import dependence_of
-from ravine.tree._stream._search import MIN_ROWS, _half, find_split
+from ravine.tree._stream._search import MIN_ROWS, Found, _half, find_split, placed_between
 from ravine.tree._valley_test import lattice_steps
 
 ONE_MODE = {
@@ -18,7 +18,7 @@ ONE_MODE = {
 
 
 def found(X, level=0.05, **more):
-    return find_split(X, X.std(axis=0), np.zeros(X.shape[1]), level, **more)
+    return find_split(X, X.std(axis=0), np.zeros(X.shape[1]), level, **more).split
 
 
 def two_groups(rng, n, d, distance, share=0.5):
@@ -41,7 +41,7 @@ def test_rows_with_one_mode_are_split_no_more_often_than_the_level_allows(kind):
     for seed in range(300):
         rng = np.random.default_rng(seed)
         X = ONE_MODE[kind](rng, (rng.integers(MIN_ROWS, 150), rng.integers(1, 5)))
-        n_split += find_split(X, X.std(axis=0), lattice_steps(X), level) is not None
+        n_split += find_split(X, X.std(axis=0), lattice_steps(X), level).split is not None
     assert n_split <= 300 * level
 
 
@@ -71,9 +71,8 @@ def test_split_is_described_by_its_p_value_unit_normal_and_modes(rng):
 
 def test_stricter_level_splits_less(rng):
     X, _ = two_groups(rng, 120, 2, 6.0)
-    split = found(X, 0.5)
-    assert split is not None
-    assert found(X, split.p_value * 0.99) is None
+    assert found(X, 0.05) is not None
+    assert found(X, 2.0**-30) is None  # sixty rows on one of two sides have no such p-value
 
 
 def test_rows_that_follow_each_other_are_not_split_where_their_dependence_is_known():
@@ -110,7 +109,7 @@ def test_copies_of_a_row_are_no_further_evidence_where_they_count_as_one(rng):
 @pytest.mark.parametrize("n", [0, 1, 2, MIN_ROWS - 1])
 def test_few_rows_are_not_split(n):
     X = np.repeat([[0.0, 0.0], [100.0, 0.0]], MIN_ROWS, axis=0)[MIN_ROWS - n // 2 :][:n]
-    assert find_split(X, np.ones(2), np.zeros(2), 0.5) is None
+    assert find_split(X, np.ones(2), np.zeros(2), 0.5).split is None
 
 
 def test_few_rows_that_count_are_not_split(rng):
@@ -120,17 +119,23 @@ def test_few_rows_that_count_are_not_split(rng):
 
 
 def test_constant_rows_and_ignored_columns_are_not_split(rng):
-    assert find_split(np.full((100, 3), 0.1), np.full(3, np.inf), np.zeros(3), 0.5) is None
+    assert find_split(np.full((100, 3), 0.1), np.full(3, np.inf), np.zeros(3), 0.5).split is None
     X, _ = two_groups(rng, 200, 2, 12.0)
-    assert find_split(X, np.full(2, np.inf), np.zeros(2), 0.5) is None
-    split = find_split(np.c_[X, np.full(200, 7.0)], np.append(X.std(axis=0), np.inf), np.zeros(3), 0.05)
-    assert split.normal[2] == 0
+    assert find_split(X, np.full(2, np.inf), np.zeros(2), 0.5).split is None
+    unit = np.append(X.std(axis=0), np.inf)
+    assert find_split(np.c_[X, np.full(200, 7.0)], unit, np.zeros(3), 0.05).split.normal[2] == 0
+
+
+def test_rows_with_one_mode_are_hopeless_and_two_groups_too_few_to_be_confirmed_are_not(rng):
+    assert find_split(rng.normal(size=(300, 3)), np.ones(3), np.zeros(3), 0.05) == Found(None, is_hopeless=True)
+    X, _ = two_groups(rng, 30, 2, 12.0)
+    assert find_split(X, np.ones(2), np.zeros(2), 1e-6) == Found(None, is_hopeless=False)
 
 
 def test_lattice_is_not_split_where_its_step_is_known(rng):
     X = rng.integers(0, 3, size=(300, 1)).astype(float)
-    assert find_split(X, X.std(axis=0), np.zeros(1), 0.05) is not None
-    assert find_split(X, X.std(axis=0), lattice_steps(X), 0.05) is None
+    assert find_split(X, X.std(axis=0), np.zeros(1), 0.05).split is not None
+    assert find_split(X, X.std(axis=0), lattice_steps(X), 0.05).split is None
 
 
 @pytest.mark.parametrize("scale", [[1e-3, 1.0, 1e6], [8.0, 0.5, 2.0]])
@@ -148,7 +153,7 @@ def test_a_small_group_is_found_along_the_direction_to_it(rng):
     order = rng.permutation(330)
     X, is_apart = X[order], is_apart[order]
     for hint in ({"is_apart": is_apart}, {"extra": np.eye(12)[3:4]}):
-        split = find_split(X, np.ones(12), np.zeros(12), 0.01, **hint)
+        split = find_split(X, np.ones(12), np.zeros(12), 0.01, **hint).split
         side = X @ split.normal >= split.offset
         assert max((side == is_apart).mean(), (side != is_apart).mean()) > 0.98
 
@@ -165,3 +170,23 @@ def test_search_is_the_same_each_time_and_changes_no_row(rng):
         second.high,
     )
     assert_array_equal(first.normal, second.normal)
+
+
+# A cut between two sets of rows
+
+
+@pytest.mark.parametrize("scale", [[1.0, 1.0, 1.0], [1e-3, 1.0, 1e6]])
+def test_cut_between_two_sets_lies_in_the_valley_although_some_rows_are_on_the_wrong_side(scale, rng):
+    X, y = two_groups(rng, 400, 3, 7.0)
+    is_right = y ^ (rng.uniform(size=400) < 0.1)
+    X = X * scale
+    split = placed_between(X, is_right, X.std(axis=0), np.zeros(3), 0.003)
+    assert split.p_value == 0.003
+    side = X @ split.normal >= split.offset
+    assert max((side == y).mean(), (side != y).mean()) > 0.99
+    assert split.low < 0 < split.high
+
+
+def test_no_cut_is_placed_between_equal_sets_of_rows(rng):
+    X = np.tile(rng.normal(size=(100, 2)), (2, 1))
+    assert placed_between(X, np.repeat([False, True], 100), np.ones(2), np.zeros(2), 0.01) is None

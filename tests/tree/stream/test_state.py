@@ -30,6 +30,7 @@ MOMENTS = {
     "new cluster": lambda tree: bool(tree.registry.births),
     "former cluster": lambda tree: bool(tree.registry.former),
     "cluster that moved": lambda tree: bool(tree.registry.changed),
+    "drift without enough rows": lambda tree: tree.recovery.retry_at > tree.n_rows,
     "after a drift": lambda tree: tree.n_events["drift"] > 0,
 }
 

@@ -207,3 +207,36 @@ def test_resting_leaf_that_is_learned_again_does_not_rest():
     tree._settle(leaf, Region.with_owner(X, t, identity), float(t[0]), has_changed=False)
     assert tree.registry.resting == {}
     STREAM_TREE.checked(state_of(tree), {"n_features": 3, **sizes_of_stream(tree.settings.window_size)})
+
+
+# What takes its time
+
+
+def test_old_cuts_stay_after_a_drift_until_there_are_rows_for_new_ones(rng):
+    before, after = 9 * rng.normal(size=(2, 8, 10))
+    X = np.concatenate([rows_about(rng, before, 3000)[0], rows_about(rng, after, 2000)[0]])
+    tree = learned(X[:3000])
+    assert len(tree.nodes.leaves()) == 8
+    for row in range(3000, 5000, 20):
+        tree.learn(X[row : row + 20])
+        if tree.recovery.retry_at > tree.n_rows:
+            assert len(tree.nodes.leaves()) == 8
+            assert tree.n_events["drift"] == 0
+    assert tree.n_events["drift"] == 1
+    assert tree.recovery.n_clusters == 8
+    assert len(tree.nodes.leaves()) == 8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_new_cluster_across_several_cuts_is_reported_once(seed):
+    rng = np.random.default_rng(seed)
+    centers = 6 * np.linalg.qr(rng.normal(size=(20, 20)))[0]
+    new = centers.mean(axis=0)  # in the middle of all others
+    X = np.concatenate(
+        [rows_about(rng, centers[:12], 6000)[0], rows_about(rng, np.vstack([centers[:12], new]), 12000)[0]]
+    )
+    tree, heard = StreamTree(20, StreamSettings()), []
+    tree.learn(X, heard.append)
+    late = [event["kind"] for event in heard if event["row"] > 5000]
+    assert late.count("appeared") + late.count("split") == 1
+    assert len(tree.nodes.leaves()) == 13

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ravine import _kernels
-from ravine._matrix import Floats, Ints
+from ravine._matrix import Bools, Floats, Ints
 from ravine.cuts._density import depth_at
 from ravine.tree._stream._profile import Profile
 from ravine.tree._stream._search import Split
@@ -59,6 +59,7 @@ class Nodes:
         self.n_features, self.ring_size = n_features, ring_size
         self.root = 0
         self.n_cuts = 0  # since the start of the stream
+        self._leaves: list[int] | None = None  # all leaves, until the tree changes
         self.allot(0, 0)
 
     def _make_room(self, names: tuple[str, ...], n_old: int, n_new: int) -> None:
@@ -98,9 +99,11 @@ class Nodes:
         self._make_room(RINGS, 0, n_free)
         self._free_nodes = list(range(room - 1, n_nodes - 1, -1))
         self._free_rings = list(range(n_free - 1, n_rings - 1, -1))
+        self._leaves = None
 
     def take(self) -> int:
         """Return a node that is not used."""
+        self._leaves = None
         if not self._free_nodes:
             n = len(self.left)
             self._make_room(LINKS + NUMBERS, n, 2 * n)
@@ -115,6 +118,7 @@ class Nodes:
         return self._free_rings.pop()
 
     def _free(self, node: int) -> None:
+        self._leaves = None
         self._free_ring(node)
         self.ring[node] = UNUSED
         self.left[node] = self.right[node] = self.parent[node] = self.identity[node] = -1
@@ -129,7 +133,7 @@ class Nodes:
 
     def make_leaf(self, node: int, parent: int, X: Floats, t: Ints, now: int) -> None:
         """Turn a node into a leaf that has seen these rows, in the order of time; the oldest may not fit its ring."""
-        kernel = _kernels.stream
+        kernel, self._leaves = _kernels.stream, None
         self.left[node] = self.right[node] = -1
         self.parent[node], self.identity[node], self.order[node] = parent, -1, -1
         if self.ring[node] < 0:
@@ -153,13 +157,21 @@ class Nodes:
 
     def make_cut(self, node: int, split: Split, distances: Floats) -> tuple[int, int]:
         """Turn a leaf into a cut, given the distances of its rows from the cut; return two nodes for its children."""
-        kernel, children = _kernels.stream, (self.take(), self.take())
+        children = self.take(), self.take()
         self._free_ring(node)
         self.n_cuts += 1
         self.identity[node] = -1 - self.n_cuts
         self.left[node], self.right[node] = children
-        self.order[node], self.normal[node], self.p_value[node] = self.n_cuts, split.normal, split.p_value
+        self.order[node] = self.n_cuts
+        self.place_cut(node, split, distances)
+        return children
+
+    def place_cut(self, node: int, split: Split, distances: Floats) -> None:
+        """Set the place of a cut, given the distances of the rows from it."""
+        kernel = _kernels.stream
+        self.normal[node], self.p_value[node] = split.normal, split.p_value
         self.depth[node] = depth_at(0.0, distances, np.ones(len(distances)))
+        self.cut[node] = 0.0
         c = self.cut[node]
         c[[kernel.OFFSET, kernel.LOW, kernel.HIGH]] = split.offset, split.low, split.high
         c[kernel.REACH] = INNER_SHARE * min(-split.low, split.high)
@@ -167,7 +179,21 @@ class Nodes:
         c[kernel.N_INNER] = (np.abs(distances) < c[kernel.REACH]).sum()
         c[kernel.N_OUTER] = ((split.low < distances) & (distances < split.high)).sum()
         c[[kernel.N_ROWS, kernel.FILLED_AT]] = len(distances), -1
-        return children
+
+    def swap_children(self, cut: int) -> None:
+        """Let the left side of a cut be its right side."""
+        self._leaves = None
+        self.left[cut], self.right[cut] = int(self.right[cut]), int(self.left[cut])
+
+    def keep_rows(self, leaf: int, chosen: Bools) -> None:
+        """Drop all other rows from the ring of a leaf, given which of its recent rows stay."""
+        kernel, L, ring = _kernels.stream, self.leaf[leaf], self.ring[leaf]
+        X, t = self.recent(leaf)
+        L[kernel.N_SINCE] -= (t[~chosen] >= L[kernel.SINCE]).sum()
+        X, t = X[chosen], t[chosen]
+        self.rows[ring], self.times[ring] = 0.0, -1
+        self.rows[ring, : len(t)], self.times[ring, : len(t)] = X, t
+        L[kernel.N_STORED] = len(t)
 
     def drop_below(self, node: int) -> None:
         """Free all nodes below a cut; the caller makes the node a leaf."""
@@ -218,17 +244,22 @@ class Nodes:
 
     def below(self, node: int) -> list[int]:
         """Return a node and all nodes below it, in preorder."""
+        left, right = self.left.tolist(), self.right.tolist()  # a list is read ten times as fast
         found, stack = [], [node]
         while stack:
             here = stack.pop()
             found.append(here)
-            if self.left[here] >= 0:
-                stack += [int(self.right[here]), int(self.left[here])]
+            if left[here] >= 0:
+                stack += [right[here], left[here]]
         return found
 
     def leaves(self, node: int | None = None) -> list[int]:
         """Return the leaves below a node, from left to right; by default all leaves."""
-        return [n for n in self.below(self.root if node is None else node) if self.left[n] < 0]
+        if node is not None:
+            return [here for here in self.below(node) if self.left[here] < 0]
+        if self._leaves is None:
+            self._leaves = self.leaves(self.root)
+        return self._leaves.copy()
 
     def above(self, node: int) -> list[int]:
         """Return the cuts above a node, the nearest first."""
@@ -248,13 +279,24 @@ class Nodes:
 
     def recent(self, leaf: int, since: float = -1, most: int | None = None) -> tuple[Floats, Ints]:
         """Return the rows of a leaf since row `since` that are still in its ring, the oldest first, and their times."""
-        ring, n_stored = self.ring[leaf], int(self.leaf[leaf, _kernels.stream.N_STORED])
-        n = min(n_stored, self.ring_size)
-        order = np.arange(n_stored - n, n_stored) % self.ring_size
-        times = self.times[ring, order]
-        order = order[np.searchsorted(times, since) :]
-        order = order if most is None else order[max(len(order) - most, 0) :]
-        return self.rows[ring, order], self.times[ring, order]
+        times, oldest = self.times_of(leaf), self._oldest(leaf)
+        start = int(np.searchsorted(times, since))
+        start = start if most is None else max(len(times) - most, start)
+        ring = self.rows[self.ring[leaf]]
+        first, n_late = oldest + start, self.ring_size - oldest  # the rows from the oldest to the end of the ring
+        if len(times) <= n_late:
+            return ring[first : oldest + len(times)].copy(), times[start:]
+        return np.concatenate([ring[first:], ring[max(start - n_late, 0) : oldest]]), times[start:]
+
+    def times_of(self, leaf: int) -> Ints:
+        """Return the times of the rows that are still in the ring of a leaf, the oldest first."""
+        n_stored = int(self.leaf[leaf, _kernels.stream.N_STORED])
+        return np.roll(self.times[self.ring[leaf], : min(n_stored, self.ring_size)], -self._oldest(leaf))
+
+    def _oldest(self, leaf: int) -> int:
+        """Return the position of the oldest row in the ring of a leaf."""
+        n_stored = int(self.leaf[leaf, _kernels.stream.N_STORED])
+        return n_stored % self.ring_size if n_stored > self.ring_size else 0
 
     def profile(self, leaf: int) -> Profile | None:
         """Return the profile of a leaf; None if it has none."""
@@ -284,7 +326,7 @@ class Nodes:
 
     def rate_since(self, leaf: int, row: int, now: int) -> float:
         """Return the share of the rows of the stream that a leaf got since some row, as far as its ring goes back."""
-        _, t = self.recent(leaf)
+        t = self.times_of(leaf)
         start = max(row, int(t[0])) if len(t) else row
         return float((t >= start).sum() / max(now - start, 1))
 

@@ -80,8 +80,7 @@ def profile_of(X: Floats, floor: Floats) -> Profile:
     variance_without = np.maximum(((n - 1) * variance - square) / (n - 2), floor**2)
     scores = (square * (n / (n - 1)) / variance_without).sum(axis=1)
     median = float(np.median(scores))
-    bins = [_kernels.stream.bin_of(score, median) for score in scores.tolist()]
-    counts = np.bincount(bins, minlength=_kernels.stream.N_BINS).astype(np.float64)
+    counts = _kernels.stream.counts_of(scores, median)
     return Profile(mean, 1 / np.sqrt(np.maximum(variance, floor**2)), median, counts, n)
 
 
@@ -91,13 +90,14 @@ def dependence_of(X: Floats, unit: Floats) -> float:
     If the correlation falls by the factor r with each row, the mean of n rows varies as that of n (1 - r) / (1 + r)
     independent rows.
     """
-    Z = X - X.mean(axis=0)
-    Z = np.where(np.abs(Z) > OF_A_SUM * np.abs(X).max(axis=0), Z, 0.0) / unit  # equal values are not correlated
-    largest = np.abs(Z).max()
+    mean, low, high = X.mean(axis=0), X.min(axis=0), X.max(axis=0)
+    reach = np.maximum(high - mean, mean - low)
+    reach = np.where(reach > OF_A_SUM * np.maximum(np.abs(low), np.abs(high)), reach, 0.0)
+    largest = (reach / unit).max()
     if not largest > 0:
         return 1.0
-    Z /= largest  # squares of numbers far larger than the unit would overflow
-    correlation = float((Z[1:] * Z[:-1]).sum() / (Z * Z).sum())
+    # Equal values are not correlated, and squares of numbers far larger than the unit would overflow.
+    correlation = _kernels.stream.correlation((X - mean) * np.where(reach > 0, 1 / unit / largest, 0.0))
     if correlation < max(LEAST_CORRELATION, 3 / np.sqrt(len(X))):
         return 1.0
     return (1 + correlation) / max(1 - correlation, 1 / len(X))

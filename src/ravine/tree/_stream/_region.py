@@ -12,6 +12,9 @@ from ravine.tree._stream._profile import APART
 FEW_OTHERS, OTHERS_SHARE = 12, 0.1
 """Rows are of one cluster if fewer than this many, and less than this share of them, belong to others."""
 
+RECENT_SHARE = 0.3
+"""Share of the rows that count as recent where a cluster may have left a place."""
+
 
 @dataclass(frozen=True)
 class Region:
@@ -47,10 +50,19 @@ class Region:
     def __getitem__(self, rows: Any) -> "Region":
         return Region(self.X[rows], self.t[rows], self.owner[rows], self.is_apart[rows])
 
+    def thinned(self, most: int) -> "Region":
+        """Return at most so many of the rows, spread evenly over time."""
+        return self[:: -(-len(self.t) // most) or 1]
+
     @property
     def n_apart(self) -> float:
         """Number of rows that are apart, beyond those that would be so by chance."""
         return float(self.is_apart.sum() - APART * len(self.t))
+
+    @property
+    def is_recent(self) -> Bools:
+        """The rows that count as recent."""
+        return np.arange(len(self.t)) >= (1 - RECENT_SHARE) * len(self.t)
 
     @property
     def is_of_others(self) -> Bools:

@@ -40,6 +40,9 @@ VISITS_APART, ROWS_APART, LEAST_RATIO = 8, 64, 0.25
 """A cluster may be another one that ceased if they changed within the time of this many of its rows plus that many
 rows, and if the ratio of their rates is between the third number and its inverse."""
 
+TINY_RATE = 1e-6
+"""A rate of rows is at least this."""
+
 STRAYS = 0.05
 """Share of the rows of a new cluster that may be older than the cluster."""
 
@@ -115,7 +118,7 @@ class Registry:
     unreported : list
         Clusters that are gone, as long as a new cluster may be one of them.
     changed : dict
-        The last change of clusters that moved.
+        The last change of clusters that moved or appeared.
     """
 
     def __init__(self, nodes: Nodes, log: EventLog, history: History) -> None:
@@ -143,7 +146,15 @@ class Registry:
 
     # Leaves of a region that was learned again
 
-    def name(self, leaves: list[int], found: Matching, before: dict[int, Former | None], since: float) -> None:
+    def name(
+        self,
+        leaves: list[int],
+        found: Matching,
+        before: dict[int, Former | None],
+        since: float,
+        *,
+        reports_moves: bool = True,
+    ) -> None:
         """Give identifiers to the leaves of a region, and report what happened to its clusters.
 
         Parameters
@@ -155,9 +166,12 @@ class Registry:
             The clusters of the region as they were, by identifier.
         since : float
             Row since which the region has changed.
+        reports_moves : bool, default=True
+            Whether clusters may have moved: not if only the cuts between them are better now.
         """
         lost = [identity for identity in found.lost if identity not in self.resting]
-        moved = self._name_continued(leaves, found, before, since)
+        continued = self._name_continued(leaves, found, before, since)
+        moved = [leaf for identity, leaf in continued.items() if self._has_moved(leaf, before[identity], since)]
         for identity, parts in found.parts.items():
             self._name_parts(identity, [leaves[part] for part in parts], since)
         for identity in before.keys() - found.continues.keys() - set(found.lost):
@@ -169,7 +183,7 @@ class Registry:
         for here in found.new:
             self._name_new(leaves[here], found.lost)
         joined = self._report_lost(lost)
-        for leaf in moved:
+        for leaf in moved if reports_moves else ():
             if self.nodes.identity[leaf] not in joined:
                 self._report_move(leaf, before[int(self.nodes.identity[leaf])], since)
 
@@ -183,16 +197,16 @@ class Registry:
 
     def _name_continued(
         self, leaves: list[int], found: Matching, before: dict[int, Former | None], since: float
-    ) -> list[int]:
-        """Name the leaves in which clusters continue; return those that have moved."""
-        moved = []
+    ) -> dict[int, int]:
+        """Name the leaves in which clusters continue; return those of one cluster that has rows, by identifier."""
+        continued = {}
         for identity, here in found.continues.items():
             if identity not in found.parts and here not in found.merged:
                 self.nodes.identity[leaves[here]] = identity
                 if identity in self.resting:
                     self._let_rest(leaves[here])
-                elif self._has_moved(leaves[here], before[identity], since):
-                    moved.append(leaves[here])
+                else:
+                    continued[identity] = leaves[here]
         for here, clusters in found.merged.items():
             reported = [identity for identity in clusters if identity not in self.births]
             keeps = (reported or clusters)[0]
@@ -205,7 +219,7 @@ class Registry:
                     self.remember(identity, before[identity])
             if len(reported) > 1:
                 self._report("merged", reported, since)
-        return moved
+        return continued
 
     def _name_parts(self, identity: int, parts: list[int], since: float) -> None:
         birth = self.births.get(identity)
@@ -223,7 +237,7 @@ class Registry:
     def _name_new(self, leaf: int, lost: list[int]) -> None:
         """Name a leaf that continues no cluster of its region: a cluster that returns or moved, or a new one."""
         X, t = self.nodes.recent(leaf)
-        start = int(np.quantile(t, STRAYS)) if len(t) else self.now
+        start = self._start(t)
         known = self._recognized(X)
         if known is None:
             self.nodes.identity[leaf] = self.new_id()
@@ -233,6 +247,13 @@ class Registry:
         self.former.remove(known)
         if known.identity not in lost:
             self._report("returned", [known.identity], start)
+
+    def _start(self, t: Ints) -> int:
+        """Estimate when a new cluster appeared from the times of its rows, of which some may be strays of before."""
+        if not len(t):
+            return self.now
+        first, median = np.quantile(t, [STRAYS, 0.5])
+        return int(max(first, 2 * median - self.now))
 
     def _recognized(self, X: Floats) -> Former | None:
         """Return the former cluster that some rows belong to."""
@@ -312,21 +333,25 @@ class Registry:
 
     # New clusters
 
+    def due(self) -> list[int]:
+        """Return the new clusters that are to be looked at now."""
+        return [new for new, birth in self.births.items() if birth.look_at <= self.now]
+
     def announce(self) -> None:
         """Report the new clusters that are due; one that appeared when others ceased is these, moved or merged."""
         nodes = self.nodes
-        for new, birth in list(self.births.items()):
-            if birth.look_at > self.now:
-                continue
+        for new in self.due():
+            birth = self.births[new]
             others = {leaf: self.as_it_is(leaf) for leaf in nodes.leaves() if nodes.identity[leaf] != new}
             near = [former for former in others.values() if former is not None and self._may_be(former, new)]
             ceased = [former for former in near if former.identity in self.resting]
             ceased += [former for former in self.former if self._may_be(former, new)]
             if any(self._is_late(former) for former in near if former.identity not in self.resting):
-                self.births[new] = Birth(birth.since, self.now + ANNOUNCED_AFTER)  # it will have rows, or rest
+                self.postpone(new)  # the former cluster will have rows, or rest
             elif len(ceased) == 1 or (len(ceased) == 2 and self._is_sum(new, ceased)):
                 self._take_over(new, ceased)
             else:
+                self.changed[new] = Change(birth.since, min(self._rate_of(new), 1.0))
                 del self.births[new]
                 self._report("appeared", [new], birth.since)
         lost, self.unreported = self.unreported, []
@@ -337,8 +362,9 @@ class Registry:
 
     def _may_be(self, former: Former, new: int) -> bool:
         """Return whether a cluster ceased when a new one appeared, with a similar rate of rows."""
-        ratio = self._rate_of(new) / former.rate
-        is_near = self._is_near(former.last, former.rate, self.births[new].since)
+        rate = self._rate_of(new)
+        ratio = rate / former.rate
+        is_near = self._is_near(former.last, max(min(rate, former.rate), TINY_RATE), self.births[new].since)
         return is_near and LEAST_RATIO < ratio < 1 / LEAST_RATIO
 
     def _is_sum(self, new: int, ceased: list[Former]) -> bool:
@@ -362,6 +388,7 @@ class Registry:
             self.remember(identity, None)
         self.former = [former for former in self.former if former.identity not in identities]
         nodes.identity[leaf] = identities[0]
+        self.changed[identities[0]] = Change(since, min(sum(former.rate for former in ceased), 1.0))
         self.history.rename(new, identities[0])
         if len(ceased) > 1:
             self._report("merged", identities, since)
@@ -387,10 +414,9 @@ class Registry:
         elif self._report_ceased(identity, former.last, former.rate):
             self._remove(leaf)
 
-    def postpone(self, *births: int) -> None:
-        """Report some new clusters later."""
-        for new in births:
-            self.births[new] = Birth(self.births[new].since, self.now + ANNOUNCED_AFTER)
+    def postpone(self, new: int) -> None:
+        """Report a new cluster later."""
+        self.births[new] = Birth(self.births[new].since, self.now + ANNOUNCED_AFTER)
 
     def announce_soon(self) -> None:
         """Look at all new clusters at the next row, since one of them may be a cluster that rests now."""
@@ -402,7 +428,7 @@ class Registry:
 
     def _has_joined(self, last: int, rate: float, leaf: int) -> bool:
         """Return whether the rows of a cluster that ceased go to a leaf: it has gained about as many since then."""
-        _, t = self.nodes.recent(leaf)
+        t = self.nodes.times_of(leaf)
         change = self.changed.get(int(self.nodes.identity[leaf]))
         if change is not None and self._is_near(last, rate, change.since):
             start, before = min(change.since, last), change.rate

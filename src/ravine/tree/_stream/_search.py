@@ -13,14 +13,11 @@ import numpy as np
 
 from ravine import _kernels
 from ravine._matrix import Bools, Floats
-from ravine._ties import first_least, pointing_up
+from ravine._ties import is_less, pointing_up
 from ravine.tree._valley_test import binomial_bound
 
-N_COMPONENTS, N_SUBSPACE, N_MEANS = 4, 16, 24
-"""Number of principal components that are tried; dimension in which k-means runs, and its largest number of means."""
-
-N_COLUMNS = 16
-"""Number of columns that are tried as directions."""
+N_SUBSPACE = 16
+"""Dimension of the subspace of large variance in which groups are looked for."""
 
 N_BEST = 2
 """Number of valleys of a half that the other half tests."""
@@ -28,23 +25,25 @@ N_BEST = 2
 N_HALVINGS = 2
 """Maximum number of halvings; in each, both halves propose."""
 
+LEAST_SCORE = 2.25
+"""Rows are not halved if no direction that all of them propose has a valley with this score. Rows with one mode seldom
+have such a valley, and a valley that was confirmed always had."""
+
 HOPELESS = 0.3
 """If no p-value of the first halving is below this, there is no second one."""
 
 BEYOND_DOUBT = 1e-2
 """Nor is there if the combined p-value is below this share of the level."""
 
+NO_WORSE = 0.95
+"""A confirmed cut is turned to the direction between its sides if the score there is at least this share of its own: an
+empty valley has the same score in many directions, and this one lies in the middle of them."""
+
 LEAST_SIDE, FEWEST_ON_SIDE = 0.02, 5
 """Minimum share of the rows, and minimum number of rows, on either side of a valley."""
 
 MIN_ROWS = 24
 """With fewer rows, no valley can be distinguished from chance."""
-
-N_POLISHES = 3
-"""The direction of a confirmed cut is improved at most this often."""
-
-RIDGE = 0.1
-"""Share of the mean variance that is added to each variance within the sides before their direction is computed."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +68,22 @@ class Split:
     high: float
 
 
+@dataclass(frozen=True)
+class Found:
+    """Result of a search.
+
+    Attributes
+    ----------
+    split : Split or None
+        The cut, if there is one.
+    is_hopeless : bool
+        Whether the rows show no valley at all.
+    """
+
+    split: Split | None
+    is_hopeless: bool
+
+
 def find_split(
     X: Floats,
     unit: Floats,
@@ -78,7 +93,7 @@ def find_split(
     dependence: float = 1.0,
     extra: Floats | None = None,
     is_apart: Bools | None = None,
-) -> Split | None:
+) -> Found:
     """Find a cut whose valley is confirmed at a level.
 
     Parameters
@@ -100,24 +115,33 @@ def find_split(
     """
     n, d = X.shape
     if n < MIN_ROWS * dependence:
-        return None
+        return Found(None, is_hopeless=False)
+    kernel = _kernels.proposals
     center = X.mean(axis=0)
     Z, steps = (X - center) / unit, steps / unit
     extra = np.empty((0, d)) if extra is None else extra
+    is_apart = np.zeros(n, dtype=bool) if is_apart is None else is_apart
     least_side = max(LEAST_SIDE, FEWEST_ON_SIDE / n)
+    _, found = kernel.candidates(Z, is_apart, _start(n, d), extra, steps, least_side, 1)
+    if not len(found) or found[0, kernel.SCORE] < LEAST_SCORE:
+        return Found(None, is_hopeless=True)
     n_tests = 2 * N_BEST * N_HALVINGS
     best, normal = 1.0, None
     for halving in range(N_HALVINGS):
         first_half = _half(n, math.ceil(dependence), halving)
         for learn in (first_half, ~first_half):
-            p_value, direction = _confirmed(Z, learn, steps, least_side, dependence, extra, is_apart)
-            if p_value < best:
-                best, normal = p_value, direction
+            start = _start(int(learn.sum()), d)
+            directions, counts = kernel.counts_of_others(Z, learn, is_apart, start, extra, steps, least_side, N_BEST)
+            for direction, (middle, left, right) in zip(directions, counts / dependence, strict=True):
+                p_value = max(binomial_bound(middle, left), binomial_bound(middle, right))
+                if is_less(p_value, best):
+                    best, normal = p_value, direction
         if best > HOPELESS or n_tests * best < BEYOND_DOUBT * level:
             break
     if normal is None or n_tests * best > level:
-        return None
-    return _placed(Z, normal, center, unit, steps, least_side, n_tests * best)
+        return Found(None, is_hopeless=False)
+    split = _placed(Z, normal, center, unit, steps, least_side, n_tests * best)
+    return Found(split, is_hopeless=False)
 
 
 def _half(n: int, length: int, seed: int) -> Bools:
@@ -127,60 +151,14 @@ def _half(n: int, length: int, seed: int) -> Bools:
     return np.repeat(is_first, length)[:n]
 
 
+def _start(n: int, d: int) -> Floats:
+    """Return the vectors from which the search for components of n rows with d features starts: always the same."""
+    return _normal_vectors(min(N_SUBSPACE, d, max(n // 4, 1)), d)
+
+
 @cache
-def _start(n_vectors: int, n_features: int) -> Floats:
-    """Return the vectors from which the search for components starts: always the same."""
-    return np.random.default_rng(0).normal(size=(n_vectors, n_features))
-
-
-def _confirmed(
-    Z: Floats,
-    learn: Bools,
-    steps: Floats,
-    least_side: float,
-    dependence: float,
-    extra: Floats,
-    is_apart: Bools | None,
-) -> tuple[float, Floats | None]:
-    """Return the smallest p-value of valleys that half of the rows propose, and the direction of that valley."""
-    kernel = _kernels.proposals
-    mine, others = Z[learn], Z[~learn]
-    mine = mine - mine.mean(axis=0)
-    if is_apart is not None and 0 < (n_apart := is_apart[learn].sum()) < len(mine):
-        apart = mine[is_apart[learn]].mean(axis=0) * (len(mine) / (len(mine) - n_apart))  # all rows have mean 0
-        extra = np.concatenate([extra, apart[np.newaxis]])
-    n_vectors = min(N_SUBSPACE, Z.shape[1], max(len(mine) // 4, 1))
-    directions = kernel.propose(mine, _start(n_vectors, Z.shape[1]), N_COMPONENTS, N_MEANS, N_COLUMNS, extra)
-    proposed, valleys = kernel.rank(Z[learn], directions, steps, least_side, N_BEST)
-    normals, found = _polished(Z[learn], proposed, valleys, steps, least_side)
-    p_values = []
-    for normal, valley in zip(normals, found, strict=True):
-        values = _kernels.proposals.along(others, normal)
-        middle, left, right = (
-            kernel.count_around(values, center, valley[kernel.WINDOW], valley[kernel.RESOLUTION]) / dependence
-            for center in valley[[kernel.POSITION, kernel.LEFT_MODE, kernel.RIGHT_MODE]]
-        )
-        p_values.append(max(binomial_bound(middle, left), binomial_bound(middle, right)))
-    if not p_values:
-        return 1.0, None
-    smallest = first_least(p_values)
-    return p_values[smallest], normals[smallest]
-
-
-def _polished(Z: Floats, normals: Floats, found: Floats, steps: Floats, least_side: float) -> tuple[Floats, Floats]:
-    """Turn directions to where their valleys are stronger; return directions and valleys."""
-    kernel = _kernels.proposals
-    normals, found = normals.copy(), found.copy()
-    for k in range(len(found)):
-        for _ in range(N_POLISHES):
-            is_left = kernel.along(Z, normals[k]) < found[k, kernel.POSITION]
-            if not 0 < is_left.sum() < len(Z):
-                break
-            better, valley = kernel.rank(Z, _between_sides(Z, is_left), steps, least_side, 1)
-            if not len(valley) or valley[0, kernel.SCORE] <= 1.001 * found[k, kernel.SCORE]:
-                break
-            normals[k], found[k] = better[0], valley[0]
-    return normals, found
+def _normal_vectors(n_vectors: int, d: int) -> Floats:
+    return np.random.default_rng(0).normal(size=(n_vectors, d))
 
 
 def _placed(
@@ -188,10 +166,11 @@ def _placed(
 ) -> Split | None:
     """Place the cut at the strongest valley of all rows, and turn it to where the valley is stronger."""
     kernel = _kernels.proposals
-    proposed, valleys = kernel.rank(Z, normal[np.newaxis], steps, least_side, 1)
-    normals, found = _polished(Z, proposed, valleys, steps, least_side)
+    values = kernel.along(Z, normal)
+    normals, found = kernel.rank(values[np.newaxis], normal[np.newaxis], steps, least_side, 1)
     if not len(found):
         return None
+    kernel.polish(Z, normals, found, steps, least_side, NO_WORSE)
     direction, valley = normals[0], found[0]
     in_units = direction / unit
     length = float(np.linalg.norm(in_units))
@@ -203,15 +182,17 @@ def _placed(
     return Split(p_value, up, float(offset), float(modes[0]), float(modes[1]))
 
 
-def _between_sides(Z: Floats, is_left: Bools) -> Floats:
-    """Return the directions between the means of two sides: as they are, and in the metric of the rows within them."""
-    n, d = Z.shape
-    left, right = Z[is_left], Z[~is_left]
-    apart = right.mean(axis=0) - left.mean(axis=0)
-    directions = [apart]
-    if n > 3 * d:
-        within = np.concatenate([left - left.mean(axis=0), right - right.mean(axis=0)])
-        scatter = within.T @ within / n
-        scatter[np.diag_indices(d)] += max(RIDGE * np.trace(scatter) / d, 1e-12)
-        directions.append(np.linalg.solve(scatter, apart))
-    return pointing_up(np.array(directions))
+def placed_between(X: Floats, is_right: Bools, unit: Floats, steps: Floats, p_value: float) -> Split | None:
+    """Place a cut between two sets of rows, with the p-value that it had; None if there is no valley.
+
+    The parameters are those of `find_split`. The sides of the cut may be swapped.
+    """
+    kernel = _kernels.proposals
+    center = X.mean(axis=0)
+    Z, steps = (X - center) / unit, steps / unit
+    sides = kernel.between_sides(Z, np.where(is_right, 1.0, -1.0), 0.0)
+    direction = pointing_up(sides[-1:])
+    if not len(direction):
+        return None
+    least_side = FEWEST_ON_SIDE / len(X)
+    return _placed(Z, direction[0], center, unit, steps, least_side, p_value)

@@ -1,6 +1,7 @@
 """Save and restore a tree that follows a stream: the fields, the conditions on them, and their way in and out."""
 
 import math
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ravine.tree._stream._history import FIRST_WIDTH, MOST_BINS, OTHERS
 from ravine.tree._stream._nodes import IS_CUT, Nodes
 from ravine.tree._stream._profile import Profile
 from ravine.tree._stream._registry import Birth, Change, Former
-from ravine.tree._stream._tree import StreamTree
+from ravine.tree._stream._tree import Recovery, StreamTree
 
 LINKS = ("left", "right", "parent")
 ALONG = ("identity", "order", "normal", "cut", "leaf", "mean", "inverse", "counts", "p_value", "depth")
@@ -45,8 +46,9 @@ def identifiers_were_given(state: State, sizes: Sizes) -> None:
     require(is_valid, "identity", "has a cut without the identifier of a cut")
     former = state["former"]["id"]
     require((former < state["n_ids"]).all(), "former.id", "has an entry that is not the identifier of a cluster")
-    for name, ids_of in (("births", state["births"]), ("resting", state["resting"])):
-        require(np.isin(ids_of[:, 0], ids[is_leaf]).all(), name, "has an entry that is not the identifier of a leaf")
+    for name in ("births", "resting", "changed"):
+        is_valid = np.isin(state[name][:, 0], ids[is_leaf]).all()
+        require(is_valid, name, "has an entry that is not the identifier of a leaf")
     resting = state["leaf"][is_leaf, _kernels.stream.REST_UNTIL] > 0
     is_valid = set(ids[is_leaf][resting]) == set(state["resting"][:, 0])
     require(is_valid, "resting", "does not agree with the leaves that rest")
@@ -170,6 +172,7 @@ STREAM_TREE = Group(
         "unreported": Array("int64", ("n_unreported",), low=0, empty=True),
         "changed": Array("int64", ("n_changed", 2), low=0, empty=True),
         "changed_rate": Array("float64", ("n_changed",), low=0, high=1, empty=True),
+        "recovery": Array("int64", (3,), low=0, high=MOST),
         "former": FORMER,
         "history": HISTORY,
     },
@@ -223,6 +226,7 @@ def state_of(tree: StreamTree) -> State:
         "unreported": np.array(registry.unreported, dtype=np.int64),
         "changed": np.array([(i, c.since) for i, c in registry.changed.items()], dtype=np.int64).reshape(-1, 2),
         "changed_rate": np.array([c.rate for c in registry.changed.values()], dtype=np.float64),
+        "recovery": np.array(astuple(tree.recovery)),
         "former": _state_of_former(registry.former, tree.n_features),
         "history": {"width": tree.history.width, "id": history["cluster_ids"], "counts": history["counts"]},
     }
@@ -262,6 +266,7 @@ def restore(tree: StreamTree, state: State) -> None:
     rates = state["changed_rate"].tolist()
     changes = zip(state["changed"].tolist(), rates, strict=True)
     registry.changed = {identity: Change(since, rate) for (identity, since), rate in changes}
+    tree.recovery = Recovery(*state["recovery"].tolist())
     tree.history.restore(*(state["history"][name] for name in ("width", "id", "counts")))
     f = state["former"]
     registry.former = [

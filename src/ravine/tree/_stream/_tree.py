@@ -8,36 +8,39 @@ continue (`_matching`, `_registry`). The compiled loop over the rows is `ravine.
 
 import math
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaincc
 
 from ravine import _kernels
 from ravine._matrix import Floats, Ints
 from ravine.tree._derived import with_summed_cuts
+from ravine.tree._stream._changes import current_rows, drifted_subtree, is_trail
 from ravine.tree._stream._events import EventLog, OnEvent
 from ravine.tree._stream._history import History
 from ravine.tree._stream._matching import NOBODY, match
 from ravine.tree._stream._nodes import Nodes
-from ravine.tree._stream._profile import APART, FITS, MIN_PROFILE, dependence_of, profile_of
+from ravine.tree._stream._ownership import owners
+from ravine.tree._stream._placement import place_anew
+from ravine.tree._stream._profile import MIN_PROFILE, dependence_of, profile_of
 from ravine.tree._stream._region import Region
 from ravine.tree._stream._registry import Former, Registry
-from ravine.tree._stream._search import Split, find_split
+from ravine.tree._stream._search import Found, Split, find_split
 from ravine.tree._stream._units import Units
 from ravine.tree._tree import HyperplaneTree
 
-FIRST_TEST, GROWTH, LATE_GROWTH = 40, 1.5, 3.0
-"""A leaf is tested at this many rows, then each time when its rows have grown by the factor. The last factor holds when
-it has seen twice the rows that it keeps: later tests seldom find more."""
+FIRST_TEST, GROWTH, HOPELESS_GROWTH, LATE_GROWTH = 40, 1.5, 2.0, 3.0
+"""A leaf is tested at this many rows, then each time when its rows have grown by the factor. The second factor holds if
+they show no valley at all, the third when the leaf has seen twice the rows that it keeps: later tests seldom find
+more."""
 
 FIRST_SHARE, EARLY_SHARE, FULL_SHARE, LATE_SHARE = 0.4, 0.03, 0.06, 0.025
 """Shares of the significance that tests of a leaf get: the first one of a stream, those before its ring is full, those
 when it is full, and afterwards divided by 1, 4, 9, …"""
 
-REPAIR_LEVEL = 0.005
-"""Significance level of cuts after an alarm: there is evidence already that something has changed."""
+REPAIR_LEVEL, DRIFT_LEVEL = 0.005, 0.02
+"""Significance levels of cuts after an alarm, and after a drift: there is evidence already that something has changed,
+and after a drift there were clusters."""
 
 ENOUGH_APART, LIKELY_APART, SETTLES_AT = 24, 48, 64
 """Number of rows that do not fit at which a leaf is tested for a split after an alarm, and at which a new cluster would
@@ -46,12 +49,9 @@ have been found; number of rows since the change at which the leaf is settled if
 LONGEST_WAIT = 1000
 """Number of rows after the alarm of a cut at which the alarm is dropped if few rows have come since."""
 
-MOVED = 0.25
-"""A cluster that still gets its rows has moved if the median of their p-values is below this; a few rows of others do
-not change it much."""
-
-RECENT_SHARE = 0.3
-"""Share of the rows that count as recent where a cluster may have left a place."""
+MOVED, MOST_APART = 0.25, 0.25
+"""A cluster that still gets its rows has moved if the median of their p-values is below the first number; a few rows of
+others do not change it much. It has moved as a whole if less than the second share of the rows is apart."""
 
 SESSION = 8
 """Rows come in sessions if the visits to a leaf have at least this many rows on average."""
@@ -59,18 +59,13 @@ SESSION = 8
 OLD_ROWS = 200
 """Number of rows from before an alarm that are tested together with those after it, if the old cluster continues."""
 
-CONTINUES, UNLIKELY = 0.7, 1e-3
-"""A cluster has changed if less than this share of the rows that it would get at its old rate fit its profile, and if
-so few rows are this unlikely. It is gone if that holds for rows of any kind."""
+RECOVERED_SHARE, ROWS_PER_CLUSTER, RETRY_GROWTH = 0.5, 32, 1.25
+"""After a drift, the old tree stays until a new one has this share of its clusters, or until so many rows per old
+cluster have come. A new tree is tried each time when the rows since the drift have grown by the factor."""
 
-FEWEST_EXPECTED, GONE_SHARE, FEWEST_GONE, DRIFT_SHARE = 5, 0.3, 3, 0.5
-"""A cluster is gone if at least so many rows were expected and less than this share of them came. There is a drift if
-that many clusters are gone, with this share of the rows of a subtree."""
-
-SLIVER_FITS, OWNER_SHARE, SETTLED_ROWS = 0.02, 0.1, 256
-"""A part of a leaf belongs to other leaves if the median of the largest p-values of its rows there is above the first
-number. Leaves with at least the second share of these rows are their owners: the cut between them and the leaf is
-misplaced. Only leaves with so many rows can own others: they have been tested and are one cluster."""
+RECOVERY_ROWS = 100
+"""Until this many rows per old cluster have come since a drift, or until there are as many clusters as before, leaves
+are tested at the level of a drift."""
 
 MOST_TESTED = 2000
 """If a region has more rows than this, a cut is searched with so many of them, spread evenly over time."""
@@ -100,9 +95,23 @@ class StreamSettings:
     dependence: float | None = None
 
 
-def too_few(n_rows: float, n_expected: float) -> bool:
-    """Return whether there are clearly too few rows, if their number has a Poisson distribution."""
-    return bool(n_rows < CONTINUES * n_expected and gammaincc(n_rows + 1, n_expected) < UNLIKELY)
+@dataclass(frozen=True)
+class Recovery:
+    """What is expected after a drift.
+
+    Attributes
+    ----------
+    n_clusters : int
+        Number of clusters before.
+    until : int
+        Row up to which as many are expected.
+    retry_at : int
+        Row before which no new tree is tried.
+    """
+
+    n_clusters: int = 0
+    until: int = 0
+    retry_at: int = 0
 
 
 @dataclass
@@ -138,6 +147,7 @@ class StreamTree:
         self.n_rows = 0
         self.largest = 0.0  # largest absolute value of the rows so far
         self.dependence = 1.0  # number of successive rows that count as one for the cuts
+        self.recovery = Recovery()
         self.nodes = Nodes(n_features, settings.window_size)
         self.units = Units(np.ones(n_features), np.zeros(n_features), np.ones(n_features))
         self.log = EventLog()
@@ -194,7 +204,7 @@ class StreamTree:
         row passes several cuts, and each may raise a false alarm.
         """
         limit, depth = math.log(self.settings.run_length), math.log2(len(self.nodes.leaves()) + 1)
-        return limit / 2, limit + math.log(max(depth, 1.0)), limit, self.dependence, self.registry.next_look
+        return limit / 2, limit + math.log(max(depth, 1.0)), limit, self.dependence, float(self.registry.next_look)
 
     def _look_around(self, _: int) -> None:
         """Do what is due at many nodes: new clusters to report, cuts to renew, leaves without rows."""
@@ -205,20 +215,33 @@ class StreamTree:
         filled = [node for node in nodes.below(nodes.root) if nodes.is_filled(node, now - 1 - kernel.PATIENCE)]
         if filled:
             self._renew_cut(filled[0])  # the highest one
+        if now < self.recovery.retry_at:  # leaves without rows will be learned again
+            return
         limit = math.log(self.settings.run_length)
         for leaf in nodes.leaves():
             if nodes.parent[leaf] >= 0 and kernel.is_over(nodes.leaf[leaf], float(now - 1), limit):
                 self.registry.rest(leaf)
 
     def _join_births(self) -> None:
-        """Renew the cut between two new clusters that have no valley between them: it goes through one cluster."""
-        nodes, births = self.nodes, self.registry.births
-        for one, other in combinations(births, 2):
-            leaves = [nodes.leaf_of(one), nodes.leaf_of(other)]
-            both = Region.of([Region.with_owner(*nodes.recent(leaf), NOBODY) for leaf in leaves])
-            if self._find_split(both.X, REPAIR_LEVEL, self._dependence_of_stream()) is None:
-                nodes.mark_filled(nodes.common(leaves), self.n_rows - 1, LIKELY_APART)
-                self.registry.postpone(one, other)
+        """Renew the cut between a new cluster and the nearest other new or moved one if there is no valley.
+
+        The cut then goes through one cluster, which came to lie across it.
+        """
+        nodes, registry = self.nodes, self.registry
+        leaves = {identity: nodes.leaf_of(identity) for identity in (*registry.births, *registry.changed)}
+        means = {identity: nodes.recent(leaf)[0].mean(axis=0) for identity, leaf in leaves.items()}
+        self.units.renew(nodes, self.n_rows)
+        for new in registry.due():
+            apart = {other: (means[other] - means[new]) / self.units.spread for other in leaves if other != new}
+            if not apart:
+                return
+            nearest = min(apart, key=lambda other: float(apart[other] @ apart[other]))
+            pair = [leaves[new], leaves[nearest]]
+            both = Region.of([Region.with_owner(*nodes.recent(leaf), NOBODY) for leaf in pair])
+            extra = apart[nearest][np.newaxis]
+            if self._find_split(both.X, REPAIR_LEVEL, self._dependence_of_stream(), extra=extra) is None:
+                nodes.mark_filled(nodes.common(pair), self.n_rows - 1, LIKELY_APART)
+                registry.postpone(new)
 
     # Dependence and profiles
 
@@ -246,6 +269,8 @@ class StreamTree:
     def _renew_profile(self, leaf: int) -> None:
         """Renew the profile of a leaf from its recent rows; the CUSUM goes on."""
         L, kernel = self.nodes.leaf[leaf], _kernels.stream
+        for cut in self.nodes.above(leaf)[::-1]:
+            place_anew(self.nodes, cut, self.units, self.n_rows)
         if L[kernel.STATE] == kernel.WATCHED:
             cusum = L[[kernel.CUSUM, kernel.ONSET]].copy()
             self._watch(leaf, self.nodes.recent(leaf)[0])
@@ -261,21 +286,36 @@ class StreamTree:
         A leaf is tested at most ten times before its ring is full, then at most twice before its rows have doubled.
         These tests have most power. All later tests share the rest.
         """
+        if self._is_recovering:
+            return DRIFT_LEVEL
         n_doubled = math.floor(math.log2(max(n_rows, 1) / self.settings.window_size))
         early = FIRST_SHARE if is_root and n_rows < GROWTH * FIRST_TEST else EARLY_SHARE
         share = early if n_doubled < 0 else FULL_SHARE if n_doubled == 0 else LATE_SHARE / n_doubled**2
         return self.settings.significance * share
 
-    def _find_split(self, X: Floats, level: float, dependence: float, **hints: Any) -> Split | None:
+    @property
+    def _is_recovering(self) -> bool:
+        """Whether there was a drift a short time ago, and there are fewer clusters than before it."""
+        return self.n_rows < self.recovery.until and len(self.nodes.leaves()) < self.recovery.n_clusters
+
+    def _search(self, X: Floats, level: float, dependence: float, **hints: Any) -> Found:
         self.units.renew(self.nodes, self.n_rows)
         return find_split(X, self.units.spread, self.units.steps, level, dependence=dependence, **hints)
 
-    def _schedule(self, leaf: int) -> None:
+    def _find_split(self, X: Floats, level: float, dependence: float, **hints: Any) -> Split | None:
+        return self._search(X, level, dependence, **hints).split
+
+    def _schedule(self, leaf: int, is_hopeless: bool = False) -> None:
         """Set the next test of a leaf after one that found nothing."""
         L, kernel = self.nodes.leaf[leaf], _kernels.stream
         n = L[kernel.N_SINCE]
         L[kernel.N_TESTS] += 1
-        growth = GROWTH if n < 2 * self.settings.window_size else LATE_GROWTH
+        if n >= 2 * self.settings.window_size:
+            growth = LATE_GROWTH
+        elif is_hopeless:
+            growth = HOPELESS_GROWTH
+        else:
+            growth = RETRY_GROWTH if self._is_recovering else GROWTH
         L[kernel.NEXT_TEST] = max(math.ceil(growth * n), FIRST_TEST)
 
     def _test(self, leaf: int) -> None:
@@ -287,48 +327,40 @@ class StreamTree:
         X, t = self.nodes.recent(leaf, L[kernel.SINCE])
         level, has_room = self._level(L[kernel.N_SINCE]), len(self.nodes.leaves()) < self.settings.max_clusters
         first_level = self._level(L[kernel.N_SINCE], is_root=leaf == self.nodes.root)
-        split = self._find_split(X, first_level, self._dependence(X)) if has_room else None
+        found = self._search(X, first_level, self._dependence(X)) if has_room else Found(None, is_hopeless=False)
+        split = found.split
         region = Region.with_owner(X, t, int(self.nodes.identity[leaf]))
         comes_in_sessions = L[kernel.N_SEEN] >= SESSION * L[kernel.N_VISITS]
-        if split is not None and not comes_in_sessions and self._is_trail(region, split):
-            is_recent = np.arange(len(t)) >= (1 - RECENT_SHARE) * len(t)
-            self._settle(leaf, region[is_recent], t[is_recent][0], has_changed=True)
+        if split is not None and not comes_in_sessions and is_trail(region, split):
+            recent = region[region.is_recent]
+            self._settle(leaf, recent, recent.t[0], has_changed=True)
             return
-        if split is not None and not self._is_sliver(leaf, X, split):
+        if split is not None and not self._is_sliver(leaf, region, split):
             self._relearn(leaf, region, split, level, L[kernel.SINCE])
             return
-        self._schedule(leaf)
+        L[kernel.IS_MIXED] = split is not None
+        self._schedule(leaf, found.is_hopeless)
         if L[kernel.STATE] == kernel.FRESH:
             self._watch(leaf, X)
 
-    def _is_sliver(self, leaf: int, X: Floats, split: Split) -> bool:
+    def _is_sliver(self, leaf: int, region: Region, split: Split) -> bool:
         """Return whether a part of a leaf belongs to other leaves; the cut above them is then renewed if possible."""
         nodes, kernel = self.nodes, _kernels.stream
-        is_settled = nodes.leaf[:, kernel.N_SINCE] >= SETTLED_ROWS
-        others = [other for other in nodes.leaves() if other != leaf and is_settled[other]]
-        profiles = [(other, profile) for other in others if (profile := nodes.profile(other)) is not None]
-        if not profiles:
-            return False
-        is_left = _kernels.proposals.along(X, split.normal) < split.offset
-        for part in (X[is_left], X[~is_left]):
-            p_values = np.array([profile.p_values(part) for _, profile in profiles])
-            if np.median(p_values.max(axis=0)) > SLIVER_FITS:
-                n_best = np.bincount(p_values.argmax(axis=0), minlength=len(profiles))
-                is_owner = n_best >= OWNER_SHARE * len(part)
-                owners = [other for (other, _), owns in zip(profiles, is_owner, strict=True) if owns]
-                nodes.mark_misplaced(nodes.common([leaf, *owners]), self.n_rows - 1)
-                return True
+        is_left = _kernels.proposals.along(region.X, split.normal) < split.offset
+        for part in (region[is_left], region[~is_left]):
+            owned_by = owners(nodes, leaf, part, self._has_valley)
+            if not owned_by:
+                continue
+            cut = nodes.common([leaf, *owned_by])
+            if nodes.leaf[leaf, kernel.STATE] == kernel.CHANGED and nodes.cut[cut, kernel.IS_TRIED]:
+                continue  # something has happened, and another place of the cut does not explain it
+            nodes.mark_misplaced(cut, self.n_rows - 1)
+            return True
         return False
 
-    def _is_trail(self, region: Region, split: Split) -> bool:
-        """Return whether one side of a cut has no recent rows: a cluster has left it."""
-        is_left = _kernels.proposals.along(region.X, split.normal) < split.offset
-        is_recent = np.arange(len(region.t)) >= (1 - RECENT_SHARE) * len(region.t)
-        n_recent = np.array([(is_left & is_recent).sum(), (~is_left & is_recent).sum()])
-        n_expected = np.array([is_left.sum(), (~is_left).sum()]) * RECENT_SHARE
-        return any(
-            too_few(n, expected) and n < GONE_SHARE * expected for n, expected in zip(n_recent, n_expected, strict=True)
-        )
+    def _has_valley(self, region: Region) -> bool:
+        X = region.thinned(MOST_TESTED).X
+        return self._find_split(X, REPAIR_LEVEL, self._dependence_of_stream()) is not None
 
     # Alarms of leaves
 
@@ -337,7 +369,7 @@ class StreamTree:
         L, kernel = self.nodes.leaf[leaf], _kernels.stream
         onset = L[kernel.ONSET]
         L[[kernel.STATE, kernel.SINCE, kernel.CUSUM, kernel.N_TESTS]] = kernel.CHANGED, onset, 0.0, 0.0
-        n_since = len(self.nodes.recent(leaf, onset)[1])
+        n_since = int((self.nodes.times_of(leaf) >= onset).sum())
         L[kernel.N_SINCE], L[kernel.NEXT_TEST] = n_since, max(ENOUGH_APART, n_since + 1)
         self._relearn_if_drifted(leaf)
 
@@ -350,28 +382,48 @@ class StreamTree:
             L[kernel.NEXT_TEST] = L[kernel.N_SINCE] + ENOUGH_APART  # the cut will be renewed with all leaves below it
             return
         since, n_new = L[kernel.SINCE], L[kernel.N_SINCE]
-        now, continues = self._present(leaf, since, OLD_ROWS)
-        if now.n_apart >= ENOUGH_APART or n_new >= FIRST_TEST:
-            new, level, is_sliver = now[now.t >= since], REPAIR_LEVEL / (L[kernel.N_TESTS] + 1), False
-            comes_in_sessions = L[kernel.N_SEEN] >= SESSION * L[kernel.N_VISITS]
-            with_old = now if continues or not comes_in_sessions else self._before_and_after(leaf, new, since)
-            has_room = len(nodes.leaves()) < self.settings.max_clusters
-            for region in ((with_old, new) if len(with_old.t) > len(new.t) else (new,)) if has_room else ():
-                split = self._find_split(region.X, level, L[kernel.DEPENDENCE], is_apart=region.is_apart)
-                is_sliver = split is not None and self._is_sliver(leaf, region.X, split)
-                if split is not None and not comes_in_sessions and self._is_trail(region, split):
-                    self._settle(leaf, new, since, has_changed=True)
-                    return
-                if split is not None and not is_sliver:
-                    self._relearn(leaf, region, split, level, since)
-                    return
-            may_split = is_sliver or (continues and ENOUGH_APART / 2 < now.n_apart < LIKELY_APART)
-            if n_new >= SETTLES_AT and not (may_split and n_new < self.settings.window_size // 2):
-                profile = nodes.profile(leaf)
-                has_moved = profile is not None and float(np.median(profile.p_values(new.X))) < MOVED
-                self._settle(leaf, new if has_moved else now, since, has_changed=has_moved or not continues)
-                return
-        self._schedule(leaf)
+        now, continues = current_rows(nodes, leaf, since, self.n_rows, OLD_ROWS)
+        if now.n_apart < ENOUGH_APART and n_new < FIRST_TEST:
+            self._schedule(leaf)
+            return
+        new = now[now.t >= since]
+        found = self._split_changed(leaf, now, new, continues)
+        if found is None:
+            return
+        profile = nodes.profile(leaf)
+        has_moved = profile is not None and float(np.median(profile.p_values(new.X))) < MOVED
+        may_split = found.split is not None or not (has_moved or found.is_hopeless)
+        if not (has_moved and now.n_apart < MOST_APART * n_new):
+            may_split |= continues and ENOUGH_APART / 2 < now.n_apart < LIKELY_APART
+        if n_new < SETTLES_AT or (may_split and n_new < self.settings.window_size // 2):
+            self._schedule(leaf)
+        else:
+            self._settle(leaf, new if has_moved else now, since, has_changed=has_moved or not continues)
+
+    def _split_changed(self, leaf: int, now: Region, new: Region, continues: bool) -> Found | None:
+        """Split a changed leaf if its rows show a valley, those since the change alone or with older ones.
+
+        Returns None if it is found out what happened, and otherwise the last search. If that found a split, a part of
+        the leaf belongs to other leaves.
+        """
+        L, kernel = self.nodes.leaf[leaf], _kernels.stream
+        found = Found(None, is_hopeless=True)
+        if len(self.nodes.leaves()) >= self.settings.max_clusters:
+            return found
+        since, level = L[kernel.SINCE], REPAIR_LEVEL / (L[kernel.N_TESTS] + 1)
+        comes_in_sessions = L[kernel.N_SEEN] >= SESSION * L[kernel.N_VISITS]
+        with_old = now if continues or not comes_in_sessions else self._before_and_after(leaf, new, since)
+        for region in (with_old, new) if len(with_old.t) > len(new.t) else (new,):
+            found = self._search(region.X, level, L[kernel.DEPENDENCE], is_apart=region.is_apart)
+            if found.split is None:
+                continue
+            if not comes_in_sessions and is_trail(region, found.split):
+                self._settle(leaf, new, since, has_changed=True)
+                return None
+            if not self._is_sliver(leaf, region, found.split):
+                self._relearn(leaf, region, found.split, level, since)
+                return None
+        return found
 
     def _before_and_after(self, leaf: int, new: Region, since: float) -> Region:
         """Return the last rows of a leaf from before a change, and the rows since then, which belong to nobody.
@@ -408,72 +460,37 @@ class StreamTree:
         self.nodes.leaf[node, _kernels.stream.N_TESTS] = 1
         self._schedule(node)
 
-    # What is still true
-
-    def _expected(self, t: Ints, since: float) -> float:
-        """Return how many rows a leaf would have since some row at the rate before, given the times of its rows."""
-        before = t[t < since]
-        return float(len(before) / max(since - before[0], 1) * (self.n_rows - since)) if len(before) else 0.0
-
-    def _present(self, leaf: int, since: float, most: int) -> tuple[Region, bool]:
-        """Return the rows of a leaf that describe the present, and whether its old cluster continues.
-
-        If it does not continue, only the rows since the change are returned.
-
-        Parameters
-        ----------
-        leaf : int
-        since : float
-            Row since which the leaf may have changed.
-        most : int
-            Maximum number of rows from before.
-        """
-        profile, identity = self.nodes.profile(leaf), int(self.nodes.identity[leaf])
-        X, t = self.nodes.recent(leaf)
-        is_new = t >= since
-        p_values = np.ones(len(t)) if profile is None else profile.p_values(X)
-        n_expected, n_fitting = self._expected(t, since), (is_new & (p_values > FITS)).sum()
-        owner, is_apart = np.where(is_new & (p_values <= FITS), NOBODY, identity), is_new & (p_values <= APART)
-        if not too_few(n_fitting, n_expected):
-            chosen = is_new | (np.cumsum(~is_new[::-1])[::-1] <= most)
-            return Region(X, t, owner, is_apart)[chosen], True
-        if n_fitting < GONE_SHARE * n_expected:  # all rows are of the old cluster that moved, or none is
-            owner = np.full(len(t), NOBODY if too_few(is_new.sum(), n_expected) else identity)
-        return Region(X, t, owner, is_apart)[is_new], False
-
-    def _is_gone(self, leaf: int, since: float) -> bool:
-        """Return whether hardly any rows of a leaf since some row fit its profile."""
-        profile = self.nodes.profile(leaf)
-        if profile is None:
-            return False
-        X, t = self.nodes.recent(leaf)
-        new = X[t >= since]
-        n_expected = max(self._expected(t, since), len(new))
-        return n_expected >= FEWEST_EXPECTED and (profile.p_values(new) > FITS).sum() < GONE_SHARE * n_expected
-
     # Learning a region again
 
     def _relearn_if_drifted(self, leaf: int) -> bool:
-        """Learn the largest subtree above a changed leaf again if most of its clusters are gone."""
-        nodes, since = self.nodes, self.nodes.leaf[leaf, _kernels.stream.SINCE]
-        if not self._is_gone(leaf, since):
+        """Learn the largest subtree above a changed leaf again if most of its clusters are gone.
+
+        Returns whether the leaf has nothing else to do. The old cuts stay until there are enough rows for new ones:
+        they still tell more of the new rows than no cuts at all.
+        """
+        nodes, kernel = self.nodes, _kernels.stream
+        is_waiting = self.n_rows < self.recovery.retry_at
+        top = None if is_waiting else drifted_subtree(nodes, leaf, nodes.leaf[leaf, kernel.SINCE], self.n_rows)
+        if top is None and not is_waiting:
             return False
-        gone = {other: self._is_gone(other, since) for other in nodes.leaves()}
-        top = -1
-        for cut in nodes.above(leaf):
-            leaves = nodes.leaves(cut)
-            rates = np.array([nodes.rate(other) for other in leaves])
-            are_gone = np.array([gone[other] for other in leaves])
-            if are_gone.sum() >= FEWEST_GONE and rates[are_gone].sum() >= DRIFT_SHARE * rates.sum():
-                top = cut
-        if top < 0:
+        if top is None or not self._relearn_drifted(top, nodes.leaf[leaf, kernel.SINCE]):
+            nodes.leaf[leaf, kernel.NEXT_TEST] = nodes.leaf[leaf, kernel.N_SINCE] + ENOUGH_APART
+        return True
+
+    def _relearn_drifted(self, top: int, since: float) -> bool:
+        """Learn a subtree again from the rows since a drift, and return True; wait if they are too few for that."""
+        nodes, leaves = self.nodes, self.nodes.leaves(top)
+        region = Region.of([Region.with_owner(*nodes.recent(other, since), NOBODY) for other in leaves])
+        n_old, n_new, growth = len(leaves), len(region.t), self._grow(top, region, DRIFT_LEVEL)
+        if growth.n_leaves < RECOVERED_SHARE * n_old and n_new < ROWS_PER_CLUSTER * n_old:
+            n_more = max(math.ceil((RETRY_GROWTH - 1) * n_new), ENOUGH_APART)
+            self.recovery = replace(self.recovery, retry_at=self.n_rows + n_more)
             return False
-        leaves = nodes.leaves(top)
+        self.recovery = Recovery(len(nodes.leaves()), int(since) + RECOVERY_ROWS * n_old, 0)
         clusters = [int(nodes.identity[other]) for other in leaves]
         before = {int(nodes.identity[other]): self.registry.as_it_is(other) for other in leaves}
-        region = Region.of([Region.with_owner(*nodes.recent(other, since), NOBODY) for other in leaves])
         self.registry.report_drift(clusters, before, since)
-        self.registry.name_anew(self._replace(top, region, self._grow(top, region, REPAIR_LEVEL)))
+        self.registry.name_anew(self._replace(top, region, growth))
         return True
 
     def _renew_cut(self, node: int) -> None:
@@ -485,19 +502,20 @@ class StreamTree:
             if self._relearn_if_drifted(leaf):
                 return
         starts = np.where(changed, np.minimum(nodes.leaf[leaves, kernel.SINCE], onset), onset).tolist()
-        everything = self.settings.window_size
-        present = [self._present(leaf, since, everything)[0] for leaf, since in zip(leaves, starts, strict=True)]
-        region, is_misplaced = Region.of(present), nodes.cut[node, kernel.FILL] == 0
+        now, most, starts_of = self.n_rows, self.settings.window_size, zip(leaves, starts, strict=True)
+        parts = [current_rows(nodes, leaf, since, now, most)[0] for leaf, since in starts_of]
+        region, is_misplaced = Region.of(parts), nodes.cut[node, kernel.FILL] == 0
         if is_misplaced or max(nodes.cut[node, kernel.INNER_SINCE], region.n_apart) >= LIKELY_APART:
             extra = self._between_leaves(leaves)
             growth = self._grow(node, region, REPAIR_LEVEL, extra=extra, keeps_clusters=True)
             before = self._before(node)
             found = match(region.owner, growth.leaf, growth.n_leaves, list(before))
             if is_misplaced and not found.keeps_clusters:
-                nodes.cut[node, [kernel.N_ROWS, kernel.FILLED_AT]] = len(region.t), -1.0  # try again with more rows
+                names = [kernel.N_ROWS, kernel.FILLED_AT, kernel.IS_TRIED]
+                nodes.cut[node, names] = len(region.t), -1.0, 1.0  # try again with more rows
                 return
             new_leaves = self._replace(node, region, growth)
-            self.registry.name(new_leaves, found, before, onset)
+            self.registry.name(new_leaves, found, before, onset, reports_moves=not is_misplaced)
             for here in found.merged:
                 self._forget(new_leaves[here], onset)
         elif self.n_rows - nodes.cut[node, kernel.FILLED_AT] >= LONGEST_WAIT:
@@ -571,7 +589,7 @@ class StreamTree:
             rows, split = stack.pop()
             is_full = growth.n_leaves + len(stack) + 1 >= room
             if split is None and not is_full and not (keeps_clusters and region[rows].is_one_cluster):
-                tested = region[rows[:: -(-len(rows) // MOST_TESTED) or 1]]
+                tested = region[rows].thinned(MOST_TESTED)
                 is_apart = tested.is_of_others if keeps_clusters else tested.is_apart
                 split = self._find_split(tested.X, level, dependence, extra=extra, is_apart=is_apart)
             growth.splits.append(split)
