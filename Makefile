@@ -7,8 +7,12 @@ PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN := $(VENV)/$(PROGRAMS)
 JOBS ?= 2
 PYTEST_ARGS ?=
+# Tests are imported by every worker and by every process that a test starts: they are to be compiled only once.
+unexport PYTHONDONTWRITEBYTECODE
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 PYTEST := -m pytest -n $(JOBS) --dist loadfile
+# A file of few long tests would otherwise be the last one, and the other workers would wait for it.
+IN_ORDER := --no-loadscope-reorder
 # Without doctests, for which every file would be imported a second time.
 QUICK := $(PYTEST) -q -o addopts="--strict-markers --strict-config --import-mode=importlib" -m "not slow" tests
 
@@ -22,7 +26,7 @@ quick: $(VENV)/.test
 	SCIPY_ARRAY_API=1 $(BIN)/python $(QUICK) $(PYTEST_ARGS)
 
 test: $(VENV)/.test
-	SCIPY_ARRAY_API=1 $(BIN)/python $(PYTEST) $(PYTEST_ARGS)
+	SCIPY_ARRAY_API=1 $(BIN)/python $(PYTEST) $(IN_ORDER) $(PYTEST_ARGS)
 
 # The numerical tests as other processors would run them, see CONTRIBUTING.md.
 test-cpus: $(VENV)/.test
@@ -33,7 +37,7 @@ test-oldest: $(OLDEST)/.test
 	NUMBA_CACHE_DIR=$(OLDEST)/numba SCIPY_ARRAY_API=1 $(OLDEST)/$(PROGRAMS)/python $(QUICK) $(PYTEST_ARGS)
 
 coverage: $(VENV)/.test
-	SCIPY_ARRAY_API=1 $(BIN)/python $(PYTEST) --cov --cov-report=term --cov-report=xml --cov-report=html $(PYTEST_ARGS)
+	SCIPY_ARRAY_API=1 $(BIN)/python $(PYTEST) $(IN_ORDER) --cov --cov-report=term --cov-report=xml --cov-report=html $(PYTEST_ARGS)
 	@echo "open htmlcov/index.html"
 
 lint: $(VENV)/.lint

@@ -1,5 +1,6 @@
-"""A seeded generator for every test, the settings of the property tests, and which tests `make quick` leaves out."""
+"""A seeded generator, the settings of the property tests, which tests `make quick` leaves out, and which come first."""
 
+import gc
 import re
 import sys
 from pathlib import Path
@@ -35,8 +36,13 @@ SLOW = set(Path(__file__).with_name("slow.txt").read_text("utf-8").splitlines())
 """Files, tests and cases of tests that `make quick` leaves out as well."""
 
 
+FIRST = {"test_common.py", "test_bad_input.py"}
+"""The longest files, which also compile most kernels, each in an order of its own: two workers begin with them."""
+
+
 def pytest_collection_modifyitems(items):
-    """Mark what is slow."""
+    """Mark what is slow, and begin with the longest files."""
+    items.sort(key=lambda item: item.path.name not in FIRST)
     ids = [(item.nodeid, *item.nodeid.partition("[")[::2]) for item in items]  # with the name of the test, and the case
     estimators = [ESTIMATORS.intersection(re.findall(r"\w+", case)) for _, _, case in ids]
     in_quick = {test for (_, test, _), names in zip(ids, estimators, strict=True) if names & QUICK_ESTIMATORS}
@@ -44,6 +50,12 @@ def pytest_collection_modifyitems(items):
         is_other = names and test in in_quick and not names & QUICK_ESTIMATORS
         if is_other or SLOW & {whole, test, whole.partition("::")[0]}:
             item.add_marker("slow")
+
+
+def pytest_collection_finish():
+    """Leave the collected tests, thousands that stay to the end, out of every later garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import pickle
 import re
 import struct
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,12 @@ def blobs():
     return make_blobs(450, centers=[[0, 0, 0], [12, 0, 0], [0, 12, 5]], random_state=1)[0]
 
 
+@pytest.fixture(scope="module")
+def on_blobs(blobs):
+    """Gives a model fitted to the blobs. It is fitted once for all tests, which leave it unchanged."""
+    return cache(lambda model: clone(model).fit(blobs))
+
+
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "model.ravine"
@@ -86,8 +93,8 @@ def test_loaded_model_equals_the_saved_one(model, blobs, path):
 
 
 @each
-def test_model_without_resume_does_all_but_learn_on(model, blobs, path):
-    fitted = clone(model).fit(blobs)
+def test_model_without_resume_does_all_but_learn_on(model, blobs, on_blobs, path):
+    fitted = on_blobs(model)
     loaded = saved_and_loaded(fitted, path, resume=False)
     assert not hasattr(loaded, "labels_")
     assert_array_equal(loaded.predict(blobs), fitted.labels_)
@@ -104,8 +111,8 @@ def load_again(model, path):
 
 
 @each
-def test_coarser_models_are_saved(model, blobs, path):
-    fitted = clone(model).fit(blobs)
+def test_coarser_models_are_saved(model, on_blobs, path):
+    fitted = on_blobs(model)
     for coarser in (fitted.cut_to(2), fitted.prune(0)):
         loaded = saved_and_loaded(coarser, path)
         assert loaded.tree_ == coarser.tree_

@@ -1,6 +1,7 @@
 import builtins
 import importlib
 import os
+from copy import deepcopy
 from dataclasses import replace
 
 import matplotlib
@@ -40,10 +41,15 @@ from ravine.tree._stream import KINDS
 from ravine.tree._stream._timeline import in_order_of_splits, with_fewer_bins
 
 
-@pytest.fixture
-def fitted():
+@pytest.fixture(scope="module")
+def fitted_once():
     X, _ = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=1)
-    yield X, PDDP().fit(X)
+    return X, PDDP().fit(X)
+
+
+@pytest.fixture
+def fitted(fitted_once):
+    yield deepcopy(fitted_once)
     plt.close("all")
 
 
@@ -338,7 +344,7 @@ def test_blocks_of_many_clusters_run_on_from_column_to_column(monkeypatch):
 
 def test_path_of_many_clusters_has_a_few_blocks_a_node():
     ax = plot.path(random_tree(299, 3, seed=0))
-    ax.figure.savefig(os.devnull, format="png")
+    ax.figure.savefig(os.devnull, format="png", dpi=20)
     assert sum(len(collection.get_paths()) for collection in ax.collections) == 2 * 599 + 299
     plt.close("all")
 
@@ -369,8 +375,8 @@ def test_one_cluster_is_drawn(fitted):
     X, model = fitted
     one = model.cut_to(1)
     for ax in (plot.tree(one), plot.elbow(one), plot.path(one)):
-        ax.figure.savefig(os.devnull, format="png")
-    plot.panels(one, X).savefig(os.devnull, format="png")
+        ax.figure.savefig(os.devnull, format="png", dpi=20)
+    plot.panels(one, X).savefig(os.devnull, format="png", dpi=20)
     assert len(plot.elbow(one).lines[0].get_xdata()) == 1
     assert [t.get_text().strip() for t in plot.path(one).texts] == ["cluster 0, 100%"]
 
@@ -380,7 +386,7 @@ def test_no_rows_are_drawn(fitted, kind):
     none = kind(X[:0])
     assert "0 rows" in plot.density(model, none).get_title()
     assert "0 rows" in plot.node(model, none).get_title()
-    plot.panels(model, none).savefig(os.devnull, format="png")
+    plot.panels(model, none).savefig(os.devnull, format="png", dpi=20)
 
 
 def test_missing_matplotlib_says_what_to_install(monkeypatch):
@@ -401,10 +407,16 @@ def test_missing_matplotlib_says_what_to_install(monkeypatch):
 # The path of a convex clustering
 
 
-@pytest.fixture
-def convex(fitted):
-    X = fitted[0][::3]
+@pytest.fixture(scope="module")
+def convex_once(fitted_once):
+    X = fitted_once[0][::3]
     return X, SumOfNorms().fit(X)
+
+
+@pytest.fixture
+def convex(convex_once):
+    yield deepcopy(convex_once)
+    plt.close("all")
 
 
 def lines_of(ax):
@@ -598,7 +610,7 @@ def test_lambda_off_the_path_is_not_marked(convex, lam):
     assert len(ax.lines) == 2
     assert not ax.patches
     assert ax.get_title() == f"{model.n_clusters_} cluster{'s' * (lam == 0)} at λ = {lam:.3g}"
-    plot.clusterpath(model).figure.savefig(os.devnull, format="png")
+    plot.clusterpath(model).figure.savefig(os.devnull, format="png", dpi=20)
 
 
 def test_path_that_ends_early_is_said_to(convex):
@@ -627,7 +639,7 @@ def test_model_without_a_path_says_how_to_get_one(convex, picture):
 @pytest.mark.parametrize("picture", [plot.clusterpath, plot.fusions])
 def test_path_of_one_row_or_two_is_drawn(picture, n_columns, n_distinct):
     X = np.repeat(np.arange(float(n_distinct)), 3)[:, None] * np.ones(n_columns)
-    picture(SumOfNorms().fit(X)).figure.savefig(os.devnull, format="png")
+    picture(SumOfNorms().fit(X)).figure.savefig(os.devnull, format="png", dpi=20)
     plt.close("all")
 
 
@@ -789,7 +801,7 @@ def test_given_axes_keep_their_room_for_the_picture(enclosed):
     assert not axes[0].has_data()
     assert axes[1].get_legend() is None
     assert len(axes[1].legend().get_texts()) == 5
-    figure.savefig(os.devnull, format="png")
+    figure.savefig(os.devnull, format="png", dpi=20)
 
 
 def test_given_rows_are_drawn_as_they_are_predicted(enclosed, rng):
@@ -920,7 +932,7 @@ def test_support_refuses_what_it_cannot_draw(enclosed):
 def test_region_of_the_ends_is_drawn(X, options):
     model = SupportVectorClustering(**options).fit(X)
     ax = plot.support(model)
-    ax.figure.savefig(os.devnull, format="png")
+    ax.figure.savefig(os.devnull, format="png", dpi=20)
     assert ax.get_title().startswith(f"{model.n_clusters_} cluster")
     shown = np.concatenate([rows for hollow in (False, True) for _, rows in rows_drawn(ax, hollow)])
     assert_array_equal(sorted_rows(shown), sorted_rows(model.sample_))
@@ -974,7 +986,8 @@ def test_marks_of_the_timeline_are_the_events(followed):
         assert line.get_marker() == _timeline.MARKS[kind][0]
         assert_array_equal(line.get_xdata(), [event["row"] for event in followed.events_ if event["kind"] == kind])
     assert "1 appeared" in texts(ax.figure)
-    assert f"{followed.n_events_['split']} splits" in texts(ax.figure)
+    n_splits = followed.n_events_["split"]
+    assert f"{n_splits} split{'s' * (n_splits > 1)}" in texts(ax.figure)
 
 
 def test_every_kind_of_event_has_a_mark_of_its_own():

@@ -62,7 +62,7 @@ def test_river_checks_hold(check, model):
 @each
 @pytest.mark.parametrize("check", DATA_CHECKS, ids=lambda check: check.__name__)
 def test_river_checks_on_data_hold(check, model):
-    check(RiverClusterer(clone(model)), list(islice(datasets.Phishing(), 150)))
+    check(RiverClusterer(clone(model)), list(islice(datasets.Phishing(), 100)))
 
 
 def test_river_leaves_its_checks_on_data_to_this_file():

@@ -141,7 +141,7 @@ def test_labels_do_not_hang_on_the_last_digit(method, name):
 @pytest.mark.parametrize("model", WITHOUT_NUMBER, ids=lambda model: " ".join(str(model).split()))
 @pytest.mark.parametrize("name", SYMMETRIC)
 def test_the_number_of_clusters_does_not_hang_on_the_last_digit(model, name):
-    assert_labels_stay(model, SYMMETRIC[name][0], range(3))
+    assert_labels_stay(model, SYMMETRIC[name][0], range(2))
 
 
 @pytest.mark.parametrize("model", [StreamClusterer(), HSDC(), HSDC(inherit=True), SPDC()], ids=str)

@@ -33,7 +33,7 @@ each = pytest.mark.parametrize(
 )
 each_stream = pytest.mark.parametrize("member", [m for m in CLASSES if hasattr(m, "partial_fit")])
 
-FACTORS = [1e-100, 1e-30, 1e-6, 1 / 3, 1e6, 1e30, 1e100]
+FACTORS = [1e-100, 1e-6, 1 / 3, 1e6, 1e100]
 POWERS = [2.0**-300, 2.0**300]
 
 CENTERS = np.array([[0.0, 0.0, 0.0], [14.0, 0.0, 3.0], [0.0, 16.0, 5.0], [15.0, 17.0, -5.0]])

@@ -16,8 +16,8 @@ def direction(X, weights=None):
 
 @pytest.mark.parametrize(
     "shape",
-    [(100, 6), (20, 50), (700, 600), (1500, 800)],
-    ids=["scatter matrix", "Gram matrix", "Lanczos", "Lanczos, more rows"],
+    [(100, 6), (20, 50), (160, 140), (8000, 140)],
+    ids=["scatter matrix", "Gram matrix", "Lanczos", "Lanczos, two blocks of rows"],
 )
 def test_direction_agrees_with_the_singular_vector(shape, rng):
     X = rng.normal(size=shape) + np.outer(rng.normal(size=shape[0]), rng.normal(size=shape[1]))
@@ -47,8 +47,8 @@ def test_direction_of_a_far_small_cloud_is_found(rng):
 
 
 def test_lanczos_reaches_a_direction_with_a_small_gap(rng):
-    X = rng.normal(size=(3000, 600)) * np.sqrt(np.linspace(1, 1.3, 600))
-    found, exact = direction(X), naive.principal_direction(X, np.ones(3000))
+    X = np.linalg.qr(rng.normal(size=(1000, 200)))[0] * np.sqrt(np.linspace(1, 1.3, 200))  # gaps of a thousandth
+    found, exact = direction(X), naive.principal_direction(X, np.ones(1000))
     variance = [np.var(X @ v) for v in (found, exact)]
     assert variance[0] == pytest.approx(variance[1], rel=1e-4)
 
