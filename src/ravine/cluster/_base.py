@@ -40,9 +40,8 @@ from ravine.cluster._outliers import find_outliers, is_outlier
 from ravine.cuts import Cut
 from ravine.tree import HyperplaneTree
 from ravine.tree._check import TREE
-from ravine.tree._chunked import ChunkedRows, FindChunkedCut, FinishChunkedCut
 from ravine.tree._derived import labels_in
-from ravine.tree._grow import FindCut, Order, grow, grow_on
+from ravine.tree._grow import FindCut, Order, grow
 from ravine.tree._tree import restored
 from ravine.tree._valley_test import Direction, cut_with_evidence
 
@@ -540,27 +539,6 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
     @property
     def _n_features_learned(self) -> int:
         return self.tree_.n_features
-
-    def _grow(self, X: Matrix, find_cut: FindCut, sample_weight: Floats, **options: Any) -> None:
-        """Grow the tree, notify the callbacks of every cut, and store the result."""
-        with self._progress_of_cuts(X) as on_split:
-            self.tree_ = self._grown(X, find_cut, sample_weight, on_split=on_split, **options)
-            self.labels_ = self.tree_.predict(X, self.n_jobs, check_input=False)
-
-    def _grow_on_chunks(
-        self,
-        X: Any,
-        root: ChunkedNode,
-        find_cut: FindCut,
-        find_chunked_cut: FindChunkedCut,
-        finish_chunked_cut: FinishChunkedCut | None = None,
-        **options: Any,
-    ) -> None:
-        """Grow the tree on out-of-core data, as `_grow` does in memory."""
-        with self._progress_of_cuts(X) as on_split, thread_pools().limit(limits=1, user_api="blas"):
-            rows = ChunkedRows(root, find_cut, find_chunked_cut, finish_chunked_cut)
-            self.tree_ = grow_on(rows, n_clusters=self.n_clusters, on_split=on_split, n_jobs=self.n_jobs, **options)
-        self._label_chunks(X)
 
     def _root_of_chunks(self, X: Any, sample_weight: Any) -> ChunkedNode:
         """Return all rows of a Dask collection or of files, checked as `_enter` checks in-memory data."""

@@ -2,19 +2,22 @@
 
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from ravine._matrix import moments_of
-from ravine.cluster._base import TreeClusterer
-from ravine.tree._grow import FindCut
+from ravine._matrix import Floats, Matrix, moments_of
+from ravine._outofcore import ChunkedNode
+from ravine.cluster._base import thread_pools
+from ravine.cluster._soft import SoftTreeClusterer
+from ravine.tree._chunked import ChunkedRows, FindChunkedCut, FinishChunkedCut
+from ravine.tree._grow import FindCut, grow_on
 
 
-class BatchTreeClusterer(TreeClusterer, ABC):
+class BatchTreeClusterer(SoftTreeClusterer, ABC):
     """Base class of the estimators that grow a tree one cut at a time, in memory or out of core."""
 
     # scikit-learn treats every method with this name as one of its splitters, and routes metadata to it.
@@ -65,9 +68,32 @@ class BatchTreeClusterer(TreeClusterer, ABC):
                 "tree_, and rows that reach it and differ"
             )
         model = copy(self)
-        model.tree_ = self.tree_.split(node, cut.beside_rows(moments), rows, weights)
+        model.tree_ = self._refined(self.tree_.split(node, cut.beside_rows(moments), rows, weights), rows, weights)
         model.labels_ = model.tree_.predict(rows, self.n_jobs, check_input=False)
         return model
+
+    def _grow(self, X: Matrix, find_cut: FindCut, sample_weight: Floats, **options: Any) -> None:
+        """Grow the tree, notify the callbacks of every cut, and store the result."""
+        with self._progress_of_cuts(X) as on_split:
+            tree = self._grown(X, find_cut, sample_weight, on_split=on_split, **options)
+            self.tree_ = self._refined(tree, X, sample_weight)
+            self.labels_ = self.tree_.predict(X, self.n_jobs, check_input=False)
+
+    def _grow_on_chunks(
+        self,
+        X: Any,
+        root: ChunkedNode,
+        find_cut: FindCut,
+        find_chunked_cut: FindChunkedCut,
+        finish_chunked_cut: FinishChunkedCut | None = None,
+        **options: Any,
+    ) -> None:
+        """Grow the tree on out-of-core data, as `_grow` does in memory."""
+        with self._progress_of_cuts(X) as on_split, thread_pools().limit(limits=1, user_api="blas"):
+            rows = ChunkedRows(root, find_cut, find_chunked_cut, finish_chunked_cut)
+            tree = grow_on(rows, n_clusters=self.n_clusters, on_split=on_split, n_jobs=self.n_jobs, **options)
+            self.tree_ = self._refined_on_chunks(tree, root)
+        self._label_chunks(X)
 
     @abstractmethod
     def _find_cut(self, min_cluster_size: float, total: float) -> FindCut:

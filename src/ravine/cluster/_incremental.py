@@ -25,7 +25,6 @@ from ravine._sklearn import Interval, StrOptions, fit_context
 from ravine.cluster._base import (
     LABELED_TREE,
     N_JOBS,
-    TreeClusterer,
     all_or_nothing,
     fitting,
     thread_pools,
@@ -33,11 +32,13 @@ from ravine.cluster._base import (
     warn_user,
 )
 from ravine.cluster._identity import IDENTITIES, Identities, ids_are_distinct
+from ravine.cluster._soft import ASSIGN_LABELS, SoftTreeClusterer
 from ravine.cluster._sampled_stream import STREAM, SampledStream, saved_center_and_scale, scaled_rows
 from ravine.tree import HyperplaneTree
 from ravine.tree._check import TREE
 from ravine.tree._derived import labels_in, with_counts_of, with_leaves
 from ravine.tree._imdh import IMDHTree, Settings
+from ravine.tree._mixture import sample_size
 from ravine.tree._prune import cut_to_elbow, rank_by_sum_sq
 from ravine.tree._sampled import StreamSample, grow_confirmed, grow_to_elbow, grow_to_number
 from ravine.tree._tree import restored
@@ -103,7 +104,7 @@ SAVED = Group(
 )
 
 
-class IncrementalMDH(TreeClusterer):
+class IncrementalMDH(SoftTreeClusterer):
     """Clustering of large data and streams by low-density hyperplanes, in bounded memory.
 
     In a stream (`partial_fit`), every row passes once through a tree of cuts. It moves the cuts on its path by a
@@ -149,6 +150,11 @@ class IncrementalMDH(TreeClusterer):
     min_cluster_size : int or "auto", default="auto"
         Minimum number of rows, or total weight, on each side of a cut. "auto" is 1, or one row in 500 if the valley
         test chooses the number of clusters.
+    assign_labels : {"auto", "tree", "mixture"}, default="auto"
+        How rows are assigned to clusters. "tree" takes the leaf that a row reaches. "mixture" takes the likeliest
+        component of a Gaussian mixture that is started from the leaves; it also gives `predict_proba` and
+        `score_samples`. "auto" fits the mixture, and uses it for the labels if it moves at least one row in 1,000.
+        Sparse data, and data with more than 2,048 columns, has no mixture.
     random_state : int, RandomState instance or None, default=0
         Controls the random sample, and the random halves of the rows that the valley test draws.
     n_jobs : int or None, default=-1
@@ -216,6 +222,7 @@ class IncrementalMDH(TreeClusterer):
         "penalty": [Interval(Real, 0, None, closed="left")],
         "significance": [Interval(Real, 0, 1, closed="neither")],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "assign_labels": ASSIGN_LABELS,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
     }
@@ -251,6 +258,7 @@ class IncrementalMDH(TreeClusterer):
         penalty: float = 1.0,
         significance: float = 0.05,
         min_cluster_size: int | Literal["auto"] = "auto",
+        assign_labels: Literal["auto", "tree", "mixture"] = "auto",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = -1,
     ) -> None:
@@ -267,6 +275,7 @@ class IncrementalMDH(TreeClusterer):
         self.penalty = penalty
         self.significance = significance
         self.min_cluster_size = min_cluster_size
+        self.assign_labels = assign_labels
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -322,9 +331,10 @@ class IncrementalMDH(TreeClusterer):
 
         def count(tree: HyperplaneTree) -> None:
             leaf = tree.apply(X, self.n_jobs, check_input=False)
-            self.tree_ = with_counts_of(tree, X, weights, leaf, self.n_jobs)
-            left_out = self.tree_.n_clusters < tree.n_clusters
-            self.labels_ = self.tree_.predict(X, self.n_jobs, check_input=False) if left_out else tree.label[leaf]
+            counted = with_counts_of(tree, X, weights, leaf, self.n_jobs)
+            self.tree_ = self._refined_by_sample(counted)
+            is_settled = counted.n_clusters == tree.n_clusters and not self.tree_.has_soft_labels
+            self.labels_ = tree.label[leaf] if is_settled else self.tree_.predict(X, self.n_jobs, check_input=False)
 
         return read, count
 
@@ -342,13 +352,22 @@ class IncrementalMDH(TreeClusterer):
 
             def count_rows(tree: HyperplaneTree) -> None:
                 cuts = tree.normal, tree.offset, tree.left, tree.right
-                self.tree_ = with_leaves(tree, *root.leaf_moments(cuts, tree.leaves, tree.mean[tree.leaves]))
+                counted = with_leaves(tree, *root.leaf_moments(cuts, tree.leaves, tree.mean[tree.leaves]))
+                self.tree_ = self._refined_by_sample(counted)
 
         def count(tree: HyperplaneTree) -> None:
             count_rows(tree)
             self._label_chunks(X)
 
         return read, count
+
+    def _refined_by_sample(self, tree: HyperplaneTree) -> HyperplaneTree:
+        """Return the tree with the mixture of the rows that the model keeps, or unchanged if it keeps none."""
+        if self._stream.reservoir is None:
+            return tree
+        rows, weights = self._stream.sample()
+        size = sample_size(tree.n_clusters)
+        return self._refined_by(tree, rows[:size], weights[:size]) if self._can_refine(rows) else tree
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -425,7 +444,8 @@ class IncrementalMDH(TreeClusterer):
             tree = self._settle(None)
             if self.algorithm == "polished":
                 rows, weights = self._stream.sample()
-                tree = with_counts_of(tree, rows, weights * (self._stream.count / weights.sum()), n_jobs=self.n_jobs)
+                weights = weights * (self._stream.count / weights.sum())
+                tree = self._refined_by_sample(with_counts_of(tree, rows, weights, n_jobs=self.n_jobs))
             self._identities = self._identities_in(tree)
             self._tree, self._n_grown_from = tree, self._stream.n_rows
             self._warn_if_short("equal rows cannot be separated")

@@ -54,6 +54,11 @@ class MDH(PursuitClusterer):
         test chooses the number of clusters.
     max_depth : int or None, default=None
         Maximum depth of the tree. If None, there is no limit.
+    assign_labels : {"auto", "tree", "mixture"}, default="auto"
+        How rows are assigned to clusters. "tree" takes the leaf that a row reaches. "mixture" takes the likeliest
+        component of a Gaussian mixture that is started from the leaves; it also gives `predict_proba` and
+        `score_samples`. "auto" fits the mixture, and uses it for the labels if it moves at least one row in 1,000.
+        Sparse data, and data with more than 2,048 columns, has no mixture.
     random_state : int, RandomState instance or None, default=0
         Controls the random halves of the rows that the valley test draws. Nothing else is random.
     n_jobs : int or None, default=-1
@@ -116,6 +121,7 @@ class MDH(PursuitClusterer):
         split_order: Literal["auto"] | Order = "auto",
         min_cluster_size: int | Literal["auto"] = "auto",
         max_depth: int | None = None,
+        assign_labels: Literal["auto", "tree", "mixture"] = "auto",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = -1,
     ) -> None:
@@ -128,6 +134,7 @@ class MDH(PursuitClusterer):
         self.split_order = split_order
         self.min_cluster_size = min_cluster_size
         self.max_depth = max_depth
+        self.assign_labels = assign_labels
         self.random_state = random_state
         self.n_jobs = n_jobs
 

@@ -16,6 +16,7 @@ from ravine._outofcore import is_out_of_core
 from ravine._sklearn import Interval, StrOptions
 from ravine.cluster._base import FACTOR, N_JOBS, checked_order, fitting
 from ravine.cluster._batch import BatchTreeClusterer
+from ravine.cluster._soft import ASSIGN_LABELS
 from ravine.cuts._chunked import chunked_antimode_cut, chunked_mean_cut, cut_with_sampled_evidence
 from ravine.cuts._principal import antimode_cut, mean_cut, principal_direction
 from ravine.tree._chunked import FindChunkedCut
@@ -55,6 +56,11 @@ class PDDP(BatchTreeClusterer):
         can look like a cluster.
     max_depth : int or None, default=None
         Maximum depth of the tree. If None, there is no limit.
+    assign_labels : {"auto", "tree", "mixture"}, default="tree"
+        How rows are assigned to clusters. "tree" takes the leaf that a row reaches. "mixture" takes the likeliest
+        component of a Gaussian mixture that is started from the leaves; it also gives `predict_proba` and
+        `score_samples`. "auto" fits the mixture, and uses it for the labels if it moves at least one row in 1,000.
+        Sparse data, and data with more than 2,048 columns, has no mixture.
     random_state : int, RandomState instance or None, default=0
         Controls the random halves of the rows that the valley test draws. Nothing else is random.
     n_jobs : int or None, default=-1
@@ -106,6 +112,7 @@ class PDDP(BatchTreeClusterer):
         "split_order": [StrOptions({"auto", *ORDERS}), callable],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
+        "assign_labels": ASSIGN_LABELS,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
     }
@@ -121,6 +128,7 @@ class PDDP(BatchTreeClusterer):
         split_order: Literal["auto"] | Order = "auto",
         min_cluster_size: int | Literal["auto"] = "auto",
         max_depth: int | None = None,
+        assign_labels: Literal["auto", "tree", "mixture"] = "tree",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = -1,
     ) -> None:
@@ -132,6 +140,7 @@ class PDDP(BatchTreeClusterer):
         self.split_order = split_order
         self.min_cluster_size = min_cluster_size
         self.max_depth = max_depth
+        self.assign_labels = assign_labels
         self.random_state = random_state
         self.n_jobs = n_jobs
 

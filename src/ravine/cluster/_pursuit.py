@@ -15,6 +15,7 @@ from ravine._outofcore import ChunkedNode, is_out_of_core
 from ravine._sklearn import Interval, StrOptions, is_fitted
 from ravine.cluster._base import N_JOBS, checked_directions, checked_order, fitting
 from ravine.cluster._batch import BatchTreeClusterer
+from ravine.cluster._soft import ASSIGN_LABELS
 from ravine.cuts import Cut
 from ravine.cuts._chunked import ChunkedStarts, cut_with_sampled_evidence
 from ravine.cuts._chunked import make_starts as make_chunked_starts
@@ -44,6 +45,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         "split_order": [StrOptions({"auto", *ORDERS}), callable],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
+        "assign_labels": ASSIGN_LABELS,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
     }

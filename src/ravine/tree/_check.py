@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ravine._schema import Array, Custom, FieldError, Group, Sizes, State, require
+from ravine.tree._mixture import MIXTURE
 from ravine.tree._surfaces import SURFACES
 
 FORMAT_VERSION = 1
@@ -97,7 +98,7 @@ STRUCTURE = Group(NODES, (nodes_are_in_preorder, cuts_have_unit_normals, ranks_n
 """The arrays of a tree without surfaces."""
 
 TREE = Group(
-    {"format_version": Custom(_known_version), **NODES, "surfaces": SURFACES},
+    {"format_version": Custom(_known_version), **NODES, "surfaces": SURFACES, "mixture": MIXTURE},
     (*STRUCTURE.relations, surfaces_are_at_cuts),
 )
 """The result of `HyperplaneTree.to_dict`."""

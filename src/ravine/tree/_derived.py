@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from ravine._checks import checked_weights
 from ravine._matrix import Floats, Ints, Matrix, group_moments
+from ravine.tree._mixture import Mixture
 from ravine.tree._tree import HyperplaneTree, columns_of, fields_of
 
 
@@ -41,9 +42,9 @@ def with_counts_of(
 def with_leaves(tree: HyperplaneTree, count: Floats, mean: Floats, sum_sq: Floats) -> HyperplaneTree:
     """Return the same cuts with these counts, means and sums of squares of the leaves.
 
-    Cuts with no weight on one side are removed.
+    Cuts with no weight on one side are removed. The mixture of other rows is dropped.
     """
-    columns = {**fields_of(tree), "count": np.zeros(tree.n_nodes), "mean": tree.mean.copy()}
+    columns = {**fields_of(tree), "mixture": None, "count": np.zeros(tree.n_nodes), "mean": tree.mean.copy()}
     columns["sum_sq"] = np.zeros(tree.n_nodes)
     for name, values in (("count", count), ("mean", mean), ("sum_sq", sum_sq)):
         columns[name][tree.leaves] = values
@@ -90,6 +91,11 @@ def with_ranks(tree: HyperplaneTree, rank: ArrayLike) -> HyperplaneTree:
     `rank` is 0 for a leaf and numbers the cuts from 1; the rank of a cut exceeds that of its parent.
     """
     return HyperplaneTree(**{**fields_of(tree), "rank": np.asarray(rank)})
+
+
+def with_mixture(tree: HyperplaneTree, mixture: Mixture | None) -> HyperplaneTree:
+    """Return the same tree with another mixture."""
+    return HyperplaneTree(**{**fields_of(tree), "mixture": mixture})
 
 
 def nodes_in(tree: HyperplaneTree, coarser: HyperplaneTree) -> Ints:

@@ -17,7 +17,8 @@ from ravine._blocks import BLOCK_CELLS
 from ravine._checks import all_finite, as_floats, checked_sparse, checked_weights
 from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, moments_of, walk
 from ravine.cuts import Cut
-from ravine.tree import _check, _html, _surfaces, _text
+from ravine.tree import _check, _html, _mixture, _surfaces, _text
+from ravine.tree._mixture import Mixture
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +57,9 @@ class HyperplaneTree:
     surface : ndarray of shape (n_nodes,)
         The `Surface` of each cut that bends; its normal and offset are those of a hyperplane near it. None for all
         other nodes.
+    mixture : Mixture or None
+        A Gaussian mixture with a component for each leaf. It may decide where clusters end, see `predict`. Counts,
+        means and sums of squares are always those of the rows that reach a node by the cuts.
 
     Attributes
     ----------
@@ -107,13 +111,17 @@ class HyperplaneTree:
     relative_depth: Floats
     p_value: Floats
     surface: NDArray[Any] = None  # type: ignore[assignment]
+    mixture: Mixture | None = None
 
     def __post_init__(self) -> None:
         arrays = fields_of(self)
         surface = arrays.pop("surface")
+        mixture = arrays.pop("mixture")
         arrays = _check.STRUCTURE.checked(_check.typed(arrays))
         arrays["surface"] = _check.checked_surfaces(surface, arrays["left"] >= 0)
         self._set(arrays)
+        if mixture is not None and mixture.n_clusters != self.n_clusters:
+            raise ValueError(f"the mixture has {mixture.n_clusters} clusters, but the tree has {self.n_clusters}")
 
     def _set(self, arrays: dict[str, NDArray[Any]]) -> None:
         for name, array in arrays.items():
@@ -183,6 +191,11 @@ class HyperplaneTree:
         return len(self.leaves)
 
     @property
+    def has_soft_labels(self) -> bool:
+        """Whether the labels of rows come from `mixture`; if not, they come from the cuts."""
+        return self.mixture is not None and self.mixture.decides
+
+    @property
     def label(self) -> Ints:
         """Label of each leaf, from 0 to ``n_clusters - 1``, from left to right; -1 for a node that has a cut."""
         return np.where(self.is_leaf, np.cumsum(self.is_leaf) - 1, -1)
@@ -208,7 +221,9 @@ class HyperplaneTree:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, HyperplaneTree):
             return NotImplemented
-        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        arrays = [f.name for f in fields(self) if f.name != "mixture"]
+        are_equal = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays)
+        return are_equal and self.mixture == other.mixture
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -249,7 +264,7 @@ class HyperplaneTree:
         return leaf
 
     def predict(self, X: Matrix, n_jobs: int | None = -1, check_input: bool = True) -> Ints:
-        """Predict the label of each row.
+        """Predict the label of each row: that of its leaf, or of its likeliest component if `mixture` decides.
 
         Parameters
         ----------
@@ -273,7 +288,66 @@ class HyperplaneTree:
         >>> tree.predict(X)
         array([0, 0, 2, 2, 1, 1])
         """
-        return self.label[self.apply(X, n_jobs, check_input)]
+        X = self._rows(X) if check_input else X
+        label = self.label[self.apply(X, n_jobs, check_input=False)]
+        return self.mixture.predict(X, label, n_jobs) if self.mixture is not None and self.has_soft_labels else label
+
+    def membership(self, X: Matrix, n_jobs: int | None = -1, check_input: bool = True) -> Floats:
+        """Compute the probability that each row belongs to each cluster, by the mixture.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
+            Rows with the same columns as the data of the tree.
+        n_jobs : int, default=-1
+            Number of threads; -1 uses all cores. The result does not depend on it.
+        check_input : bool, default=True
+            Whether to check the rows. Set it to False only for rows that have been checked before.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_samples, n_clusters)
+            Each row adds up to 1. The largest is that of the label if the mixture decides.
+
+        Examples
+        --------
+        >>> from ravine import NCutH
+        >>> from sklearn.datasets import load_iris
+        >>> tree = NCutH(n_clusters=3).fit(load_iris().data).tree_
+        >>> tree.membership([[5.0, 3.4, 1.5, 0.2], [6.3, 2.8, 4.9, 1.7]]).round(2)
+        array([[1., 0., 0.],
+               [0., 1., 0.]])
+        """
+        X = self._rows(X) if check_input else X
+        label = self.label[self.apply(X, n_jobs, check_input=False)]
+        return self._mixture().memberships(X, label, n_jobs)
+
+    def log_density(self, X: Matrix, n_jobs: int | None = -1, check_input: bool = True) -> Floats:
+        """Compute the logarithm of the density of the mixture at each row: how typical a row is.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
+            Rows with the same columns as the data of the tree.
+        n_jobs : int, default=-1
+            Number of threads; -1 uses all cores. The result does not depend on it.
+        check_input : bool, default=True
+            Whether to check the rows. Set it to False only for rows that have been checked before.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Smaller for rows far from all clusters. It depends on the units of the columns.
+        """
+        return self._mixture().log_density(self._rows(X) if check_input else X, n_jobs)
+
+    def _mixture(self) -> Mixture:
+        if self.mixture is None:
+            raise ValueError(
+                "the tree has no mixture, which gives memberships and densities: use a model with "
+                "assign_labels='mixture', on dense rows with at most 2,048 columns"
+            )
+        return self.mixture
 
     def decision_path(self, X: Matrix, n_jobs: int | None = -1) -> sparse.csr_array:
         """Return the nodes that each row passes through.
@@ -585,7 +659,9 @@ class HyperplaneTree:
         normal /= length[:, np.newaxis]
         offset = np.where(self.is_leaf, 0.0, self.offset / length + normal @ center)
         surface = np.array([s if s is None else s.unscaled(center, scale) for s in self.surface], dtype=object)
-        moved = {"normal": normal, "offset": offset, "mean": self.mean * scale + center, "surface": surface}
+        mixture = None if self.mixture is None else self.mixture.unscaled(center, scale)
+        moved = {"normal": normal, "offset": offset, "mean": self.mean * scale + center}
+        moved |= {"surface": surface, "mixture": mixture}
         return HyperplaneTree(**{**fields_of(self), **moved})
 
     def _without(self, ends: Ints) -> "HyperplaneTree":
@@ -597,7 +673,16 @@ class HyperplaneTree:
             kept[name][ends] = 0.0
         kept["surface"] = kept["surface"].copy()
         kept["surface"][ends] = None
-        return HyperplaneTree.from_nodes(**{**kept, "left": left, "right": np.where(left < 0, -1, self.right)})
+        tree = HyperplaneTree.from_nodes(**{**kept, "left": left, "right": np.where(left < 0, -1, self.right)})
+        return tree if self.mixture is None else replace(tree, mixture=self.mixture.merged(self._merged_labels(left)))
+
+    def _merged_labels(self, left: Ints) -> Ints:
+        """Return, for each label, the label after the nodes without a left child in `left` have become leaves."""
+        end = np.full(self.n_nodes, -1)  # the new leaf above each node
+        for node in range(self.n_nodes):
+            above = end[self.parent[node]] if node else -1
+            end[node] = above if above >= 0 else node if left[node] < 0 else -1
+        return np.unique(end[self.leaves], return_inverse=True)[1]
 
     def _check_node(self, node: int) -> None:
         if not _is_whole(node) or not 0 <= node < self.n_nodes:
@@ -711,9 +796,9 @@ class HyperplaneTree:
         True
         """
         arrays = fields_of(self)
-        surfaces = _surfaces.packed(arrays.pop("surface"))
+        parts = {"surfaces": _surfaces.packed(arrays.pop("surface")), "mixture": _mixture.packed(arrays.pop("mixture"))}
         record = {"format_version": _check.FORMAT_VERSION, **{name: a.copy() for name, a in arrays.items()}}
-        return record if surfaces is None else {**record, "surfaces": surfaces}
+        return {**record, **{name: part for name, part in parts.items() if part is not None}}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> "HyperplaneTree":
@@ -743,6 +828,7 @@ def restored(checked: dict[str, Any]) -> HyperplaneTree:
     tree = object.__new__(HyperplaneTree)
     arrays = {name: checked[name] for name in _check.NODES}
     tree._set({**arrays, "surface": _surfaces.unpacked(checked["surfaces"], len(arrays["left"]))})
+    object.__setattr__(tree, "mixture", _mixture.unpacked(checked["mixture"]))
     return tree
 
 
@@ -752,8 +838,8 @@ def fields_of(tree: HyperplaneTree) -> dict[str, Any]:
 
 
 def columns_of(tree: HyperplaneTree) -> dict[str, Any]:
-    """Return the fields that `HyperplaneTree.from_nodes` takes."""
-    return {name: array for name, array in fields_of(tree).items() if name not in ("parent", "depth")}
+    """Return the fields that `HyperplaneTree.from_nodes` takes: those that follow the nodes into another order."""
+    return {name: array for name, array in fields_of(tree).items() if name not in ("parent", "depth", "mixture")}
 
 
 def _is_whole(number: Any) -> bool:

@@ -1,0 +1,150 @@
+"""Base class of the tree methods that can also assign rows to clusters by a Gaussian mixture."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ravine._matrix import Floats, Matrix
+from ravine._outofcore import ChunkedNode, is_out_of_core
+from ravine._reservoir import content_sample, merge_copies
+from ravine._sklearn import StrOptions
+from ravine.cluster._base import TreeClusterer, thread_pools
+from ravine.cluster._chunked_predict import by_chunks
+from ravine.tree import HyperplaneTree
+from ravine.tree._derived import with_mixture
+from ravine.tree._mixture import MOST_COLUMNS, fit_mixture, sample_size
+
+ASSIGN_LABELS = [StrOptions({"auto", "tree", "mixture"})]
+"""Constraint of the parameter `assign_labels`."""
+
+SEED = 0
+"""Seed of the sample to which the mixture is fitted."""
+
+
+def _has_mixture(model: "SoftTreeClusterer") -> bool:
+    return model.assign_labels != "tree"
+
+
+class SoftTreeClusterer(TreeClusterer):
+    """Base class of the tree methods with memberships, densities and boundaries by a mixture."""
+
+    assign_labels: str
+
+    @available_if(_has_mixture)
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Compute the probability that each row belongs to each cluster, by the Gaussian mixture.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows with the same columns as in `fit`. A Dask collection or a pyarrow dataset is read block by block.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_samples, `n_clusters_`)
+            Each row adds up to 1. Lazy for a Dask collection.
+
+        Examples
+        --------
+        >>> from ravine import NCutH
+        >>> from sklearn.datasets import load_iris
+        >>> X = load_iris().data
+        >>> model = NCutH(n_clusters=3).fit(X)
+        >>> model.predict_proba(X[[0, 77, 120]]).round(2)
+        """
+        check_is_fitted(self)
+        if is_out_of_core(X):
+            return by_chunks(self, "predict_proba", X, self.n_clusters_, np.float64)
+        return self.tree_.membership(self._check_rows(X), self.n_jobs, check_input=False)
+
+    @available_if(_has_mixture)
+    def score_samples(self, X: ArrayLike) -> Floats:
+        """Compute the logarithm of the density of the Gaussian mixture at each row: how typical a row is.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows with the same columns as in `fit`. A Dask collection or a pyarrow dataset is read block by block.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Smaller for rows far from all clusters. It depends on the units of the columns. Lazy for a Dask collection.
+
+        Examples
+        --------
+        A row that is like none of the others:
+
+        >>> from ravine import NCutH
+        >>> from sklearn.datasets import load_iris
+        >>> X = load_iris().data
+        >>> model = NCutH(n_clusters=3).fit(X)
+        >>> bool(model.score_samples([[9, 9, 9, 9]]) < model.score_samples(X).min())
+        True
+        """
+        check_is_fitted(self)
+        if is_out_of_core(X):
+            return by_chunks(self, "score_samples", X, None, np.float64)
+        return self.tree_.log_density(self._check_rows(X), self.n_jobs, check_input=False)
+
+    @available_if(_has_mixture)
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Compute the mean log density of some rows, for instance of held-out rows in GridSearchCV.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows with the same columns as in `fit`.
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        score : float
+            Mean of `score_samples`. Larger is better.
+        """
+        return float(np.mean(self.score_samples(X)))
+
+    @property
+    def cluster_centers_(self) -> Floats:
+        """Mean of each cluster: of its components in the mixture, or of its rows if there is no mixture."""
+        tree = self.tree_
+        return tree.mean[tree.leaves] if tree.mixture is None else tree.mixture.cluster_moments()[1]
+
+    @property
+    def covariances_(self) -> Floats:
+        """Covariance matrix of each cluster in the mixture."""
+        if self.tree_.mixture is None:
+            raise AttributeError("there are no covariances, because the model has no mixture: see assign_labels")
+        return self.tree_.mixture.cluster_moments()[2]
+
+    def _refined(self, tree: HyperplaneTree, X: Matrix, weights: Floats) -> HyperplaneTree:
+        """Return the tree with a mixture that is fitted to a sample of the rows, if `assign_labels` asks for one."""
+        if not self._can_refine(X):
+            return tree
+        size = sample_size(tree.n_clusters)
+        if X.shape[0] > size:
+            kept, _ = content_sample(X, weights, size, SEED, self.n_jobs)
+            X, weights = X[kept], weights[kept]
+        return self._refined_by(tree, X, weights)
+
+    def _refined_on_chunks(self, tree: HyperplaneTree, root: ChunkedNode) -> HyperplaneTree:
+        """Do the same for out-of-core data, whose sample takes one more pass."""
+        if self.assign_labels == "tree" or root.whole.chunks.n_features > MOST_COLUMNS:
+            return tree
+        drawn = root.draw(sample_size(tree.n_clusters), SEED)
+        return self._refined_by(tree, drawn.X, drawn.weights)
+
+    def _can_refine(self, X: Matrix) -> bool:
+        return self.assign_labels != "tree" and not sparse.issparse(X) and X.shape[1] <= MOST_COLUMNS
+
+    def _refined_by(self, tree: HyperplaneTree, X: Matrix, weights: Floats) -> HyperplaneTree:
+        if not (weights > 0).all():
+            X, weights = X[weights > 0], weights[weights > 0]
+        rows, total = merge_copies(X, weights, SEED)
+        label = tree.label[tree.apply(rows, self.n_jobs, check_input=False)]
+        with thread_pools().limit(limits=1, user_api="blas"):  # as in `_grown`
+            mixture = fit_mixture(rows, total, label, tree.n_clusters, self.assign_labels == "mixture")
+        return with_mixture(tree, mixture)

@@ -1,0 +1,347 @@
+"""A Gaussian mixture that is started from the clusters of a tree: where they end, and how sure that is.
+
+A tree says how many clusters there are and where they are. Its cuts are flat, and each was placed by the rows of one
+node. The mixture has one component for each leaf and is fitted by expectation maximization, which takes a few passes
+over a sample of the rows. Then a boundary lies where two components have the same density, so that a wide cluster may
+reach farther than a narrow one beside it.
+"""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import solve_triangular
+from scipy.special import logsumexp
+
+from ravine import _kernels
+from ravine._blocks import map_blocks
+from ravine._matrix import Floats, Ints, Matrix, column_moments
+from ravine._schema import POSITIVE, Array, Group, Number, Sizes, State, require
+
+SAMPLE_ROWS, ROWS_PER_COMPONENT, MOST_SAMPLE_ROWS = 5_000, 100, 20_000
+"""The mixture is fitted to this many rows, or to so many for each cluster, up to the last number."""
+
+N_STEPS, TOLERANCE = 20, 1e-3
+"""Expectation maximization ends after this many steps, or if the mean change of a membership is below the tolerance."""
+
+PRIOR_ROWS = 10.0
+"""The covariance of a cluster is averaged with the pooled one, which counts as this many rows for each column."""
+
+RIDGE = 1e-3
+"""This share of the mean variance is added to the variance along each column."""
+
+MOST_OWN, MOST_COLUMNS = 100, 2048
+"""With more columns than the first number, all clusters share one covariance; with more than the second, there is no
+mixture."""
+
+LEAST_MOVED, LEAST_ROWS = 1e-3, 10
+"""The mixture decides about labels if it moves at least this share of the rows to another cluster, and if there are at
+least so many distinct rows for each cluster."""
+
+
+def sizes_fit(state: State, sizes: Sizes) -> None:
+    """There is one factor, or one for each component; every cluster has a component."""
+    n_factors, n_components = len(state["factor"]), len(state["weight"])
+    require(n_factors in (1, n_components), "factor", f"has {n_factors} matrices for {n_components} components")
+    n_clusters = (sizes["n_nodes"] + 1) // 2  # of a binary tree
+    found = np.unique(state["cluster"])
+    is_whole = len(found) == n_clusters and found[-1] == n_clusters - 1
+    require(is_whole, "cluster", f"does not name each of the {n_clusters} clusters of the tree")
+
+
+def factors_are_triangular(state: State, sizes: Sizes) -> None:
+    """A factor is lower triangular, with a positive diagonal."""
+    factor = state["factor"]
+    require((np.diagonal(factor, axis1=1, axis2=2) > 0).all(), "factor", "has an entry on its diagonal that is not > 0")
+    require(all(not np.triu(each, 1).any() for each in factor), "factor", "is not zero above its diagonal")
+
+
+MIXTURE = Group(
+    {
+        "weight": Array("float64", ("n_components",), low=POSITIVE, high=1.0),
+        "mean": Array("float64", ("n_components", "n_features")),
+        "factor": Array("float64", ("n_factors", "n_features", "n_features")),
+        "cluster": Array("integer", ("n_components",), low=0),
+        "decides": Number(bool),
+    },
+    (sizes_fit, factors_are_triangular),
+    optional=True,
+    required=False,
+)
+"""The mixture of a tree in a file."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A Gaussian mixture whose components belong to the clusters of a tree.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n_components,)
+        Share of the rows in each component.
+    mean : ndarray of shape (n_components, n_features)
+        Mean of each component, in the units of the data.
+    factor : ndarray of shape (n_components, n_features, n_features) or (1, n_features, n_features)
+        Lower triangular matrix F of each component, or of all of them: F (x - mean) has independent entries of
+        variance 1.
+    cluster : ndarray of shape (n_components,)
+        Label of the cluster of each component. Several components belong to one cluster after `cut_to` and `prune`.
+    decides : bool
+        Whether the labels of rows come from the mixture. If not, they come from the cuts.
+    """
+
+    weight: Floats
+    mean: Floats
+    factor: Floats
+    cluster: Ints
+    decides: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("weight", "mean", "factor", "cluster"):
+            getattr(self, name).setflags(write=False)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mixture):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.cluster.max()) + 1
+
+    @property
+    def covariance(self) -> Floats:
+        """Covariance matrix of each component."""
+        inverse = np.array([solve_triangular(each, np.eye(len(each)), lower=True) for each in self.factor])
+        covariance = inverse @ inverse.transpose(0, 2, 1)
+        return np.broadcast_to(covariance, (len(self.weight), *covariance.shape[1:]))
+
+    def cluster_moments(self) -> tuple[Floats, Floats, Floats]:
+        """Return weight, mean and covariance matrix of each cluster."""
+        of_cluster = (self.cluster == np.arange(self.n_clusters)[:, np.newaxis]) * self.weight
+        weight = of_cluster.sum(axis=1)
+        share = of_cluster / weight[:, np.newaxis]
+        mean = share @ self.mean
+        apart = self.mean[np.newaxis] - mean[:, np.newaxis]
+        covariance = np.einsum("ck,kij->cij", share, self.covariance) + np.einsum("ck,cki,ckj->cij", share, apart, apart)
+        return weight, mean, covariance
+
+    def unscaled(self, center: Floats, scale: Floats) -> "Mixture":
+        """Return the mixture of the original rows, for one of ``(rows - center) / scale``."""
+        return replace(self, mean=self.mean * scale + center, factor=self.factor / scale)
+
+    def merged(self, label: Ints) -> "Mixture":
+        """Return the mixture for fewer clusters; `label` has the new label of each old one."""
+        return replace(self, cluster=label[self.cluster])
+
+    def predict(self, X: Matrix, label: Ints, n_jobs: int | None = None) -> Ints:
+        """Return the cluster of the likeliest component of each row.
+
+        `label` has the label of each row by the cuts. It is kept where no component has a density above zero.
+        """
+        first_of = np.zeros(self.n_clusters, dtype=np.int64)
+        first_of[self.cluster[::-1]] = np.arange(len(self.cluster))[::-1]
+        first = first_of[label]
+
+        def predict_block(b: slice) -> Ints:
+            rows = _dense(X, b)
+            if len(self.factor) == 1:
+                return _largest(self._linear(rows), first[b])
+            out = np.empty(len(rows), dtype=np.int64)
+            _kernels.mixture.likeliest(rows, self.mean, self.factor, self._constant, first[b], out)
+            return out
+
+        parts = map_blocks(predict_block, X.shape, n_jobs)
+        return np.asarray(self.cluster[np.concatenate(parts)] if parts else label)
+
+    def memberships(self, X: Matrix, label: Ints, n_jobs: int | None = None) -> Floats:
+        """Return the probability that each row belongs to each cluster; see `predict` for `label`."""
+        joint = self._joint(X, n_jobs)
+        total = logsumexp(joint, axis=1, keepdims=True) if joint.size else np.zeros((len(joint), 1))
+        known = np.isfinite(total[:, 0])
+        probability = np.zeros((len(joint), self.n_clusters))
+        for k in range(len(self.weight)):
+            probability[known, self.cluster[k]] += np.exp(joint[known, k] - total[known, 0])
+        probability[np.flatnonzero(~known), label[~known]] = 1.0
+        return probability
+
+    def log_density(self, X: Matrix, n_jobs: int | None = None) -> Floats:
+        """Return the logarithm of the density of the mixture at each row."""
+        joint = self._joint(X, n_jobs)
+        return np.asarray(logsumexp(joint, axis=1)) if joint.size else np.empty(0)
+
+    def _joint(self, X: Matrix, n_jobs: int | None) -> Floats:
+        """Return the logarithm of the weighted density of each row in each component."""
+        out = np.empty((X.shape[0], len(self.weight)))
+
+        def fill(b: slice) -> None:
+            rows = _dense(X, b)
+            if len(self.factor) > 1:
+                _kernels.mixture.log_densities(rows, self.mean, self.factor, self._constant, out[b])
+                return
+            common = np.empty((len(rows), 1))
+            _kernels.mixture.log_densities(rows, self._center[np.newaxis], self.factor, np.zeros(1), common)
+            out[b] = self._linear(rows) + common
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            map_blocks(fill, X.shape, n_jobs)
+        return out
+
+    @property
+    def _center(self) -> Floats:
+        return self.weight @ self.mean
+
+    @property
+    def _constant(self) -> Floats:
+        """Logarithm of the weighted density of each component at its mean."""
+        volume = np.log(np.diagonal(self.factor, axis1=1, axis2=2)).sum(axis=1)
+        return np.asarray(np.log(self.weight) + volume - 0.5 * self.mean.shape[1] * np.log(2 * np.pi))
+
+    def _linear(self, rows: Floats) -> Floats:
+        """Return the log densities with a shared covariance, without the term that is the same for all components.
+
+        They are linear in the row, so that they cost as much as the distances to the means.
+        """
+        whitened = (self.mean - self._center) @ self.factor[0].T
+        out = np.empty((len(rows), len(self.weight)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            _kernels.rows.project_all(rows - self._center, whitened @ self.factor[0], out)
+            out += self._constant - 0.5 * (whitened**2).sum(axis=1)
+        return out
+
+
+def _dense(X: Matrix, b: slice) -> Any:
+    return X[b].toarray() if sparse.issparse(X) else np.ascontiguousarray(X[b])
+
+
+def _largest(score: Floats, first: Ints) -> Ints:
+    """Return the position of the largest score of each row, and `first` where a score is no number."""
+    return np.where(np.isfinite(score).all(axis=1), np.nan_to_num(score).argmax(axis=1), first)
+
+
+def sample_size(n_clusters: int) -> int:
+    """Return the number of rows to which the mixture of so many clusters is fitted."""
+    return min(max(SAMPLE_ROWS, ROWS_PER_COMPONENT * n_clusters), MOST_SAMPLE_ROWS)
+
+
+def fit_mixture(X: Floats, weights: Floats, label: Ints, n_clusters: int, always_decides: bool = False) -> Mixture | None:
+    """Fit a mixture to rows that a tree has labeled.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        A sample of the rows.
+    weights : ndarray of shape (n_samples,)
+    label : ndarray of shape (n_samples,)
+        Cluster of each row by the cuts, each with at least one row.
+    n_clusters : int
+    always_decides : bool, default=False
+        Whether labels come from the mixture even if it moves hardly any row, or if there are few rows.
+
+    Returns
+    -------
+    mixture : Mixture or None
+        None if there are too many columns, if a cluster has no row, or if a cluster would lose all its rows.
+    """
+    n_columns = X.shape[1]
+    if n_columns > MOST_COLUMNS or len(np.unique(label[weights > 0])) < n_clusters:
+        return None
+    count, center, squares = column_moments(X, weights)
+    scale = np.sqrt(squares / count)
+    scale[~(scale > 8 * np.finfo(np.float64).eps * np.abs(center))] = 1.0
+    Z = (np.asarray(X, dtype=np.float64) - center) / scale
+    mixture = _maximize(Z, weights / count, label, n_clusters)
+    moved = mixture.predict(Z, label) != label
+    if len(np.unique(mixture.predict(Z[weights > 0], label[weights > 0]))) < n_clusters:
+        return None
+    has_reason = weights[moved].sum() >= LEAST_MOVED * count and len(Z) >= LEAST_ROWS * n_clusters
+    decides = always_decides or bool(has_reason)
+    return replace(mixture.unscaled(center, scale), decides=decides)
+
+
+def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture:
+    """Return the mixture after expectation maximization, from the memberships that the labels give.
+
+    `share` are the weights of the rows, which add up to 1. A component that lost nearly all its rows ends the search.
+    """
+    n_effective = 1.0 / float(share @ share)
+    own = Z.shape[1] <= MOST_OWN and n_effective >= Z.shape[1] * n_clusters
+    membership = np.zeros((len(Z), n_clusters))
+    membership[np.arange(len(Z)), label] = 1.0
+    cluster = np.arange(n_clusters)
+    for _ in range(N_STEPS):
+        mixture = Mixture(*_parameters(Z, share, membership, own, n_effective), cluster)
+        joint = _log_joint(Z, mixture)
+        after = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        change = float(share @ np.abs(after - membership).sum(axis=1)) / 2
+        membership = after
+        if change < TOLERANCE or (share @ membership * n_effective).min() < 1.5:
+            break
+    return mixture
+
+
+def _parameters(
+    Z: Floats, share: Floats, membership: Floats, own: bool, n_effective: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return weights, means and factors of the components, given the memberships of the rows.
+
+    A covariance is the average of the component's own one and of the pooled one, by their numbers of rows. The pooled
+    one is drawn to its diagonal if there are few rows for each number in it.
+    """
+    n_columns, n_components = Z.shape[1], membership.shape[1]
+    part = membership * share[:, np.newaxis]
+    weight = part.sum(axis=0)
+    mean = (part.T @ Z) / weight[:, np.newaxis]
+    scatters = np.empty((n_components if own else 1, n_columns, n_columns))
+    if own:
+        for k in range(n_components):
+            here = part[:, k] > 1e-12
+            rows = (Z[here] - mean[k]) * np.sqrt(part[here, k])[:, np.newaxis]
+            scatters[k] = rows.T @ rows
+        pooled = scatters.sum(axis=0)
+    else:
+        rows = Z * np.sqrt(share)[:, np.newaxis]
+        pooled = rows.T @ rows - (mean * weight[:, np.newaxis]).T @ mean
+    drawn = min(1.0, n_columns * n_components / n_effective / 4) if n_columns > 1 else 0.0
+    diagonal = np.diagonal(pooled).copy()
+    pooled *= 1 - drawn
+    pooled[np.diag_indices(n_columns)] = diagonal + RIDGE * diagonal.mean() + 1e-9
+    if own:
+        prior = PRIOR_ROWS * (n_columns + 2) / n_effective
+        covariance = (scatters + prior * pooled) / (weight + prior)[:, np.newaxis, np.newaxis]
+    else:
+        covariance = pooled[np.newaxis]
+    lower = np.linalg.cholesky(covariance)
+    factor = np.array([solve_triangular(each, np.eye(n_columns), lower=True) for each in lower])
+    return weight, mean, np.tril(factor)
+
+
+def _log_joint(Z: Floats, mixture: Mixture) -> Floats:
+    """Return what `Mixture._joint` does, by products of matrices, for memberships only.
+
+    The term that is the same for all components is left out if they share their covariance.
+    """
+    if len(mixture.factor) == 1:
+        whitened = (mixture.mean - mixture._center) @ mixture.factor[0].T
+        linear = (Z - mixture._center) @ (whitened @ mixture.factor[0]).T
+        return np.asarray(linear + mixture._constant - 0.5 * (whitened**2).sum(axis=1))
+    squares = np.empty((len(Z), len(mixture.weight)))
+    for k, factor in enumerate(mixture.factor):
+        white = (Z - mixture.mean[k]) @ factor.T
+        squares[:, k] = np.einsum("ij,ij->i", white, white)
+    return np.asarray(mixture._constant - 0.5 * squares)
+
+
+def packed(mixture: Mixture | None) -> dict[str, Any] | None:
+    """Return the fields of a mixture for a file."""
+    return None if mixture is None else {f.name: getattr(mixture, f.name) for f in fields(mixture)}
+
+
+def unpacked(record: State | None) -> Mixture | None:
+    """Return the mixture from the checked result of `packed`."""
+    return None if record is None else Mixture(**record)
+
