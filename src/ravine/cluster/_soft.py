@@ -30,7 +30,7 @@ def _has_mixture(model: "SoftTreeClusterer") -> bool:
 class SoftTreeClusterer(TreeClusterer):
     """Base class of the tree methods with memberships, densities and boundaries by a mixture."""
 
-    assign_labels: str
+    assign_labels: str = "tree"  # of a method without this parameter
 
     @available_if(_has_mixture)
     def predict_proba(self, X: ArrayLike) -> Floats:

@@ -6,6 +6,7 @@ over a sample of the rows. Then a boundary lies where two components have the sa
 reach farther than a narrow one beside it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -25,8 +26,13 @@ SAMPLE_ROWS, ROWS_PER_COMPONENT, MOST_SAMPLE_ROWS = 5_000, 100, 20_000
 N_STEPS, TOLERANCE = 20, 1e-3
 """Expectation maximization ends after this many steps, or if the mean change of a membership is below the tolerance."""
 
-PRIOR_ROWS = 10.0
-"""The covariance of a cluster is averaged with the pooled one, which counts as this many rows for each column."""
+PRIOR_ROWS = 100.0
+"""The covariance of a cluster is averaged with the pooled one, which counts as this many rows and one for each
+column."""
+
+FEWEST_ROWS, NEGLIGIBLE = 1.5, 1e-12
+"""Expectation maximization also ends if a component has fewer rows. Rows with a smaller share in a component are left
+out of its covariance."""
 
 RIDGE = 1e-3
 """This share of the mean variance is added to the variance along each column."""
@@ -184,7 +190,7 @@ class Mixture:
                 _kernels.mixture.log_densities(rows, self.mean, self.factor, self._constant, out[b])
                 return
             common = np.empty((len(rows), 1))
-            _kernels.mixture.log_densities(rows, self._center[np.newaxis], self.factor, np.zeros(1), common)
+            _kernels.mixture.log_densities(rows, self._plane[0][np.newaxis], self.factor, np.zeros(1), common)
             out[b] = self._linear(rows) + common
 
         with np.errstate(over="ignore", invalid="ignore"):
@@ -192,25 +198,28 @@ class Mixture:
         return out
 
     @property
-    def _center(self) -> Floats:
-        return self.weight @ self.mean
-
-    @property
     def _constant(self) -> Floats:
         """Logarithm of the weighted density of each component at its mean."""
         volume = np.log(np.diagonal(self.factor, axis1=1, axis2=2)).sum(axis=1)
         return np.asarray(np.log(self.weight) + volume - 0.5 * self.mean.shape[1] * np.log(2 * np.pi))
 
-    def _linear(self, rows: Floats) -> Floats:
-        """Return the log densities with a shared covariance, without the term that is the same for all components.
+    @property
+    def _plane(self) -> tuple[Floats, Floats, Floats]:
+        """Center, constants and directions: with a shared covariance, log densities differ by linear functions.
 
-        They are linear in the row, so that they cost as much as the distances to the means.
+        They are ``(x - center) @ direction[k] + constant[k]``, and a term that is the same for all components.
         """
-        whitened = (self.mean - self._center) @ self.factor[0].T
+        center = self.weight @ self.mean
+        whitened = (self.mean - center) @ self.factor[0].T
+        return center, self._constant - 0.5 * (whitened**2).sum(axis=1), whitened @ self.factor[0]
+
+    def _linear(self, rows: Floats) -> Floats:
+        """Return the log densities with a shared covariance, without the term that is the same for all components."""
+        center, constant, direction = self._plane
         out = np.empty((len(rows), len(self.weight)))
         with np.errstate(over="ignore", invalid="ignore"):
-            _kernels.rows.project_all(rows - self._center, whitened @ self.factor[0], out)
-            out += self._constant - 0.5 * (whitened**2).sum(axis=1)
+            _kernels.rows.project_all(rows - center, direction, out)
+            out += constant
         return out
 
 
@@ -269,55 +278,63 @@ def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture
     `share` are the weights of the rows, which add up to 1. A component that lost nearly all its rows ends the search.
     """
     n_effective = 1.0 / float(share @ share)
-    own = Z.shape[1] <= MOST_OWN and n_effective >= Z.shape[1] * n_clusters
+    has_rows = n_effective >= Z.shape[1] * n_clusters
+    covariances = _own_covariances if Z.shape[1] <= MOST_OWN and has_rows else _pooled_covariance(Z, share)
     membership = np.zeros((len(Z), n_clusters))
     membership[np.arange(len(Z)), label] = 1.0
     cluster = np.arange(n_clusters)
     for _ in range(N_STEPS):
-        mixture = Mixture(*_parameters(Z, share, membership, own, n_effective), cluster)
+        part = membership * share[:, np.newaxis]
+        weight = part.sum(axis=0)
+        mean = (part.T @ Z) / weight[:, np.newaxis]
+        mixture = Mixture(weight, mean, _factors(covariances(Z, part, mean, n_effective)), cluster)
         joint = _log_joint(Z, mixture)
         after = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
         change = float(share @ np.abs(after - membership).sum(axis=1)) / 2
         membership = after
-        if change < TOLERANCE or (share @ membership * n_effective).min() < 1.5:
+        if change < TOLERANCE or (share @ membership).min() * n_effective < FEWEST_ROWS:
             break
     return mixture
 
 
-def _parameters(
-    Z: Floats, share: Floats, membership: Floats, own: bool, n_effective: float
-) -> tuple[Floats, Floats, Floats]:
-    """Return weights, means and factors of the components, given the memberships of the rows.
+def _own_covariances(Z: Floats, part: Floats, mean: Floats, n_effective: float) -> Floats:
+    """Return the average of the covariance of each component and the pooled one, by their numbers of rows."""
+    scatters = np.empty((len(mean), Z.shape[1], Z.shape[1]))
+    for k in range(len(mean)):
+        here = part[:, k] > NEGLIGIBLE
+        rows = (Z[here] - mean[k]) * np.sqrt(part[here, k])[:, np.newaxis]
+        scatters[k] = rows.T @ rows
+    pooled = _regular(scatters.sum(axis=0), len(mean), n_effective)
+    prior = (PRIOR_ROWS + Z.shape[1]) / n_effective
+    return np.asarray((scatters + prior * pooled) / (part.sum(axis=0) + prior)[:, np.newaxis, np.newaxis])
 
-    A covariance is the average of the component's own one and of the pooled one, by their numbers of rows. The pooled
-    one is drawn to its diagonal if there are few rows for each number in it.
-    """
-    n_columns, n_components = Z.shape[1], membership.shape[1]
-    part = membership * share[:, np.newaxis]
-    weight = part.sum(axis=0)
-    mean = (part.T @ Z) / weight[:, np.newaxis]
-    scatters = np.empty((n_components if own else 1, n_columns, n_columns))
-    if own:
-        for k in range(n_components):
-            here = part[:, k] > 1e-12
-            rows = (Z[here] - mean[k]) * np.sqrt(part[here, k])[:, np.newaxis]
-            scatters[k] = rows.T @ rows
-        pooled = scatters.sum(axis=0)
-    else:
-        rows = Z * np.sqrt(share)[:, np.newaxis]
-        pooled = rows.T @ rows - (mean * weight[:, np.newaxis]).T @ mean
+
+def _pooled_covariance(Z: Floats, share: Floats) -> Callable[[Floats, Floats, Floats, float], Floats]:
+    """Return a function that returns the pooled covariance, without another pass over the rows at each step."""
+    rows = Z * np.sqrt(share)[:, np.newaxis]
+    total = rows.T @ rows
+
+    def covariance(Z: Floats, part: Floats, mean: Floats, n_effective: float) -> Floats:
+        within = total - (mean * part.sum(axis=0)[:, np.newaxis]).T @ mean
+        return _regular(within, len(mean), n_effective)[np.newaxis]
+
+    return covariance
+
+
+def _regular(pooled: Floats, n_components: int, n_effective: float) -> Floats:
+    """Return the pooled covariance with a ridge, and drawn to its diagonal if there are few rows for its entries."""
+    n_columns = len(pooled)
     drawn = min(1.0, n_columns * n_components / n_effective / 4) if n_columns > 1 else 0.0
-    diagonal = np.diagonal(pooled).copy()
-    pooled *= 1 - drawn
-    pooled[np.diag_indices(n_columns)] = diagonal + RIDGE * diagonal.mean() + 1e-9
-    if own:
-        prior = PRIOR_ROWS * (n_columns + 2) / n_effective
-        covariance = (scatters + prior * pooled) / (weight + prior)[:, np.newaxis, np.newaxis]
-    else:
-        covariance = pooled[np.newaxis]
-    lower = np.linalg.cholesky(covariance)
-    factor = np.array([solve_triangular(each, np.eye(n_columns), lower=True) for each in lower])
-    return weight, mean, np.tril(factor)
+    variance = np.diagonal(pooled).copy()
+    pooled = pooled * (1 - drawn)
+    pooled[np.diag_indices(n_columns)] = variance + RIDGE * variance.mean() + 1e-9
+    return pooled
+
+
+def _factors(covariance: Floats) -> Floats:
+    """Return lower triangular matrices F with F C Fᵀ = 1 for each covariance matrix C."""
+    identity = np.eye(covariance.shape[1])
+    return np.array([np.tril(solve_triangular(each, identity, lower=True)) for each in np.linalg.cholesky(covariance)])
 
 
 def _log_joint(Z: Floats, mixture: Mixture) -> Floats:
@@ -326,9 +343,8 @@ def _log_joint(Z: Floats, mixture: Mixture) -> Floats:
     The term that is the same for all components is left out if they share their covariance.
     """
     if len(mixture.factor) == 1:
-        whitened = (mixture.mean - mixture._center) @ mixture.factor[0].T
-        linear = (Z - mixture._center) @ (whitened @ mixture.factor[0]).T
-        return np.asarray(linear + mixture._constant - 0.5 * (whitened**2).sum(axis=1))
+        center, constant, direction = mixture._plane
+        return np.asarray((Z - center) @ direction.T + constant)
     squares = np.empty((len(Z), len(mixture.weight)))
     for k, factor in enumerate(mixture.factor):
         white = (Z - mixture.mean[k]) @ factor.T
