@@ -895,3 +895,9 @@ class WatchedCut:
             self.filled_at = row if self.fill > self.limit else -1
         self.n_inner, self.n_outer = self.n_inner + is_inner, self.n_outer + 1
         self.inner_since += is_inner
+
+
+def is_unimodal(density, slack=1e-9):
+    """Whether a density increases up to some position and decreases from there, up to a share of its maximum."""
+    step, few = np.diff(density), slack * density.max()
+    return any((step[:mode] >= -few).all() and (step[mode:] <= few).all() for mode in range(len(density)))

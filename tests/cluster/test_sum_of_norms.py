@@ -45,6 +45,33 @@ def test_shapes_are_found_without_a_number(moons, fitted):
     assert same_partition(SumOfNorms().fit_predict(X), y)
 
 
+@pytest.mark.parametrize("kind", ["normal", "exponential", "uniform"])
+def test_data_without_clusters_are_one_although_the_path_has_groups(rng, kind):
+    X = getattr(rng, kind)(size=(150, 2))
+    model = SumOfNorms().fit(X)
+    assert (model.n_clusters_, model.confirmed_, model.strength_) == (1, False, 0.0)
+    assert (model.gap_, model.partition_stable_) == (0.0, True)
+    np.testing.assert_allclose(model.centroids_, np.broadcast_to(X.mean(axis=0), X.shape))
+    assert_array_equal(model.labels_at(model.lam_), 0)
+    assert model.cut_to(2).n_clusters_ == 2
+
+
+def test_clusters_are_tested_only_if_everything_is_chosen_automatically(moons, fitted, gaussians):
+    assert fitted.confirmed_ is True
+    for options in ({"n_clusters": 2}, {"lam": fitted.lam_}, {"lam": fitted.lam_, "path": True}, {"threshold": 0.5}):
+        assert SumOfNorms(**options).fit(moons[0]).confirmed_ is None
+    assert fitted.cut_to(3).confirmed_ is None
+    assert SumOfNorms(weights="uniform").fit(gaussians[0]).confirmed_ is True
+
+
+def test_result_of_the_test_does_not_depend_on_the_order_of_the_rows(rng):
+    X = rng.normal(size=(120, 2))
+    X[60:, 0] += 4.0
+    models = [SumOfNorms().fit(rows) for rows in (X, X[::-1])]
+    assert models[0].confirmed_ == models[1].confirmed_
+    assert models[0].strength_ == models[1].strength_
+
+
 def test_sizes_may_differ_widely():
     X, y = make_blobs([600, 60], centers=[[0, 0], [8, 0]], random_state=0)
     assert same_partition(SumOfNorms().fit_predict(X), y)

@@ -89,6 +89,26 @@ def test_data_without_clusters_are_one(rng):
     model = SupportVectorClustering().fit(rng.normal(size=(500, 8)))
     assert model.n_clusters_ == 1
     assert model.strength_ == 0.0
+    assert model.confirmed_ is False
+
+
+@pytest.mark.parametrize("kind", ["exponential", "lognormal", "standard_cauchy"])
+def test_skewed_and_heavy_tails_are_one_cluster_although_narrow_kernels_have_modes(rng, kind):
+    X = getattr(rng, kind)(size=(150, 2))
+    model = SupportVectorClustering().fit(X)
+    assert (model.n_clusters_, model.confirmed_) == (1, False)
+    assert SupportVectorClustering(n_clusters=2).fit(X).n_clusters_ == 2
+
+
+def test_clusters_are_tested_only_if_everything_is_chosen_automatically(fitted, moons):
+    X, _ = moons
+    assert fitted.confirmed_ is True
+    for options in ({"n_clusters": 2}, {"gamma": fitted.gamma_}, {"assignment": "segments"}):
+        assert SupportVectorClustering(**options).fit(X).confirmed_ is None
+    assert fitted.cut_to(2).confirmed_ is None
+    assert SupportVectorClustering().partial_fit(X).confirmed_ is True
+    long = np.concatenate([X] * (2000 // len(X) + 1))
+    assert SupportVectorClustering().partial_fit(long).confirmed_ is None
 
 
 def test_new_rows_go_to_the_cluster_around_them(fitted):

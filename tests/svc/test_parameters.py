@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from ravine._svc import Sample, WidthChoice, choose, choose_parameters, least_share, least_size
-from ravine._svc._parameters import is_by_chance
+from ravine._svc import Sample, WidthChoice, choose, choose_parameters, confirmed_or_one, least_share, least_size
+from ravine._svc._parameters import even_strength
 from ravine.datasets import make_blobs
 
 
@@ -22,21 +22,28 @@ def test_strong_clusters_are_those_of_the_grid(blobs):
     np.testing.assert_array_equal(chosen.labels, expected.labels)
 
 
-def test_weak_clusters_are_one_unless_their_number_is_given(rng):
-    rows = rng.normal(size=(150, 2))
-    sample = Sample(rows, np.ones(150))
-    weak = choose(sample, 0.05)
-    assert is_by_chance(weak.strength, 150, 2)
-    chosen = choose_parameters(sample, 0.05, None, None, None)
-    assert chosen == WidthChoice(weak.gamma, weak.C, None, 0.0)
-    if choose(sample, 0.05, n_clusters=2).labels is not None:
-        assert choose_parameters(sample, 0.05, None, None, 2).labels is not None
+def test_clusters_stronger_than_chance_are_confirmed(blobs):
+    choice = choose(blobs, 0.1)
+    tested = confirmed_or_one(choice, blobs, 120.0, 0.1, None, 0)
+    assert tested.confirmed is True
+    assert (tested.gamma, tested.C, tested.strength) == (choice.gamma, choice.C, choice.strength)
 
 
-def test_clusters_by_chance_are_weaker_in_more_columns_and_more_rows():
-    assert is_by_chance(199 / (2 * np.sqrt(400)), 400, 2)
-    assert not is_by_chance(201 / (2 * np.sqrt(400)), 400, 2)
-    assert is_by_chance(7.0, 10, 2) == is_by_chance(7.0, 200, 2)
+def test_clusters_by_chance_become_one_with_the_same_parameters(rng):
+    sample = Sample(rng.normal(size=(150, 2)), np.ones(150))
+    choice = choose(sample, 0.05)
+    assert choice.labels is not None
+    assert confirmed_or_one(choice, sample, 150.0, 0.05, None, 0) == WidthChoice(choice.gamma, choice.C, None, 0.0, False)
+
+
+def test_one_cluster_is_not_confirmed(blobs):
+    assert confirmed_or_one(WidthChoice(1.0, 1.0, None, 0.0), blobs, 120.0, 0.1, None, 0).confirmed is False
+
+
+def test_strength_counts_by_the_probability_that_two_rows_are_in_different_clusters():
+    choice = WidthChoice(1.0, 1.0, np.array([0, 0, 1, -1]), 8.0)
+    assert even_strength(choice, np.full(4, 0.25)) == pytest.approx(8.0 * (1 - 0.75**2 - 0.25**2))
+    assert even_strength(WidthChoice(1.0, 1.0, None, 0.0), np.full(4, 0.25)) == 0.0
 
 
 @pytest.mark.parametrize("gamma", [1e-30, 1e30])

@@ -2,7 +2,7 @@
 
 from ravine._convex._attraction import nearest_center, nearest_neighbor
 from ravine._convex._certificate import CERTIFICATE, Certificate
-from ravine._convex._clusters import Clusters, choose_on_path, find_clusters, path_to
+from ravine._convex._clusters import Clusters, choose_on_path, find_clusters, is_confirmed, one_cluster, path_to
 from ravine._convex._edges import gaussian_weights
 from ravine._convex._groups import mass_of
 from ravine._convex._lambda_choice import LambdaChoice, choose, clusters_that_matter, least_size
@@ -29,10 +29,12 @@ __all__ = [
     "find_clusters",
     "fusions_of_rows",
     "gaussian_weights",
+    "is_confirmed",
     "is_in_order",
     "least_size",
     "mass_of",
     "nearest_center",
     "nearest_neighbor",
+    "one_cluster",
     "path_to",
 ]

@@ -7,12 +7,17 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from ravine._convex._certificate import Certificate
-from ravine._convex._lambda_choice import LambdaChoice, choose
+from ravine._convex._lambda_choice import LambdaChoice, choose, least_size
 from ravine._convex._path import FusionTree
+from ravine._convex._points import Points
 from ravine._convex._problem import Bound
 from ravine._convex._scaled import ScaledProblem
 from ravine._matrix import Floats, Ints
 from ravine._numbering import from_low_to_high
+from ravine._structureless import is_stronger_than_chance
+
+MOST_EDGES = 20_000
+"""Maximum number of edges of a draw without clusters: 2,000 rows with 10 neighbors, or 200 with all pairs."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,32 @@ def choose_on_path(
         n_fusions = min(max(len(mass) - n_clusters, 0), n_fusions)
     lam = path.merge_lambdas[n_fusions - 1] if n_fusions else 0.0
     return LambdaChoice(float(lam), path.groups_after(n_fusions)[0], 0.0)
+
+
+def is_confirmed(problem: ScaledProblem, choice: LambdaChoice, n_lambdas: int, min_size: float | None) -> bool:
+    """Return whether the clusters of a choice are stronger than those of draws without clusters.
+
+    `min_size` is the given minimum weight of a cluster. If it is None, it follows from the number of rows.
+    """
+    points = problem.points
+    total = float(points.mass.sum())
+
+    def strength_of(rows: Floats) -> float:
+        draw = problem.of(Points.of(rows, np.ones(len(rows))))
+        least = least_size(len(rows)) if min_size is None else min_size * len(rows) / total
+        found = choose(draw.follow(n_lambdas), draw.points.rows, draw.points.mass, least)
+        return 0.0 if found is None else found.strength
+
+    near = problem.n_neighbors
+    most_rows = int(np.sqrt(2 * MOST_EDGES)) if near is None else max(MOST_EDGES // near, near + 1)
+    return is_stronger_than_chance(
+        choice.strength, strength_of, points.rows, points.mass, most_rows, problem.settings.seed
+    )
+
+
+def one_cluster(problem: ScaledProblem) -> LambdaChoice:
+    """Return a λ at which all rows have fused."""
+    return LambdaChoice(problem.last_lambda, np.zeros(len(problem.points.mass), dtype=np.int64), 0.0)
 
 
 def path_to(

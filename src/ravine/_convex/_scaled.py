@@ -17,6 +17,7 @@ from ravine._convex._problem import Bound, Problem
 from ravine._convex._solution import Solution, solve_graph, solve_pairs, solve_stochastically
 from ravine._matrix import Ints
 from ravine._neighbors import neighbor_graph
+from ravine._ties import ROUNDING
 
 MAX_ROUNDS = 100
 """Maximum number of rounds of multipliers on a graph; each round has many steps."""
@@ -51,7 +52,8 @@ class ScaledProblem:
     def __init__(
         self, points: Points, settings: Settings, n_neighbors: int | None, scale: float, n_jobs: int | None
     ) -> None:
-        self.points, self.settings = points, settings
+        self.points, self.settings, self.n_neighbors = points, settings, n_neighbors
+        self._scale, self._n_jobs = scale, n_jobs
         self.edges: Edges | None = None
         self.unit = 1.0
         if n_neighbors is not None:
@@ -60,6 +62,15 @@ class ScaledProblem:
             pull = np.sqrt(points.mass[a] * points.mass[b])
             self.edges = Edges(a, b, pull * gaussian_weights(length, unit, scale))
             self.unit = unit * points.scale
+
+    def of(self, points: Points) -> "ScaledProblem":
+        """Return the problem of other points, with the same settings."""
+        return ScaledProblem(points, self.settings, self.n_neighbors, self._scale, self._n_jobs)
+
+    @property
+    def last_lambda(self) -> float:
+        """A λ at which all points are certain to have fused, above the bound by more than rounding."""
+        return (1.0 + ROUNDING) * self._lambda_range[1] * self.points.scale if len(self.points.mass) > 1 else 0.0
 
     def follow(
         self, n_lambdas: int, *, until: float = np.inf, on_lambda: Callable[[], bool] = lambda: False

@@ -14,7 +14,7 @@ from ravine._svc._learn import (
     solve_exactly,
 )
 from ravine._svc._modes import Modes, Nearest, Strip
-from ravine._svc._parameters import choose_parameters, least_share
+from ravine._svc._parameters import choose_parameters, confirmed_or_one, least_share, rows_counted
 from ravine._svc._width_choice import Sample, WidthChoice, choose, least_size, levels_below
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "choose",
     "choose_parameters",
     "clustering_of",
+    "confirmed_or_one",
     "find_modes",
     "find_segments",
     "learn_epochs",
@@ -41,5 +42,6 @@ __all__ = [
     "levels_below",
     "max_epochs",
     "objective",
+    "rows_counted",
     "solve_exactly",
 ]

@@ -31,6 +31,8 @@ class Clustering:
         How widely the clusters stay the same; 0 for one cluster.
     objective, gap, n_iter : float, float, int
         As in `Learned`.
+    confirmed : bool or None
+        Whether there are several clusters, and they are stronger than chance; None if this was not tested.
     """
 
     kernel_sum: KernelSum
@@ -41,14 +43,19 @@ class Clustering:
     objective: float
     gap: float
     n_iter: int
+    confirmed: bool | None
 
 
 class Found(NamedTuple):
-    """Modes, their strength, and how well they agree with the clusters that were chosen with γ; 1 if none were."""
+    """Modes, their strength, and how well they agree with the clusters that were chosen with γ; 1 if none were.
+
+    Also whether those clusters are stronger than chance.
+    """
 
     modes: Nearest
     strength: float
     agreement: float = 1.0
+    confirmed: bool | None = None
 
 
 def find_modes(
@@ -67,10 +74,10 @@ def find_modes(
     if gamma_is_given:
         found = Found(*Modes.most_steady(kernel_sum, sample, least, n_clusters))
     elif choice.labels is None:
-        found = Found(Modes.with_number(kernel_sum, sample, least, 1), choice.strength)
+        found = Found(Modes.with_number(kernel_sum, sample, least, 1), choice.strength, confirmed=choice.confirmed)
     else:
         modes, agreement = Modes.most_like(kernel_sum, sample, least, choice.labels)
-        found = Found(modes, choice.strength, agreement)
+        found = Found(modes, choice.strength, agreement, choice.confirmed)
     if n_clusters is not None and found.modes.n_clusters != n_clusters:
         with suppress(ValueError):  # raised if no level of the function has this many clusters
             found = found._replace(modes=Modes.with_number(kernel_sum, sample, least, n_clusters))
@@ -96,4 +103,5 @@ def clustering_of(learned: Learned, found: Found, sample: Sample, contamination:
         objective=learned.objective,
         gap=learned.gap,
         n_iter=learned.n_iter,
+        confirmed=None if found.confirmed is None else found.confirmed and found.modes.n_clusters > 1,
     )

@@ -4,15 +4,17 @@ See docs/decisions/support-vectors.md for the rule that accepts clusters only if
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from ravine._matrix import Floats
+from ravine._reservoir import merge_copies
+from ravine._structureless import is_stronger_than_chance
 from ravine._svc._width_choice import Sample, WidthChoice, choose, least_size
 
-STRENGTH, FEW_ROWS = 200.0, 200
-"""Clusters may arise by chance if their strength is below STRENGTH / (n_features · √n_samples) of the sample, with
-n_samples at least FEW_ROWS."""
+MOST_ROWS = 1000
+"""Maximum number of rows of a draw without clusters. The time of a draw grows with the square of it."""
 
 WIDEST = 1e9
 """Largest ratio between the width of the kernel and the extent of the rows, in either direction."""
@@ -21,7 +23,7 @@ WIDEST = 1e9
 def choose_parameters(
     sample: Sample, least: float, gamma: float | None, C: float | None, n_clusters: int | None
 ) -> WidthChoice:
-    """Choose γ and C where they are None. There is one cluster if chance would produce clusters as strong.
+    """Choose γ and C where they are None.
 
     `least` is the minimum share of the rows in a cluster.
     """
@@ -29,15 +31,50 @@ def choose_parameters(
         check_gamma(gamma, sample.rows)
         if C is not None:
             return WidthChoice(gamma, C, None, 0.0)
-    choice = choose(sample, least, gamma, C, n_clusters)
-    if gamma is None and n_clusters is None and is_by_chance(choice.strength, *sample.rows.shape):
-        return WidthChoice(choice.gamma, choice.C, None, 0.0)
-    return choice
+    return choose(sample, least, gamma, C, n_clusters)
 
 
-def is_by_chance(strength: float, n_samples: int, n_features: int) -> bool:
-    """Return whether clusters of this strength may arise by chance in a sample of this shape."""
-    return strength < STRENGTH / (n_features * math.sqrt(max(n_samples, FEW_ROWS)))
+def confirmed_or_one(
+    choice: WidthChoice, sample: Sample, n_rows: float, least: float | None, C: float | None, seed: int
+) -> WidthChoice:
+    """Return the choice if its clusters are stronger than those of draws without clusters, and one cluster otherwise.
+
+    Parameters
+    ----------
+    choice : WidthChoice
+    sample : Sample
+        The sample on which it was made.
+    n_rows : float
+        Number of rows of the sample, copies included.
+    least : float or None
+        The given minimum share of the rows in a cluster. If it is None, it follows from the number of rows.
+    C : float or None
+        The given C.
+    seed : int
+        Seed of the draws.
+    """
+
+    def strength_of(rows: Floats) -> float:
+        draw = Sample(*merge_copies(rows, np.ones(len(rows)), seed), sample.n_jobs)
+        found = choose(draw, least_size(len(rows)) / len(rows) if least is None else least, None, C)
+        return even_strength(found, draw.share)
+
+    mass = sample.share * n_rows
+    strength = even_strength(choice, sample.share)
+    if is_stronger_than_chance(strength, strength_of, sample.rows, mass, MOST_ROWS, seed):
+        return replace(choice, confirmed=True)
+    return WidthChoice(choice.gamma, choice.C, None, 0.0, confirmed=False)
+
+
+def even_strength(choice: WidthChoice, share: Floats) -> float:
+    """Return the strength of the clusters times the probability that two rows are in different clusters.
+
+    Where chance makes strong clusters, they are small: a few rows in a tail.
+    """
+    if choice.labels is None:
+        return 0.0
+    part = np.bincount(np.maximum(choice.labels, 0), share)
+    return choice.strength * float(1.0 - part @ part)
 
 
 def least_share(min_cluster_size: int | None, total: float, weights: Floats) -> float:
@@ -48,8 +85,13 @@ def least_share(min_cluster_size: int | None, total: float, weights: Floats) -> 
     """
     if min_cluster_size is not None:
         return min_cluster_size / total
-    n_rows = max(float(weights.sum()), float(len(weights)))
+    n_rows = rows_counted(weights)
     return least_size(n_rows) / n_rows
+
+
+def rows_counted(weights: Floats) -> float:
+    """Return the number of rows that a sample counts as: the total of their weights, but at least their number."""
+    return max(float(weights.sum()), float(len(weights)))
 
 
 def check_gamma(gamma: float, rows: Floats) -> None:

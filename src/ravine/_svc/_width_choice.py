@@ -54,12 +54,15 @@ class WidthChoice:
         Clusters; None if there is only one.
     strength : float
         Sum of the depths over the cells of the region; 0 if there is only one cluster.
+    confirmed : bool or None
+        Whether there are clusters that are stronger than chance; None if this was not tested.
     """
 
     gamma: float
     C: float
     labels: Ints | None
     strength: float
+    confirmed: bool | None = None
 
 
 class Cells(NamedTuple):

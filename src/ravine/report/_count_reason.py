@@ -125,18 +125,26 @@ def _sentence_without_tree(model: Any) -> str:
         return f"λ = {model.lam_:.3g} was given. Rows whose centroids have merged at this λ form a cluster."
     if getattr(model, "n_clusters", None) is not None:
         return _asked(model, model.n_clusters_)
+    if getattr(model, "confirmed_", None) is False:
+        return (
+            f"{AUTOMATIC}: there is one cluster, since no clusters were found that are stronger than those that chance "
+            "produces in data without clusters."
+        )
     if isinstance(model, SumOfNorms):
         return (
             f"{AUTOMATIC}: along the path over λ, these clusters stay the same for the longest stretch, around λ = "
-            f"{model.lam_:.3g}. Their strength is {model.strength_:.3g}. In data without clusters, the strength is "
-            "mostly below 0.4."
+            f"{model.lam_:.3g}. Their strength is {model.strength_:.3g}.{_compared(model)}"
         )
     if isinstance(model, SupportVectorClustering) and model.n_clusters_ > 1:
         return (
             f"{AUTOMATIC}: these clusters stay the same over the widest range of kernel widths and levels. Their "
-            f"strength is {model.strength_:.3g}."
+            f"strength is {model.strength_:.3g}.{_compared(model)}"
         )
     return f"{AUTOMATIC}."
+
+
+def _compared(model: Any) -> str:
+    return " They are stronger than those that chance produces in data without clusters." if model.confirmed_ else ""
 
 
 def evidence_text(tree: HyperplaneTree, node: int, choice: CountReason) -> str:
