@@ -53,7 +53,7 @@ LOOK_AHEAD = 2
 FETCHED_CELLS = 1 << 21
 """Out-of-core data with at most this many numbers is loaded and fitted in memory."""
 
-ROWS_PER_CLUSTER = 500
+ROWS_PER_CLUSTER = 200
 """If the valley test chooses the number of clusters, a cluster has at least one in this many rows."""
 
 

@@ -12,9 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from ravine._matrix import Floats, Matrix, moments_of
 from ravine._outofcore import ChunkedNode
 from ravine.cluster._base import thread_pools
-from ravine.cluster._soft import SoftTreeClusterer
+from ravine.cluster._soft import SEED, SoftTreeClusterer
+from ravine.tree import HyperplaneTree
 from ravine.tree._chunked import ChunkedRows, FindChunkedCut, FinishChunkedCut
 from ravine.tree._grow import FindCut, grow_on
+from ravine.tree._prune import cut_to_elbow
+from ravine.tree._sampled import ELBOW_LEAVES
 
 
 class BatchTreeClusterer(SoftTreeClusterer, ABC):
@@ -72,12 +75,31 @@ class BatchTreeClusterer(SoftTreeClusterer, ABC):
         model.labels_ = model.tree_.predict(rows, self.n_jobs, check_input=False)
         return model
 
-    def _grow(self, X: Matrix, find_cut: FindCut, sample_weight: Floats, **options: Any) -> None:
-        """Grow the tree, notify the callbacks of every cut, and store the result."""
+    def _grow(
+        self, X: Matrix, find_cut: FindCut, sample_weight: Floats, find_any_cut: FindCut | None = None, **options: Any
+    ) -> None:
+        """Grow the tree, notify the callbacks of every cut, and store the result.
+
+        `find_any_cut` finds a cut without a test. It is needed if the elbow may choose the number of clusters.
+        """
         with self._progress_of_cuts(X) as on_split:
-            tree = self._grown(X, find_cut, sample_weight, on_split=on_split, **options)
+            options["on_split"] = on_split
+            if find_any_cut is None or self.n_clusters is not None or self.selection == "evidence":
+                tree = self._grown(X, find_cut, sample_weight, **options)
+            elif self.selection == "elbow":
+                tree = self._grown_to_elbow(X, find_any_cut, sample_weight, **options)
+            else:
+                tree = self._grown(X, find_cut, sample_weight, **options)
+                if tree.n_clusters == 1 and self._may_use_elbow(*self._random_rows(X, sample_weight), SEED):
+                    tree = self._grown_to_elbow(X, find_any_cut, sample_weight, **options)
             self.tree_ = self._refined(tree, X, sample_weight)
             self.labels_ = self.tree_.predict(X, self.n_jobs, check_input=False)
+
+    def _grown_to_elbow(self, X: Matrix, find_cut: FindCut, weights: Floats, **options: Any) -> HyperplaneTree:
+        """Grow a tree without tests, and cut it back to the elbow of its sums of squares."""
+        n_leaves = min(ELBOW_LEAVES, int((weights > 0).sum()))
+        kept = {name: options[name] for name in ("max_depth", "pair_cells", "on_split") if name in options}
+        return cut_to_elbow(self._grown(X, find_cut, weights, n_clusters=n_leaves, order="sum_sq", **kept))[0]
 
     def _grow_on_chunks(
         self,

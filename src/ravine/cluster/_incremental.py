@@ -124,8 +124,9 @@ class IncrementalMDH(SoftTreeClusterer):
     selection : {"auto", "evidence", "elbow"}, default="auto"
         How to choose the number of clusters if `n_clusters` is None. "evidence" keeps a cut if held-out rows confirm it
         or a cut below it; if they confirm none, there is one cluster. "elbow" takes the sharpest bend in the sum of
-        squares (Hofmeyr 2020, eq. 22). "auto" uses the evidence; if no cut is confirmed, it uses the elbow, with a
-        warning. ``algorithm="online"`` supports only the elbow.
+        squares (Hofmeyr 2020, eq. 22). "auto" uses the evidence. If no cut is confirmed, it uses the elbow, with a
+        warning, but only if the rows are more clustered than rows without clusters; otherwise there is one cluster.
+        ``algorithm="online"`` supports only the elbow.
     standardize : bool, default=True
         Whether to scale every column to unit variance. The cuts are always given in the original units of the data.
     memory_length : float or None, default=None
@@ -148,7 +149,7 @@ class IncrementalMDH(SoftTreeClusterer):
     significance : float, default=0.05
         Significance level of the valley test at each node. Used only if `n_clusters` is None.
     min_cluster_size : int or "auto", default="auto"
-        Minimum number of rows, or total weight, on each side of a cut. "auto" is 1, or one row in 500 if the valley
+        Minimum number of rows, or total weight, on each side of a cut. "auto" is 1, or one row in 200 if the valley
         test chooses the number of clusters.
     assign_labels : {"auto", "tree", "mixture"}, default="auto"
         How rows are assigned to clusters. "tree" takes the leaf that a row reaches. "mixture" takes the likeliest
@@ -176,6 +177,8 @@ class IncrementalMDH(SoftTreeClusterer):
         Number of rows learned so far; rows of weight 0 do not count.
     p_values_ : ndarray of shape (`n_clusters_` - 1,)
         P-value of the valley of each of ``tree_.cuts`` on held-out rows; 1 if the cut was not tested.
+    confirmed_ : int
+        Number of cuts that held-out rows confirm.
     selection_ : {"asked", "evidence", "elbow"}
         What determined the number of clusters; "asked" means that `n_clusters` was given.
     elbow_path_ : ndarray or None
@@ -366,7 +369,7 @@ class IncrementalMDH(SoftTreeClusterer):
         if self._stream.reservoir is None:
             return tree
         rows, weights = self._stream.sample()
-        size = sample_size(tree.n_clusters)
+        size = sample_size(tree.n_clusters, rows.shape[1])
         return self._refined_by(tree, rows[:size], weights[:size]) if self._can_refine(rows) else tree
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -550,7 +553,7 @@ class IncrementalMDH(SoftTreeClusterer):
             "elbow": "chosen by the elbow of the sum of squares",
         }[self.selection_]
         if self.selection_ == "elbow" and self.selection == "auto" and self.algorithm == "polished":
-            reason += ", because held-out rows confirmed no cut"
+            reason += ", because held-out rows confirmed no single cut"
         return f"{self!r}\n{self.n_clusters_} clusters, {reason}"
 
     def _with_coarser_tree(self, tree: HyperplaneTree) -> Self:
@@ -667,12 +670,9 @@ class IncrementalMDH(SoftTreeClusterer):
         if self.selection != "elbow":
             size, seed = self._least_size(total, tested=True), self._stream.seed
             tree = grow_confirmed(sample, self.significance, size, seed, **self._acceptance(), **options)
-            if tree.n_clusters > 1 or self.selection == "evidence":
+            is_settled = tree.n_clusters > 1 or self.selection == "evidence"
+            if is_settled or not self._may_use_elbow(sample.rows, sample.weights, seed):
                 self._selection = "evidence"
                 return tree
-            warn_user(
-                "held-out rows confirmed no cut: the number of clusters comes from the elbow of the sum of squares, "
-                "which finds clusters even if there are none; selection='evidence' gives one cluster instead"
-            )
         tree, self._elbow_path = grow_to_elbow(sample, self.max_depth, **options)
         return tree

@@ -45,12 +45,18 @@ class MDH(PursuitClusterer):
         starting from the result of the one before. The last cut that is a minimum of the density is kept.
     margin : bool, default=False
         Whether to shrink the bandwidth until the partition no longer changes. This gives cuts with a large margin.
+    selection : {"auto", "evidence", "elbow"}, default="auto"
+        How to choose the number of clusters if `n_clusters` is None. "evidence" keeps a cut if held-out rows confirm it
+        or a cut below it; if they confirm none, there is one cluster. "elbow" takes the sharpest bend in the sum of
+        squares (Hofmeyr 2020, eq. 22). "auto" uses the evidence. If no cut is confirmed, it uses the elbow, with a
+        warning, but only if the rows are more clustered than rows without clusters; otherwise there is one cluster.
+        Out-of-core data that does not fit in memory is always divided by evidence.
     significance : float, default=0.05
         Significance level of the valley test at each node. Used only if `n_clusters` is None.
     split_order : {"auto", "size", "value", "relative_depth", "sum_sq", "sum_sq_depth"} or callable, default="auto"
         Which leaf is split next, see `ravine.tree.grow_on`. "auto" is "sum_sq_depth": large scatter and a deep valley.
     min_cluster_size : int or "auto", default="auto"
-        Minimum number of rows, or total weight, on each side of a cut. "auto" is 1, or one row in 500 if the valley
+        Minimum number of rows, or total weight, on each side of a cut. "auto" is 1, or one row in 200 if the valley
         test chooses the number of clusters.
     max_depth : int or None, default=None
         Maximum depth of the tree. If None, there is no limit.
@@ -72,6 +78,10 @@ class MDH(PursuitClusterer):
         Cluster of each row, from 0 to ``n_clusters_ - 1``.
     n_clusters_ : int
         Number of clusters found.
+    confirmed_ : int
+        Number of cuts that held-out rows confirm.
+    selection_ : {"asked", "evidence", "elbow"}
+        What determined the number of clusters; "asked" means that `n_clusters` was given.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -117,6 +127,7 @@ class MDH(PursuitClusterer):
         bandwidth_factor: float | Callable[[float, float], float] = 0.9,
         alphas: Sequence[float] = (0.0, 0.9),
         margin: bool = False,
+        selection: Literal["auto", "evidence", "elbow"] = "auto",
         significance: float = 0.05,
         split_order: Literal["auto"] | Order = "auto",
         min_cluster_size: int | Literal["auto"] = "auto",
@@ -130,6 +141,7 @@ class MDH(PursuitClusterer):
         self.bandwidth_factor = bandwidth_factor
         self.alphas = alphas
         self.margin = margin
+        self.selection = selection
         self.significance = significance
         self.split_order = split_order
         self.min_cluster_size = min_cluster_size

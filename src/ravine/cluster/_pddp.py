@@ -51,7 +51,7 @@ class PDDP(BatchTreeClusterer):
         Which leaf is split next, see `ravine.tree.grow_on`. "auto" is "value", the lowest density at the cut, for
         ``criterion="density"``, and "sum_sq" for ``criterion="mean"``.
     min_cluster_size : int or "auto", default="auto"
-        Minimum number of rows, or total weight, on each side of a cut. "auto" is 1, or one row in 500 if the valley
+        Minimum number of rows, or total weight, on each side of a cut. "auto" is 1, or one row in 200 if the valley
         test chooses the number of clusters. In large data, the few rows that an earlier cut left on the wrong side
         can look like a cluster.
     max_depth : int or None, default=None
@@ -74,6 +74,10 @@ class PDDP(BatchTreeClusterer):
         Cluster of each row, from 0 to ``n_clusters_ - 1``.
     n_clusters_ : int
         Number of clusters found.
+    confirmed_ : int
+        Number of cuts that held-out rows confirm.
+    selection_ : {"asked", "evidence", "antimode"}
+        What determined the number of clusters; "asked" means that `n_clusters` was given.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

@@ -41,6 +41,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "init": [StrOptions({"pca"}), Interval(Integral, 1, None, closed="left"), "array-like", callable],
         "margin": ["boolean"],
+        "selection": [StrOptions({"auto", "evidence", "elbow"})],
         "significance": [Interval(Real, 0, 1, closed="neither")],
         "split_order": [StrOptions({"auto", *ORDERS}), callable],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -89,7 +90,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
             find, finish = (partial(function, n_jobs=self.n_jobs) for function in rough)
             options |= {"find_cut": partial(find, starts=make_starts(self._init(), self.n_jobs)), "finish_cut": finish}
         options |= {"max_depth": self.max_depth, "order": checked_order(self._order()), "pair_cells": self._pair_cells}
-        self._grow(X, sample_weight=weights, **options)
+        self._grow(X, sample_weight=weights, find_any_cut=find_cut, **options)
 
     def _fit_chunks(self, X: Any, sample_weight: Any) -> None:
         starts = make_chunked_starts(self._init())

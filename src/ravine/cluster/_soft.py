@@ -10,10 +10,11 @@ from ravine._matrix import Floats, Matrix
 from ravine._outofcore import ChunkedNode, is_out_of_core
 from ravine._reservoir import content_sample, merge_copies
 from ravine._sklearn import StrOptions
-from ravine.cluster._base import TreeClusterer, thread_pools
+from ravine.cluster._base import TreeClusterer, thread_pools, warn_user
 from ravine.cluster._chunked_predict import by_chunks
 from ravine.tree import HyperplaneTree
 from ravine.tree._derived import with_mixture
+from ravine.tree._elbow_test import MOST_ROWS, elbow_p_value
 from ravine.tree._mixture import MOST_COLUMNS, fit_mixture, sample_size
 
 ASSIGN_LABELS = [StrOptions({"auto", "tree", "mixture"})]
@@ -31,6 +32,7 @@ class SoftTreeClusterer(TreeClusterer):
     """Base class of the tree methods with memberships, densities and boundaries by a mixture."""
 
     assign_labels: str = "tree"  # of a method without this parameter
+    selection: str = "evidence"  # likewise
 
     @available_if(_has_mixture)
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -120,21 +122,57 @@ class SoftTreeClusterer(TreeClusterer):
             raise AttributeError("there are no covariances, because the model has no mixture: see assign_labels")
         return self.tree_.mixture.cluster_moments()[2]
 
+    @property
+    def confirmed_(self) -> int:
+        """Number of cuts that held-out rows confirm; the other cuts are above such a cut, or were not tested."""
+        return int(self._tested_levels()[1][self.tree_.cuts].sum())
+
+    @property
+    def selection_(self) -> str:
+        """What determined the number of clusters: "asked" (`n_clusters` was given), or a value of `selection`."""
+        if self.n_clusters is not None:
+            return "asked"
+        if self.selection != "auto":
+            return self.selection
+        return "evidence" if self.tree_.n_clusters == 1 or self.confirmed_ > 0 else "elbow"
+
+    def _may_use_elbow(self, X: Matrix, weights: Floats, seed: int) -> bool:
+        """Return whether rows in random order are more clustered than rows without clusters, and warn if they are."""
+        with thread_pools().limit(limits=1, user_api="blas"):  # as in `_grown`
+            p_value = elbow_p_value(X, weights, seed, self.n_jobs)
+        if p_value > self.significance / 2:
+            return False
+        warn_user(
+            "held-out rows confirmed no single cut, but the rows are more clustered than rows without clusters: the "
+            "number of clusters comes from the elbow of the sum of squares; selection='evidence' gives one cluster "
+            "instead"
+        )
+        return True
+
     def _refined(self, tree: HyperplaneTree, X: Matrix, weights: Floats) -> HyperplaneTree:
         """Return the tree with a mixture that is fitted to a sample of the rows, if `assign_labels` asks for one."""
         if not self._can_refine(X):
             return tree
-        size = sample_size(tree.n_clusters)
-        if X.shape[0] > size:
-            kept, _ = content_sample(X, weights, size, SEED, self.n_jobs)
-            X, weights = X[kept], weights[kept]
-        return self._refined_by(tree, X, weights)
+        return self._refined_by(tree, *self._sampled(X, weights, sample_size(tree.n_clusters, X.shape[1])))
+
+    def _sampled(self, X: Matrix, weights: Floats, size: int) -> tuple[Matrix, Floats]:
+        """Return at most `size` rows; which ones does not depend on the order of the rows."""
+        if X.shape[0] <= size:
+            return X, weights
+        kept, _ = content_sample(X, weights, size, SEED, self.n_jobs)
+        return X[kept], weights[kept]
+
+    def _random_rows(self, X: Matrix, weights: Floats) -> tuple[Matrix, Floats]:
+        """Return distinct rows for the test of the elbow, in a random order that does not depend on theirs."""
+        if not (weights > 0).all():
+            X, weights = X[weights > 0], weights[weights > 0]
+        return merge_copies(*self._sampled(X, weights, MOST_ROWS), SEED)
 
     def _refined_on_chunks(self, tree: HyperplaneTree, root: ChunkedNode) -> HyperplaneTree:
         """Do the same for out-of-core data, whose sample takes one more pass."""
         if self.assign_labels == "tree" or root.whole.chunks.n_features > MOST_COLUMNS:
             return tree
-        drawn = root.draw(sample_size(tree.n_clusters), SEED)
+        drawn = root.draw(sample_size(tree.n_clusters, tree.n_features), SEED)
         return self._refined_by(tree, drawn.X, drawn.weights)
 
     def _can_refine(self, X: Matrix) -> bool:

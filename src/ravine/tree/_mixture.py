@@ -21,9 +21,9 @@ from ravine._matrix import Floats, Ints, Matrix, column_moments
 from ravine._schema import POSITIVE, Array, Group, Number, Sizes, State, require
 
 SAMPLE_ROWS, ROWS_PER_COMPONENT, MOST_SAMPLE_ROWS = 5_000, 100, 20_000
-"""The mixture is fitted to this many rows, or to so many for each cluster, up to the last number."""
+"""The mixture is fitted to this many rows, or to more if there are many clusters or columns, up to the last number."""
 
-N_STEPS, TOLERANCE = 20, 1e-3
+N_STEPS, TOLERANCE = 40, 1e-3
 """Expectation maximization ends after this many steps, or if the mean change of a membership is below the tolerance."""
 
 PRIOR_ROWS = 100.0
@@ -43,7 +43,7 @@ mixture."""
 
 LEAST_MOVED, LEAST_ROWS = 1e-3, 10
 """The mixture decides about labels if it moves at least this share of the rows to another cluster, and if there are at
-least so many distinct rows for each cluster."""
+least so many distinct rows for each cluster, and for each column of a shared covariance."""
 
 
 def sizes_fit(state: State, sizes: Sizes) -> None:
@@ -232,9 +232,10 @@ def _largest(score: Floats, first: Ints) -> Ints:
     return np.where(np.isfinite(score).all(axis=1), np.nan_to_num(score).argmax(axis=1), first)
 
 
-def sample_size(n_clusters: int) -> int:
+def sample_size(n_clusters: int, n_columns: int) -> int:
     """Return the number of rows to which the mixture of so many clusters is fitted."""
-    return min(max(SAMPLE_ROWS, ROWS_PER_COMPONENT * n_clusters), MOST_SAMPLE_ROWS)
+    wanted = max(SAMPLE_ROWS, ROWS_PER_COMPONENT * n_clusters, 2 * LEAST_ROWS * n_columns)
+    return min(wanted, MOST_SAMPLE_ROWS)
 
 
 def fit_mixture(X: Floats, weights: Floats, label: Ints, n_clusters: int, always_decides: bool = False) -> Mixture | None:
@@ -267,8 +268,8 @@ def fit_mixture(X: Floats, weights: Floats, label: Ints, n_clusters: int, always
     moved = mixture.predict(Z, label) != label
     if len(np.unique(mixture.predict(Z[weights > 0], label[weights > 0]))) < n_clusters:
         return None
-    has_reason = weights[moved].sum() >= LEAST_MOVED * count and len(Z) >= LEAST_ROWS * n_clusters
-    decides = always_decides or bool(has_reason)
+    least = LEAST_ROWS * max(n_clusters, n_columns if len(mixture.factor) < n_clusters else 0)
+    decides = always_decides or bool(weights[moved].sum() >= LEAST_MOVED * count and len(Z) >= least)
     return replace(mixture.unscaled(center, scale), decides=decides)
 
 
