@@ -105,8 +105,10 @@ def strongest(values, resolution, least_side, n_multiples):
         for k in range(n_kernel):
             right_half[k] = math.exp(-0.5 * (k * step / bandwidth) ** 2)
         density = smooth_dense(_binned(values, start, step, n_bins), right_half)
-        mass = np.cumsum(density)
-        total = mass[n_bins - 1]
+        mass, total = np.empty(n_bins), 0.0
+        for k in range(n_bins):
+            total += density[k]
+            mass[k] = total
         for k in range(n_bins):
             mass[k] /= total
         score, valley, left, right, window = best_window(
@@ -631,30 +633,12 @@ def polish(Z, directions, found, steps, least_side, better):
 
 
 @kernel
-def counts_of_others(Z, learn, is_apart, start, extra, steps, least_side, n_best):
-    """Let some rows propose valleys, and count the other rows around them; see `candidates` for the parameters.
-
-    Returns the directions, and for each the number of other rows in the windows at the valley and at its two modes.
-    """
-    n_mine = 0
-    for i in range(Z.shape[0]):
-        n_mine += learn[i]
-    mine, others = np.empty((n_mine, Z.shape[1])), np.empty((Z.shape[0] - n_mine, Z.shape[1]))
-    is_mine_apart, n_mine, n_others = np.empty(n_mine, np.bool_), 0, 0
-    for i in range(Z.shape[0]):
-        if learn[i]:
-            _set(mine[n_mine], 1.0, Z[i])
-            is_mine_apart[n_mine] = is_apart[i]
-            n_mine += 1
-        else:
-            _set(others[n_others], 1.0, Z[i])
-            n_others += 1
-    directions, found = candidates(mine, is_mine_apart, start, extra, steps, least_side, n_best, np.inf)
-    polish(mine, directions, found, steps, least_side, BETTER)
-    counts, values = np.empty((directions.shape[0], 3)), np.empty(others.shape[0])
+def counts_around(Z, directions, found):
+    """Return the number of rows in the windows at each valley and at its two modes, along its direction."""
+    counts, values = np.empty((directions.shape[0], 3)), np.empty(Z.shape[0])
     for k in range(directions.shape[0]):
-        project(others, directions[k], values)
+        project(Z, directions[k], values)
         for m in range(3):
             center = found[k, POSITION + m]
             counts[k, m] = count_around(values, center, found[k, WINDOW], found[k, RESOLUTION])
-    return directions, counts
+    return counts

@@ -131,8 +131,11 @@ def find_split(
     for halving in range(N_HALVINGS):
         first_half = _half(n, math.ceil(dependence), halving)
         for learn in (first_half, ~first_half):
-            start = _start(int(learn.sum()), d)
-            directions, counts = kernel.counts_of_others(Z, learn, is_apart, start, extra, steps, least_side, N_BEST)
+            mine = Z[learn]
+            start, is_mine_apart = _start(len(mine), d), is_apart[learn]
+            directions, found = kernel.candidates(mine, is_mine_apart, start, extra, steps, least_side, N_BEST, math.inf)
+            kernel.polish(mine, directions, found, steps, least_side, kernel.BETTER)
+            counts = kernel.counts_around(Z[~learn], directions, found)
             for direction, (middle, left, right) in zip(directions, counts / dependence, strict=True):
                 p_value = max(binomial_bound(middle, left), binomial_bound(middle, right))
                 if is_less(p_value, best):
