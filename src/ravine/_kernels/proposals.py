@@ -80,21 +80,35 @@ def _binned(values, low, step, n_bins):
 @kernel
 def strongest(values, resolution, least_side, n_multiples):
     """Return the strongest valley of numbers on a line, as an array with the entries named above."""
-    n = values.shape[0]
     found = np.zeros(N_VALLEY)
     found[RESOLUTION] = resolution
-    low, high, mean = values[0], values[0], 0.0
+    _strengthen(found, values, least_side, np.int64(0), n_multiples)
+    return found
+
+
+@kernel
+def _deviation(values):
+    """Return the standard deviation."""
+    n, mean, square = values.shape[0], 0.0, 0.0
     for i in range(n):
-        low, high = min(low, values[i]), max(high, values[i])
         mean += values[i]
     mean /= n
-    square = 0.0
     for i in range(n):
-        square += (values[i] - mean) ** 2
+        square += (values[i] - mean) * (values[i] - mean)
+    return math.sqrt(square / n)
+
+
+@kernel
+def _strengthen(found, values, least_side, first, last):
+    """Replace a valley by the strongest one at some of the multiples, if that is stronger."""
+    n, resolution = values.shape[0], found[RESOLUTION]
+    low = high = values[0]
+    for i in range(n):
+        low, high = min(low, values[i]), max(high, values[i])
     if not high - low > 1e-9 * max(abs(low), abs(high)):
-        return found
-    reference = BANDWIDTH * math.sqrt(square / n) * n**-0.2
-    for m in range(n_multiples):
+        return
+    reference = BANDWIDTH * _deviation(values) * n**-0.2
+    for m in range(first, last):
         bandwidth = math.hypot(MULTIPLES[m] * reference, resolution / 2)
         start = low - MARGIN * bandwidth
         width = high - low + 2 * MARGIN * bandwidth
@@ -121,7 +135,6 @@ def strongest(values, resolution, least_side, n_multiples):
                 start + step * left,
                 start + step * right,
             )
-    return found
 
 
 @kernel
@@ -476,13 +489,13 @@ def rank(values, directions, steps, least_side, n_best, enough):
     `values` has the positions of the rows along each direction. A direction whose score is `enough` ends the search.
     """
     n_directions, d = directions.shape
-    resolution, score = np.empty(n_directions), np.zeros(n_directions)
+    valley, score = np.empty((n_directions, N_VALLEY)), np.zeros(n_directions)
     for k in range(n_directions - 1, -1, -1):  # the last ones are the most likely to have a valley
         s = 0.0
         for j in range(d):
             s += (directions[k, j] * steps[j]) ** 2
-        resolution[k] = math.sqrt(s)
-        score[k] = strongest(values[k], resolution[k], least_side, np.int64(1))[SCORE]
+        _set(valley[k], 1.0, strongest(values[k], math.sqrt(s), least_side, np.int64(1)))
+        score[k] = valley[k, SCORE]
         if score[k] >= enough:
             break
     best, found, n_found = np.empty((n_best, d)), np.empty((n_best, N_VALLEY)), 0
@@ -499,11 +512,10 @@ def rank(values, directions, steps, least_side, n_best, enough):
             is_new = is_new and abs(dot(directions[k], best[m])) < SAME
         if not is_new:
             continue
-        valley = strongest(values[k], resolution[k], least_side, MULTIPLES.shape[0])
-        if valley[SCORE] > 0.0:
-            _set(best[n_found], 1.0, directions[k])
-            _set(found[n_found], 1.0, valley)
-            n_found += 1
+        _strengthen(valley[k], values[k], least_side, np.int64(1), MULTIPLES.shape[0])
+        _set(best[n_found], 1.0, directions[k])
+        _set(found[n_found], 1.0, valley[k])
+        n_found += 1
     return best[:n_found], found[:n_found]
 
 
