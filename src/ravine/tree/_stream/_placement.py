@@ -21,7 +21,9 @@ def place_anew(nodes: Nodes, cut: int, units: Units, now: int) -> None:
     Rows that come to lie on the other side are dropped.
     """
     kernel = _kernels.stream
-    n_stored = 0 if nodes.is_filled(cut) else kernel.n_watched(cut, nodes.left, nodes.right, nodes.leaf, nodes.ring_size)
+    if nodes.is_filled(cut):
+        return
+    n_stored = kernel.n_watched(cut, nodes.left, nodes.right, nodes.leaf, nodes.ring_size)
     if not n_stored or n_stored < FAR_MORE_ROWS * nodes.cut[cut, kernel.N_ROWS]:
         return
     nodes.cut[cut, kernel.N_ROWS] = n_stored

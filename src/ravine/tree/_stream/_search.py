@@ -132,8 +132,8 @@ def find_split(
         first_half = _half(n, math.ceil(dependence), halving)
         for learn in (first_half, ~first_half):
             mine = Z[learn]
-            start, is_mine_apart = _start(len(mine), d), is_apart[learn]
-            directions, found = kernel.candidates(mine, is_mine_apart, start, extra, steps, least_side, N_BEST, math.inf)
+            options = _start(len(mine), d), extra, steps, least_side, N_BEST, math.inf
+            directions, found = kernel.candidates(mine, is_apart[learn], *options)
             kernel.polish(mine, directions, found, steps, least_side, kernel.BETTER)
             counts = kernel.counts_around(Z[~learn], directions, found)
             for direction, (middle, left, right) in zip(directions, counts / dependence, strict=True):
