@@ -844,6 +844,23 @@ def bin_of(score, median, n_bins, middle, per_octave):
     return sum(end <= score for end in ends)
 
 
+def parts_of_scores(X, floor):
+    """Squared distance of each entry from the mean of the other rows, in their deviations, which are at least floor."""
+    parts = np.empty(X.shape)
+    for i in range(len(X)):
+        others = np.delete(X, i, axis=0)
+        parts[i] = (X[i] - others.mean(axis=0)) ** 2 / np.maximum(others.var(axis=0, ddof=1), floor**2)
+    return parts
+
+
+def n_watched(node, left, right, n_stored, is_watched, size):
+    """Number of rows in the rings below a node; 0 if a leaf there is not watched."""
+    if left[node] < 0:
+        return min(n_stored[node], size) if is_watched[node] else 0
+    sides = [n_watched(child, left, right, n_stored, is_watched, size) for child in (left[node], right[node])]
+    return sum(sides) if all(sides) else 0
+
+
 class WatchedLeaf:
     """A leaf that keeps all its rows, times and bins of scores, and bets on small ranks."""
 

@@ -25,6 +25,7 @@ from ravine._kernels.proposals import (
     RESOLUTION,
     RIDGE,
     RIGHT_MODE,
+    ROWS_PER_BLOCK,
     ROWS_PER_MEAN,
     SAME,
     SCORE,
@@ -104,13 +105,29 @@ def test_positions_along_a_direction_are_products(rng):
     assert_allclose(proposals.along(Z, v), Z @ v, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("n", "d", "q"), [(1, 1, 1), (3, 5, 2), (4, 4, 4), (7, 300, 6)])
+def test_products_of_matrices_are_those_of_numpy(n, d, q, rng):
+    A, B, out = rng.normal(size=(n, d)), rng.normal(size=(d, q)), np.full((n, q), np.nan)
+    proposals.multiply(A, B, out)
+    assert_allclose(out, A @ B, atol=1e-12)
+    assert_allclose(proposals.scatter(A), A @ A.T, atol=1e-12)
+
+
+def columns_of(Z):
+    return np.ascontiguousarray(Z.T)
+
+
+def components(Z, start):
+    return proposals.leading_components(Z, columns_of(Z), start)
+
+
 @pytest.mark.parametrize(("n", "d", "q"), [(100, 6, 3), (40, 5, 5), (15, 30, 2), (50, 1, 1)])
 def test_leading_components_are_those_of_numpy(n, d, q, rng):
     spread = 10.0 ** -np.arange(d)
     rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
     Z = (rng.normal(size=(n, d)) * spread) @ rotation
     Z -= Z.mean(axis=0)
-    V = proposals.leading_components(Z, rng.normal(size=(q, d)))
+    V = components(Z, rng.normal(size=(q, d)))
     exact = np.linalg.eigh(Z.T @ Z)[1].T[::-1][:q]
     assert_allclose(V @ V.T, np.eye(q), atol=1e-9)
     assert_allclose(np.abs((V * exact).sum(axis=1)), 1, atol=1e-6)
@@ -121,14 +138,14 @@ def test_components_of_dependent_columns_are_as_many_as_independent_ones(seed, n
     rng = np.random.default_rng(seed)
     Z = rng.normal(size=(60, n_dimensions)) @ rng.normal(size=(n_dimensions, d))
     Z -= Z.mean(axis=0)
-    V = proposals.leading_components(Z, rng.normal(size=(q, d)))
+    V = components(Z, rng.normal(size=(q, d)))
     V = V[V.any(axis=1)]
     assert len(V) == min(n_dimensions, q)
     assert_allclose(V @ V.T, np.eye(len(V)), atol=1e-6)
 
 
 def test_components_of_rows_that_are_all_0_are_0(rng):
-    assert not proposals.leading_components(np.zeros((20, 3)), rng.normal(size=(2, 3))).any()
+    assert not components(np.zeros((20, 3)), rng.normal(size=(2, 3))).any()
 
 
 @given(seeds, st.integers(1, 40), st.integers(1, 4), st.integers(1, 6), st.booleans())
@@ -142,6 +159,15 @@ def test_k_means_agrees_with_naive(seed, n, q, k, ties):
     again = proposals.small_k_means(Y, k)
     assert_array_equal(again[0], means)
     assert_array_equal(again[1], sizes)
+
+
+@pytest.mark.parametrize("n", [ROWS_PER_BLOCK, ROWS_PER_BLOCK + 1, 3 * ROWS_PER_BLOCK - 1])
+def test_k_means_of_many_rows_agrees_with_naive(n, rng):
+    Y = rng.normal(size=(n, 5))
+    means, sizes = proposals.small_k_means(Y, 7)
+    expected, counts = naive.small_k_means(Y, 7, N_STEPS)
+    assert_array_equal(sizes, counts)
+    assert_allclose(means, expected, atol=1e-9)
 
 
 def test_means_of_clear_groups_are_the_means_of_their_nearest_rows(rng):
@@ -175,15 +201,15 @@ def test_proposed_directions_are_columns_components_differences_of_means_and_ext
     start = rng.normal(size=(min(6, d), d))
     found, values = proposals.propose(Z, start, extra)
     n_columns = min(d, N_COLUMNS)
-    components = proposals.leading_components(Z, start)[:N_COMPONENTS]
-    components = components[components.any(axis=1)]
+    leading = components(Z, start)[:N_COMPONENTS]
+    leading = leading[leading.any(axis=1)]
     assert_allclose(np.linalg.norm(found, axis=1), 1)
     assert_allclose(values, found @ Z.T, atol=1e-9)
-    assert_array_equal(found[:n_columns], np.eye(d)[proposals.striking_columns(Z, N_COLUMNS)])
-    assert_allclose(found[n_columns:][: len(components)], components, atol=1e-12)
+    assert_array_equal(found[:n_columns], np.eye(d)[proposals.striking_columns(columns_of(Z), N_COLUMNS)])
+    assert_allclose(found[n_columns:][: len(leading)], leading, atol=1e-12)
     assert_allclose(found[-2:], extra[:2] / np.linalg.norm(extra[:2], axis=1, keepdims=True))
     has_means = min(N_MEANS, n // ROWS_PER_MEAN) >= 2 and d > 1
-    assert (len(found) > n_columns + len(components) + 2) == has_means
+    assert (len(found) > n_columns + len(leading) + 2) == has_means
 
 
 def test_a_direction_between_two_groups_is_proposed_where_components_show_nothing(rng):
@@ -202,7 +228,7 @@ def test_ranked_directions_are_those_of_the_twin(n_best, rng):
     directions[2] = [1.0, 0.05, 0.0, 0.0]  # nearly the first
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     values = np.array([proposals.along(Z, direction) for direction in directions])
-    best, found = proposals.rank(values, directions, np.zeros(4), 0.02, n_best)
+    best, found = proposals.rank(values, directions, np.zeros(4), 0.02, n_best, np.inf)
     chosen = naive.best_directions(Z, directions, lambda x: proposals.strongest(x, 0.0, 0.02, 1)[SCORE], n_best, SAME)
     assert len(chosen) == n_best
     assert_array_equal(best, directions[chosen])
@@ -212,12 +238,12 @@ def test_ranked_directions_are_those_of_the_twin(n_best, rng):
 
 def test_rank_counts_steps_of_the_columns_as_resolution(rng):
     values = rng.normal(size=(1, 100)) + 8.0 * rng.integers(0, 2, size=100)
-    _, found = proposals.rank(values, np.array([[0.6, 0.8]]), np.array([1.0, 0.5]), 0.02, 1)
+    _, found = proposals.rank(values, np.array([[0.6, 0.8]]), np.array([1.0, 0.5]), 0.02, 1, np.inf)
     assert found[0, RESOLUTION] == pytest.approx(np.hypot(0.6, 0.4))
 
 
 def test_rank_of_constant_rows_is_empty():
-    best, found = proposals.rank(np.ones((3, 50)), np.eye(3), np.zeros(3), 0.02, 2)
+    best, found = proposals.rank(np.ones((3, 50)), np.eye(3), np.zeros(3), 0.02, 2, np.inf)
     assert best.shape == (0, 3)
     assert found.shape == (0, N_VALLEY)
 
@@ -236,8 +262,8 @@ def test_columns_with_the_lightest_and_the_heaviest_tails_are_proposed(rng):
     Z[:, 2] = np.where(rng.uniform(size=400) < 0.5, -5.0, 5.0) + 0.1 * Z[:, 2]
     Z[:5, 4] = 60.0
     Z = centered(Z)
-    assert set(proposals.striking_columns(Z, 2)) == {2, 4}
-    assert sorted(proposals.striking_columns(Z, 99)) == list(range(40))
+    assert set(proposals.striking_columns(columns_of(Z), 2)) == {2, 4}
+    assert sorted(proposals.striking_columns(columns_of(Z), 99)) == list(range(40))
     found, _ = proposals.propose(Z, rng.normal(size=(2, 40)), no_extra(40))
     for column in (2, 4):
         assert (found == np.eye(40)[column]).all(axis=1).any()
@@ -246,11 +272,11 @@ def test_columns_with_the_lightest_and_the_heaviest_tails_are_proposed(rng):
 # Ranked proposals, their improvement, and the counts of other rows
 
 
-def candidates(Z, n_best=2, is_apart=None, start=None):
+def candidates(Z, n_best=2, is_apart=None, start=None, enough=np.inf):
     n, d = Z.shape
     is_apart = np.zeros(n, dtype=bool) if is_apart is None else is_apart
     start = np.random.default_rng(0).normal(size=(min(16, d), d)) if start is None else start
-    return proposals.candidates(Z, is_apart, start, no_extra(d), np.zeros(d), 0.02, n_best)
+    return proposals.candidates(Z, is_apart, start, no_extra(d), np.zeros(d), 0.02, n_best, enough)
 
 
 def test_candidates_do_not_depend_on_the_origin_but_for_their_positions(rng):
@@ -260,6 +286,17 @@ def test_candidates_do_not_depend_on_the_origin_but_for_their_positions(rng):
     assert_allclose(same, directions, atol=1e-9)
     assert_allclose(moved[:, SCORE], found[:, SCORE], rtol=1e-9)
     assert_allclose(moved[:, POSITION] - found[:, POSITION], directions @ shift, atol=1e-9)
+
+
+@pytest.mark.parametrize("enough", [1.0, 2.0, 4.0, 8.0])
+def test_a_search_ends_at_a_score_that_is_enough_and_only_there(enough, rng):
+    for distance in np.linspace(0, 8, 9):
+        Z = rng.normal(size=(150, 3)) + distance * np.outer(rng.integers(0, 2, size=150), [0.6, 0.8, 0.0])
+        (_, exhaustive), (_, ended) = candidates(Z, 1), candidates(Z, 1, enough=enough)
+        if exhaustive[0, SCORE] < enough:
+            assert_array_equal(ended, exhaustive)
+        else:
+            assert ended[0, SCORE] >= min(enough, exhaustive[0, SCORE])
 
 
 def test_candidates_include_the_direction_to_rows_that_may_be_a_group(rng):
@@ -295,7 +332,7 @@ def test_improved_direction_has_a_stronger_valley_and_is_unit_length(rng):
     direction = np.array([[0.9, 0.3, 0.3, 0.1]])
     direction /= np.linalg.norm(direction)
     values = proposals.along(Z, direction[0])[np.newaxis]
-    directions, found = proposals.rank(values, direction, np.zeros(4), 0.02, 1)
+    directions, found = proposals.rank(values, direction, np.zeros(4), 0.02, 1, np.inf)
     before = found[0, SCORE]
     proposals.polish(Z, directions, found, np.zeros(4), 0.02, BETTER)
     assert found[0, SCORE] > 1.1 * before
@@ -304,14 +341,11 @@ def test_improved_direction_has_a_stronger_valley_and_is_unit_length(rng):
     assert_allclose(again, found[0], rtol=1e-9)
 
 
-def test_other_rows_are_counted_around_the_valleys_of_the_rows_that_propose(rng):
+def test_rows_are_counted_around_the_valleys_of_others(rng):
     Z = rng.normal(size=(240, 3)) + 8 * np.outer(rng.integers(0, 2, size=240), [1.0, 0.0, 0.0])
-    learn, start = rng.uniform(size=240) < 0.5, rng.normal(size=(3, 3))
-    arguments = no_extra(3), np.zeros(3), 0.02, 2
-    directions, counts = proposals.counts_of_others(Z, learn, np.zeros(240, dtype=bool), start, *arguments)
-    expected, found = proposals.candidates(Z[learn], np.zeros(learn.sum(), dtype=bool), start, *arguments)
-    proposals.polish(Z[learn], expected, found, np.zeros(3), 0.02, BETTER)
-    assert_array_equal(directions, expected)
+    learn = rng.uniform(size=240) < 0.5
+    directions, found = candidates(Z[learn])
+    counts = proposals.counts_around(Z[~learn], directions, found)
     for direction, valley, count in zip(directions, found, counts, strict=True):
         values = Z[~learn] @ direction
         centers = valley[[POSITION, LEFT_MODE, RIGHT_MODE]]

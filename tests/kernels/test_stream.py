@@ -399,5 +399,36 @@ def test_counts_of_scores_are_those_of_their_bins(rng):
 
 def test_correlation_of_successive_rows_is_that_of_the_sums(rng):
     Z = rng.normal(size=(50, 4)).cumsum(axis=0)
-    Z -= Z.mean(axis=0)
-    assert stream.correlation(Z) == pytest.approx((Z[1:] * Z[:-1]).sum() / (Z**2).sum())
+    center, scale = Z.mean(axis=0), np.array([1.0, 2.0, 0.5, 0.0])
+    found = stream.correlation(Z, center, scale)
+    Z = (Z - center) * scale
+    assert found == pytest.approx((Z[1:] * Z[:-1]).sum() / (Z**2).sum())
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 3), (60, 5)])
+def test_extent_has_the_mean_and_the_ends_of_each_column(n, d, rng):
+    X = rng.normal(size=(n, d))
+    X[:, 0] = 0.1  # three times 0.1 is not 0.3
+    mean, low, high = stream.extent(X)
+    assert_allclose(mean, X.mean(axis=0), atol=1e-12)
+    assert_array_equal(low, X.min(axis=0))
+    assert_array_equal(high, X.max(axis=0))
+    assert mean[0] == 0.1
+
+
+def test_parts_of_scores_are_those_of_the_twin_that_leaves_each_row_out(rng):
+    X, floor = rng.normal(size=(12, 3)) * [1.0, 2.0, 0.0], np.array([0.1, 2.0, 0.5])
+    variance, parts = stream.parts_of_scores(X, X.mean(axis=0), floor)
+    assert_allclose(variance, X.var(axis=0, ddof=1))
+    assert_allclose(parts, naive.parts_of_scores(X, floor), atol=1e-12)
+
+
+@given(seeds, st.booleans())
+def test_watched_rows_are_those_in_the_rings_below(seed, all_watched):
+    rng = np.random.default_rng(seed)
+    root, left, right, *_ = random_tree(rng, int(rng.integers(6)), 1)
+    leaf = np.zeros((len(left), stream.N_LEAF))
+    leaf[:, stream.N_STORED] = rng.integers(1, 20, size=len(left))
+    leaf[:, stream.STATE] = stream.WATCHED if all_watched else rng.choice([stream.WATCHED, stream.CHANGED], len(left))
+    expected = naive.n_watched(root, left, right, leaf[:, stream.N_STORED], leaf[:, stream.STATE] == stream.WATCHED, 9)
+    assert stream.n_watched(root, left, right, leaf, 9) == expected

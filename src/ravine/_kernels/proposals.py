@@ -12,8 +12,8 @@ import math
 import numpy as np
 
 from ravine._kernels._compile import kernel, reduction
-from ravine._kernels.density import best_window, bin_linear, smooth, valleys
-from ravine._kernels.rows import dot, project, project_all
+from ravine._kernels.density import best_window, smooth_dense, valleys
+from ravine._kernels.rows import dot, project
 from ravine._kernels.ties import is_less
 from ravine._ties import OF_A_SUM, ROUNDING
 
@@ -44,6 +44,9 @@ N_ITERATIONS = 4
 N_MEANS, ROWS_PER_MEAN, N_STEPS = 24, 12, 6
 """Largest number of means of k-means, number of rows for each mean, and number of steps."""
 
+ROWS_PER_BLOCK = 128
+"""Distances from the means are computed for so many rows at once: they fit into the cache."""
+
 FEWEST = 4
 """A mean counts if it has at least this many rows, and if as many others are left."""
 
@@ -62,24 +65,50 @@ SAME = 0.98
 
 
 @kernel
+def _binned(values, low, step, n_bins):
+    """Compute `ravine._kernels.density.bin_linear` of values that all have the weight 1."""
+    counts = np.zeros(n_bins)
+    for i in range(values.shape[0]):
+        position = (values[i] - low) / step
+        k = min(max(int(position), 0), n_bins - 2)
+        share = position - k
+        counts[k] += 1.0 - share
+        counts[k + 1] += share
+    return counts
+
+
+@kernel
 def strongest(values, resolution, least_side, n_multiples):
     """Return the strongest valley of numbers on a line, as an array with the entries named above."""
-    n = values.shape[0]
     found = np.zeros(N_VALLEY)
     found[RESOLUTION] = resolution
-    low, high, mean = values[0], values[0], 0.0
+    _strengthen(found, values, least_side, np.int64(0), n_multiples)
+    return found
+
+
+@kernel
+def _deviation(values):
+    """Return the standard deviation."""
+    n, mean, square = values.shape[0], 0.0, 0.0
     for i in range(n):
-        low, high = min(low, values[i]), max(high, values[i])
         mean += values[i]
     mean /= n
-    square = 0.0
     for i in range(n):
-        square += (values[i] - mean) ** 2
+        square += (values[i] - mean) * (values[i] - mean)
+    return math.sqrt(square / n)
+
+
+@kernel
+def _strengthen(found, values, least_side, first, last):
+    """Replace a valley by the strongest one at some of the multiples, if that is stronger."""
+    n, resolution = values.shape[0], found[RESOLUTION]
+    low = high = values[0]
+    for i in range(n):
+        low, high = min(low, values[i]), max(high, values[i])
     if not high - low > 1e-9 * max(abs(low), abs(high)):
-        return found
-    reference = BANDWIDTH * math.sqrt(square / n) * n**-0.2
-    weights = np.ones(n)
-    for m in range(n_multiples):
+        return
+    reference = BANDWIDTH * _deviation(values) * n**-0.2
+    for m in range(first, last):
         bandwidth = math.hypot(MULTIPLES[m] * reference, resolution / 2)
         start = low - MARGIN * bandwidth
         width = high - low + 2 * MARGIN * bandwidth
@@ -89,10 +118,13 @@ def strongest(values, resolution, least_side, n_multiples):
         right_half = np.empty(n_kernel)
         for k in range(n_kernel):
             right_half[k] = math.exp(-0.5 * (k * step / bandwidth) ** 2)
-        density = smooth(bin_linear(values, weights, start, step, n_bins), right_half)
-        mass = np.cumsum(density)
+        density = smooth_dense(_binned(values, start, step, n_bins), right_half)
+        mass, total = np.empty(n_bins), 0.0
         for k in range(n_bins):
-            mass[k] /= mass[n_bins - 1]
+            total += density[k]
+            mass[k] = total
+        for k in range(n_bins):
+            mass[k] /= total
         score, valley, left, right, window = best_window(
             density, mass, valleys(density), float(n), step, SHARES, resolution, least_side
         )
@@ -103,7 +135,6 @@ def strongest(values, resolution, least_side, n_multiples):
                 start + step * left,
                 start + step * right,
             )
-    return found
 
 
 @kernel
@@ -153,49 +184,85 @@ def _set(out, share, x):
 
 
 @reduction
-def _add_products(S, Z):
-    """Add the products of the entries of each of four rows to a matrix."""
-    for j in range(S.shape[0]):
-        a, b, c, e = Z[0, j], Z[1, j], Z[2, j], Z[3, j]
-        for k in range(S.shape[0]):
-            S[j, k] += a * Z[0, k] + b * Z[1, k] + c * Z[2, k] + e * Z[3, k]
+def multiply(A, B, out):
+    """Compute out = A B.
+
+    Each pass adds four rows of B to a row of the result: with one row, most time would go into loads and stores.
+    """
+    n_whole = A.shape[1] - A.shape[1] % 4
+    for a in range(A.shape[0]):
+        for i in range(B.shape[1]):
+            out[a, i] = 0.0
+        for f in range(0, n_whole, 4):
+            r, s, t, u = A[a, f], A[a, f + 1], A[a, f + 2], A[a, f + 3]
+            for i in range(B.shape[1]):
+                out[a, i] += r * B[f, i] + s * B[f + 1, i] + t * B[f + 2, i] + u * B[f + 3, i]
+        for f in range(n_whole, A.shape[1]):
+            r = A[a, f]
+            for i in range(B.shape[1]):
+                out[a, i] += r * B[f, i]
 
 
 @kernel
-def _scatter(Z):
-    """Return the sum of the products of each row with itself."""
+def _transposed(Z):
+    """Return the columns of a matrix as rows."""
     n, d = Z.shape
-    S, rest = np.zeros((d, d)), np.zeros((4, d))
-    n_whole = n - n % 4
-    for i in range(0, n_whole, 4):
-        _add_products(S, Z[i : i + 4])
-    for i in range(n_whole, n):
-        _set(rest[i - n_whole], 1.0, Z[i])
-    _add_products(S, rest)
+    T = np.empty((d, n))
+    for first in range(0, n, ROWS_PER_BLOCK):  # all rows at once would need one line of the cache for each column
+        for j in range(d):
+            for i in range(first, min(first + ROWS_PER_BLOCK, n)):
+                T[j, i] = Z[i, j]
+    return T
+
+
+@reduction
+def _four_dots(x, a, b, c, e):
+    """Return the products of a vector with four others, which read it once."""
+    r, s, t, u = 0.0, 0.0, 0.0, 0.0
+    for i in range(x.shape[0]):
+        r += x[i] * a[i]
+        s += x[i] * b[i]
+        t += x[i] * c[i]
+        u += x[i] * e[i]
+    return r, s, t, u
+
+
+@kernel
+def scatter(T):
+    """Return the products of all pairs of rows of `T`."""
+    d = T.shape[0]
+    S = np.empty((d, d))
+    for j in range(d):
+        k = j
+        while k + 4 <= d:
+            S[j, k], S[j, k + 1], S[j, k + 2], S[j, k + 3] = _four_dots(T[j], T[k], T[k + 1], T[k + 2], T[k + 3])
+            k += 4
+        while k < d:
+            S[j, k] = dot(T[j], T[k])
+            k += 1
+        for k in range(j):
+            S[j, k] = S[k, j]
     return S
 
 
 @kernel
-def leading_components(Z, start):
+def leading_components(Z, T, start):
     """Return orthonormal directions of large variance of centered rows, one per row, by subspace iteration.
 
-    If the rows span fewer dimensions, the other directions are 0.
+    `T` has the columns of `Z` as rows. If the rows span fewer dimensions, the other directions are 0.
     """
     V, W = start.copy(), np.empty_like(start)
     n_vectors, d = V.shape
     n = Z.shape[0]
     has_scatter = n * d / 4 + N_ITERATIONS * n_vectors * d < 2 * N_ITERATIONS * n_vectors * n  # it is cheaper
-    S = _scatter(Z) if has_scatter else np.empty((0, d))
+    S = scatter(T) if has_scatter else np.empty((0, d))
+    Y = np.empty((n_vectors, 0 if has_scatter else n))
     for _ in range(N_ITERATIONS):
         if has_scatter:
-            for a in range(n_vectors):
-                project(S, V[a], W[a])
+            multiply(V, S, W)
         else:
-            for a in range(n_vectors):
-                _clear(W[a])
-            for i in range(n):
-                for a in range(n_vectors):
-                    _add(W[a], dot(V[a], Z[i]), Z[i])
+            multiply(V, T, Y)
+            multiply(Y, Z, W)
         for a in range(n_vectors):
             rounding = OF_A_SUM * math.sqrt(dot(W[a], W[a]))
             for b in range(a):
@@ -234,12 +301,22 @@ def _seeds(Y, k):
     return means
 
 
-@reduction
-def _subtract_products(out, y, columns):
-    """Compute out -= y @ columns."""
-    for f in range(y.shape[0]):
-        for c in range(out.shape[0]):
-            out[c] -= y[f] * columns[f, c]
+@kernel
+def _first_least(table, added, tie, least, chosen):
+    """Compute chosen[i] = the first row c whose added[c] - table[c, i] is the least, up to the tie; fills the table."""
+    for i in range(table.shape[1]):
+        least[i] = np.inf
+    for c in range(table.shape[0]):
+        more = added[c]
+        for i in range(table.shape[1]):
+            apart = more - table[c, i]
+            table[c, i] = apart
+            least[i] = apart if apart < least[i] else least[i]
+    for i in range(table.shape[1]):
+        least[i] += tie
+    for c in range(table.shape[0] - 1, -1, -1):
+        for i in range(table.shape[1]):
+            chosen[i] = c if table[c, i] <= least[i] else chosen[i]
 
 
 @kernel
@@ -247,33 +324,31 @@ def small_k_means(Y, k):
     """Return means and sizes of k groups of rows, from starts that are drawn far apart with a fixed seed.
 
     Half the squared distance of a row y from a mean m is that from the origin, plus m · m / 2 - y · m. These numbers
-    are computed for all means at once. If they tie, the first mean has the row.
+    are computed for a block of rows at once. If they tie, the first mean has the row.
     """
     n, q = Y.shape
-    means, sizes, sums = _seeds(Y, k), np.zeros(k), np.empty((k, q))
-    columns, half_squares, apart = np.empty((q, k)), np.empty(k), np.empty(k)
+    n_blocks = -(-n // ROWS_PER_BLOCK)
+    width = -(-n // n_blocks)
+    means, sums, sizes, half_squares = _seeds(Y, k), np.empty((k, q)), np.zeros(k), np.empty(k)
+    columns, products = np.zeros((n_blocks, q, width)), np.empty((k, width))
+    least, chosen = np.empty(width), np.zeros(width, np.int64)
     tie = 0.0
     for i in range(n):
         tie += ROUNDING * dot(Y[i], Y[i]) / n
+        for f in range(q):
+            columns[i // width, f, i % width] = Y[i, f]
     for _ in range(N_STEPS):
         for c in range(k):
             half_squares[c] = dot(means[c], means[c]) / 2
-            for f in range(q):
-                columns[f, c] = means[c, f]
-        for c in range(k):
             sizes[c] = 0.0
             _clear(sums[c])
-        for i in range(n):
-            _set(apart, 1.0, half_squares)
-            _subtract_products(apart, Y[i], columns)
-            least = np.inf
-            for c in range(k):
-                least = min(least, apart[c])
-            c = 0
-            while apart[c] > least + tie:
-                c += 1
-            sizes[c] += 1.0
-            _add(sums[c], 1.0, Y[i])
+        for block in range(n_blocks):
+            multiply(means, columns[block], products)
+            _first_least(products, half_squares, tie, least, chosen)
+            for i in range(block * width, min((block + 1) * width, n)):
+                c = chosen[i - block * width]
+                sizes[c] += 1.0
+                _add(sums[c], 1.0, Y[i])
         for c in range(k):
             if sizes[c] > 0.0:
                 _set(means[c], 1.0 / sizes[c], sums[c])
@@ -310,19 +385,29 @@ def differences(means, sizes, n_rows):
     return out[:n_out]
 
 
+@reduction
+def _powers(x):
+    """Return the sums of the squares and of the fourth powers."""
+    square, fourth = 0.0, 0.0
+    for i in range(x.shape[0]):
+        s = x[i] * x[i]
+        square += s
+        fourth += s * s
+    return square, fourth
+
+
 @kernel
-def striking_columns(Z, n_columns):
-    """Return the columns with the smallest and the largest kurtosis, half of them each; rows are centered."""
-    n, d = Z.shape
+def striking_columns(T, n_columns):
+    """Return the columns with the smallest and the largest kurtosis, half of them each.
+
+    The columns, which are centered, are the rows of `T`.
+    """
+    d, n = T.shape
     if d <= n_columns:
         return np.arange(d)
     kurtosis = np.empty(d)
     for j in range(d):
-        square, fourth = 0.0, 0.0
-        for i in range(n):
-            s = Z[i, j] * Z[i, j]
-            square += s
-            fourth += s * s
+        square, fourth = _powers(T[j])
         kurtosis[j] = n * fourth / (square * square) if square > 0.0 else 3.0
     found = np.empty(2 * (n_columns // 2), np.int64)
     for k in range(found.shape[0]):  # the smallest and the largest one that are left, in turns
@@ -333,6 +418,15 @@ def striking_columns(Z, n_columns):
         found[k] = chosen
         kurtosis[chosen] = math.nan
     return found
+
+
+@kernel
+def _length_of_sum(shares, V):
+    """Return the length of a combination of the rows of `V`, which are orthonormal or 0."""
+    square = 0.0
+    for a in range(V.shape[0]):
+        square += shares[a] * shares[a] * dot(V[a], V[a])
+    return math.sqrt(square)
 
 
 @kernel
@@ -353,54 +447,57 @@ def propose(Z, start, extra):
     The rows are centered. Their positions along the directions are returned as well.
     """
     n, d = Z.shape
-    V = leading_components(Z, start)
+    T = _transposed(Z)
+    V = leading_components(Z, T, start)
     q = V.shape[0]
-    Y = np.empty((n, q))
-    project_all(Z, V, Y)
+    along_V = np.empty((q, n))
+    multiply(V, T, along_V)
     k = min(N_MEANS, n // ROWS_PER_MEAN)
     apart = np.empty((0, q))
     if k >= 2 and d > 1:
-        means, sizes = small_k_means(Y, k)
+        means, sizes = small_k_means(_transposed(along_V), k)
         apart = differences(means, sizes, n)
-    columns, n_components = striking_columns(Z, N_COLUMNS), min(N_COMPONENTS, q)
-    room = columns.shape[0] + n_components + apart.shape[0] + extra.shape[0]
+    columns, n_components = striking_columns(T, N_COLUMNS), min(N_COMPONENTS, q)
+    n_columns, n_shares = columns.shape[0], n_components + apart.shape[0]
+    room = n_columns + n_shares + extra.shape[0]
     directions, values = np.zeros((room, d)), np.empty((room, n))
-    for c in range(columns.shape[0]):
+    for c in range(n_columns):
         directions[c, columns[c]] = 1.0
-        for i in range(n):
-            values[c, i] = Z[i, columns[c]]
-    n_found = columns.shape[0]
-    shares, direction = np.empty(q), np.empty(d)
-    for k in range(n_components + apart.shape[0]):  # combinations of the components
-        _clear(direction)
-        for a in range(q):
-            shares[a] = (1.0 if a == k else 0.0) if k < n_components else apart[k - n_components, a]
-            _add(direction, shares[a], V[a])
-        length = math.sqrt(dot(direction, direction))
+        _set(values[c], 1.0, T[columns[c]])
+    shares, n_found = np.zeros((n_shares, q)), np.int64(0)
+    for k in range(n_shares):  # combinations of the components, of which some are 0
+        if k < n_components:
+            shares[n_found, k] = 1.0
+        else:
+            _set(shares[n_found], 1.0, apart[k - n_components])
+        length = _length_of_sum(shares[n_found], V)
         if length > TINY:
-            _set(directions[n_found], 1.0 / length, direction)
-            _set(shares, 1.0 / length, shares)
-            project(Y, shares, values[n_found])
+            _set(shares[n_found], 1.0 / length, shares[n_found])
             n_found += 1
+    multiply(shares[:n_found], V, directions[n_columns:])
+    multiply(shares[:n_found], along_V, values[n_columns:])
+    n_found += n_columns
     for i in range(extra.shape[0]):
         n_found = _add_direction(Z, extra[i], directions, values, n_found)
     return directions[:n_found], values[:n_found]
 
 
 @kernel
-def rank(values, directions, steps, least_side, n_best):
+def rank(values, directions, steps, least_side, n_best, enough):
     """Return the directions with the strongest valleys, and these valleys; the strongest is first.
 
-    `values` has the positions of the rows along each direction.
+    `values` has the positions of the rows along each direction. A direction whose score is `enough` ends the search.
     """
     n_directions, d = directions.shape
-    resolution, score = np.empty(n_directions), np.empty(n_directions)
-    for k in range(n_directions):
+    valley, score = np.empty((n_directions, N_VALLEY)), np.zeros(n_directions)
+    for k in range(n_directions - 1, -1, -1):  # the last ones are the most likely to have a valley
         s = 0.0
         for j in range(d):
             s += (directions[k, j] * steps[j]) ** 2
-        resolution[k] = math.sqrt(s)
-        score[k] = strongest(values[k], resolution[k], least_side, np.int64(1))[SCORE]
+        _set(valley[k], 1.0, strongest(values[k], math.sqrt(s), least_side, np.int64(1)))
+        score[k] = valley[k, SCORE]
+        if score[k] >= enough:
+            break
     best, found, n_found = np.empty((n_best, d)), np.empty((n_best, N_VALLEY)), 0
     while n_found < n_best:
         k = 0
@@ -415,16 +512,15 @@ def rank(values, directions, steps, least_side, n_best):
             is_new = is_new and abs(dot(directions[k], best[m])) < SAME
         if not is_new:
             continue
-        valley = strongest(values[k], resolution[k], least_side, MULTIPLES.shape[0])
-        if valley[SCORE] > 0.0:
-            _set(best[n_found], 1.0, directions[k])
-            _set(found[n_found], 1.0, valley)
-            n_found += 1
+        _strengthen(valley[k], values[k], least_side, np.int64(1), MULTIPLES.shape[0])
+        _set(best[n_found], 1.0, directions[k])
+        _set(found[n_found], 1.0, valley[k])
+        n_found += 1
     return best[:n_found], found[:n_found]
 
 
 @kernel
-def candidates(Z, is_apart, start, extra, steps, least_side, n_best):
+def candidates(Z, is_apart, start, extra, steps, least_side, n_best, enough):
     """Propose directions and rank them.
 
     Parameters
@@ -442,6 +538,8 @@ def candidates(Z, is_apart, start, extra, steps, least_side, n_best):
     least_side : float
         Minimum share of the rows on either side of a valley.
     n_best : int
+    enough : float
+        Score of a valley that ends the search.
 
     Returns
     -------
@@ -466,7 +564,7 @@ def candidates(Z, is_apart, start, extra, steps, least_side, n_best):
         shift = dot(center, directions[k])
         for i in range(n):
             values[k, i] += shift
-    return rank(values, directions, steps, least_side, n_best)
+    return rank(values, directions, steps, least_side, n_best, enough)
 
 
 # Improving a direction
@@ -536,7 +634,7 @@ def polish(Z, directions, found, steps, least_side, better):
             sides, n_unit = between_sides(Z, values, found[k, POSITION]), np.int64(0)
             for side in range(sides.shape[0]):
                 n_unit = _add_direction(Z, sides[side], unit, positions, n_unit)
-            turned, valley = rank(positions[:n_unit], unit[:n_unit], steps, least_side, np.int64(1))
+            turned, valley = rank(positions[:n_unit], unit[:n_unit], steps, least_side, np.int64(1), np.inf)
             if valley.shape[0] == 0 or valley[0, SCORE] <= better * found[k, SCORE]:
                 break
             _set(directions[k], 1.0, turned[0])
@@ -547,30 +645,12 @@ def polish(Z, directions, found, steps, least_side, better):
 
 
 @kernel
-def counts_of_others(Z, learn, is_apart, start, extra, steps, least_side, n_best):
-    """Let some rows propose valleys, and count the other rows around them; see `candidates` for the parameters.
-
-    Returns the directions, and for each the number of other rows in the windows at the valley and at its two modes.
-    """
-    n_mine = 0
-    for i in range(Z.shape[0]):
-        n_mine += learn[i]
-    mine, others = np.empty((n_mine, Z.shape[1])), np.empty((Z.shape[0] - n_mine, Z.shape[1]))
-    is_mine_apart, n_mine, n_others = np.empty(n_mine, np.bool_), 0, 0
-    for i in range(Z.shape[0]):
-        if learn[i]:
-            _set(mine[n_mine], 1.0, Z[i])
-            is_mine_apart[n_mine] = is_apart[i]
-            n_mine += 1
-        else:
-            _set(others[n_others], 1.0, Z[i])
-            n_others += 1
-    directions, found = candidates(mine, is_mine_apart, start, extra, steps, least_side, n_best)
-    polish(mine, directions, found, steps, least_side, BETTER)
-    counts, values = np.empty((directions.shape[0], 3)), np.empty(others.shape[0])
+def counts_around(Z, directions, found):
+    """Return the number of rows in the windows at each valley and at its two modes, along its direction."""
+    counts, values = np.empty((directions.shape[0], 3)), np.empty(Z.shape[0])
     for k in range(directions.shape[0]):
-        project(others, directions[k], values)
+        project(Z, directions[k], values)
         for m in range(3):
             center = found[k, POSITION + m]
             counts[k, m] = count_around(values, center, found[k, WINDOW], found[k, RESOLUTION])
-    return directions, counts
+    return counts

@@ -144,13 +144,56 @@ def counts_of(scores, median):
 
 
 @kernel
-def correlation(Z):
-    """Return the correlation of each centered row with the next one."""
+def extent(X):
+    """Return the mean, the least and the largest value of each column; the mean of equal values is that value."""
+    n, d = X.shape
+    mean, low, high = np.zeros(d), X[0].copy(), X[0].copy()
+    for i in range(n):
+        x = X[i]
+        for j in range(d):
+            mean[j] += x[j]
+            low[j] = x[j] if x[j] < low[j] else low[j]
+            high[j] = x[j] if x[j] > high[j] else high[j]
+    for j in range(d):
+        mean[j] = mean[j] / n if low[j] < high[j] else low[j]
+    return mean, low, high
+
+
+@kernel
+def parts_of_scores(X, mean, floor):
+    """Return the variance of each column, and the part of each entry in the score of its row.
+
+    Each score is computed without the row itself; no variance is below the square of the floor.
+    """
+    n, d = X.shape
+    variance, parts, correction = np.zeros(d), np.empty((n, d)), n / (n - 1)
+    for i in range(n):
+        x, out = X[i], parts[i]
+        for j in range(d):
+            out[j] = (x[j] - mean[j]) * (x[j] - mean[j])
+            variance[j] += out[j]
+    for j in range(d):
+        variance[j] /= n - 1
+    for i in range(n):
+        out = parts[i]
+        for j in range(d):
+            square, least = out[j] * correction, floor[j] * floor[j]
+            without = ((n - 1) * variance[j] - square) / (n - 2)
+            out[j] = square * correction / (without if without > least else least)
+    return variance, parts
+
+
+@kernel
+def correlation(X, center, scale):
+    """Return the correlation of each row with the next one, in centered and scaled columns."""
     own, next_one = 0.0, 0.0
-    for i in range(Z.shape[0]):
-        own += dot(Z[i], Z[i])
-        if i > 0:
-            next_one += dot(Z[i], Z[i - 1])
+    here, before = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            here[j] = (X[i, j] - center[j]) * scale[j]
+        own += dot(here, here)
+        next_one += dot(here, before)
+        here, before = before, here
     return next_one / own
 
 
@@ -231,6 +274,24 @@ def _is_due(row, left, ring, cut, leaf, settings):
         if ring[node] == -1 and 0.0 <= cut[node, FILLED_AT] <= row - PATIENCE:
             return True
     return False
+
+
+@kernel
+def n_watched(node, left, right, leaf, size):
+    """Return the number of rows in the rings below a node; 0 if a leaf there is not watched, or is changing."""
+    stack, n_stack, total = np.empty(left.shape[0], np.int64), 1, 0
+    stack[0] = node
+    while n_stack > 0:
+        n_stack -= 1
+        here = stack[n_stack]
+        if left[here] >= 0:
+            stack[n_stack], stack[n_stack + 1] = left[here], right[here]
+            n_stack += 2
+        elif leaf[here, STATE] != WATCHED:
+            return 0
+        else:
+            total += min(int(leaf[here, N_STORED]), size)
+    return total
 
 
 @kernel

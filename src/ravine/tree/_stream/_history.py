@@ -41,6 +41,7 @@ class History:
         self.n_rows = 0
         self.ids: Ints = np.empty(0, dtype=np.int64)
         self.counts: Ints = np.empty((MOST_BINS, 0), dtype=np.int64)
+        self._summed_up: tuple[Ints | None, bytes] = None, b""  # identifiers and present clusters at the last time
 
     @property
     def end(self) -> int:
@@ -84,12 +85,14 @@ class History:
 
     def sum_up(self, present: Ints) -> None:
         """Sum up the smallest of the clusters that are not present, if there are too many of them."""
-        if len(self.ids) <= MOST_OLD:
+        present_now = present.tobytes()
+        if len(self.ids) <= MOST_OLD or (self._summed_up[0] is self.ids and self._summed_up[1] == present_now):
             return
         old = self.ids[~np.isin(self.ids, present) & (self.ids != OTHERS)]
         totals = self.counts[:, np.searchsorted(self.ids, old)].sum(axis=0)
         for cluster in old[np.lexsort((old, totals))][: max(len(old) - MOST_OLD, 0)].tolist():
             self.rename(cluster, OTHERS)
+        self._summed_up = self.ids, present_now
 
     def table(self) -> dict[str, Any]:
         """Return the bins and the counts as arrays; see `StreamClusterer.history_`."""

@@ -280,7 +280,7 @@ class Nodes:
     def recent(self, leaf: int, since: float = -1, most: int | None = None) -> tuple[Floats, Ints]:
         """Return the rows of a leaf since row `since` that are still in its ring, the oldest first, and their times."""
         times, oldest = self.times_of(leaf), self._oldest(leaf)
-        start = int(np.searchsorted(times, since))
+        start = int(times.searchsorted(since)) if since > 0 else 0
         start = start if most is None else max(len(times) - most, start)
         ring = self.rows[self.ring[leaf]]
         first, n_late = oldest + start, self.ring_size - oldest  # the rows from the oldest to the end of the ring
@@ -290,8 +290,10 @@ class Nodes:
 
     def times_of(self, leaf: int) -> Ints:
         """Return the times of the rows that are still in the ring of a leaf, the oldest first."""
-        n_stored = int(self.leaf[leaf, _kernels.stream.N_STORED])
-        return np.roll(self.times[self.ring[leaf], : min(n_stored, self.ring_size)], -self._oldest(leaf))
+        times, oldest = self.times[self.ring[leaf]], self._oldest(leaf)
+        if oldest:
+            return np.concatenate([times[oldest:], times[:oldest]])
+        return times[: int(self.leaf[leaf, _kernels.stream.N_STORED])].copy()
 
     def _oldest(self, leaf: int) -> int:
         """Return the position of the oldest row in the ring of a leaf."""

@@ -21,14 +21,15 @@ def place_anew(nodes: Nodes, cut: int, units: Units, now: int) -> None:
     Rows that come to lie on the other side are dropped.
     """
     kernel = _kernels.stream
-    leaves = nodes.leaves(cut)
-    n_stored = np.minimum(nodes.leaf[leaves, kernel.N_STORED], nodes.ring_size).sum()
-    is_changing = nodes.is_filled(cut) or (nodes.leaf[leaves, kernel.STATE] != kernel.WATCHED).any()
-    if is_changing or n_stored < FAR_MORE_ROWS * nodes.cut[cut, kernel.N_ROWS]:
+    if nodes.is_filled(cut):
+        return
+    n_stored = kernel.n_watched(cut, nodes.left, nodes.right, nodes.leaf, nodes.ring_size)
+    if not n_stored or n_stored < FAR_MORE_ROWS * nodes.cut[cut, kernel.N_ROWS]:
         return
     nodes.cut[cut, kernel.N_ROWS] = n_stored
-    rows, every = [nodes.recent(leaf)[0] for leaf in leaves], -(-int(n_stored) // MOST_PLACED)
-    is_right = np.isin(leaves, nodes.leaves(int(nodes.right[cut])))
+    leaves, n_right = nodes.leaves(cut), len(nodes.leaves(int(nodes.right[cut])))
+    rows, every = [nodes.recent(leaf)[0] for leaf in leaves], -(-n_stored // MOST_PLACED)
+    is_right = np.arange(len(leaves)) >= len(leaves) - n_right  # they are in the order of the tree
     some = [part[::every] for part in rows]
     is_some_right = np.repeat(is_right, [len(part) for part in some])
     units.renew(nodes, now)

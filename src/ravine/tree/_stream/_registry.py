@@ -16,7 +16,7 @@ from ravine.tree._stream._events import EventLog
 from ravine.tree._stream._history import History
 from ravine.tree._stream._matching import Matching
 from ravine.tree._stream._nodes import Nodes
-from ravine.tree._stream._profile import FITS, MIN_PROFILE, Profile
+from ravine.tree._stream._profile import FITS, MIN_PROFILE, Profile, median
 
 ANNOUNCED_AFTER = 128
 """Number of rows before a new cluster is reported."""
@@ -259,7 +259,7 @@ class Registry:
         """Return the former cluster that some rows belong to."""
         if len(X) < MIN_PROFILE:
             return None
-        fitting = (former for former in self.former[::-1] if np.median(former.profile.p_values(X)) > KNOWN)
+        fitting = (former for former in self.former[::-1] if median(former.profile.p_values(X)) > KNOWN)
         return next(fitting, None)
 
     def _report_lost(self, lost: list[int]) -> list[int]:

@@ -25,9 +25,10 @@ N_BEST = 2
 N_HALVINGS = 2
 """Maximum number of halvings; in each, both halves propose."""
 
-LEAST_SCORE = 2.25
+LEAST_SCORE, ENOUGH = 2.25, 2.26
 """Rows are not halved if no direction that all of them propose has a valley with this score. Rows with one mode seldom
-have such a valley, and a valley that was confirmed always had."""
+have such a valley, and a valley that was confirmed always had. One direction with the second score settles it: the
+scores of directions that tie differ by less than the difference."""
 
 HOPELESS = 0.3
 """If no p-value of the first halving is below this, there is no second one."""
@@ -122,7 +123,7 @@ def find_split(
     extra = np.empty((0, d)) if extra is None else extra
     is_apart = np.zeros(n, dtype=bool) if is_apart is None else is_apart
     least_side = max(LEAST_SIDE, FEWEST_ON_SIDE / n)
-    _, found = kernel.candidates(Z, is_apart, _start(n, d), extra, steps, least_side, 1)
+    _, found = kernel.candidates(Z, is_apart, _start(n, d), extra, steps, least_side, 1, ENOUGH)
     if not len(found) or found[0, kernel.SCORE] < LEAST_SCORE:
         return Found(None, is_hopeless=True)
     n_tests = 2 * N_BEST * N_HALVINGS
@@ -130,8 +131,11 @@ def find_split(
     for halving in range(N_HALVINGS):
         first_half = _half(n, math.ceil(dependence), halving)
         for learn in (first_half, ~first_half):
-            start = _start(int(learn.sum()), d)
-            directions, counts = kernel.counts_of_others(Z, learn, is_apart, start, extra, steps, least_side, N_BEST)
+            mine = Z[learn]
+            options = _start(len(mine), d), extra, steps, least_side, N_BEST, math.inf
+            directions, found = kernel.candidates(mine, is_apart[learn], *options)
+            kernel.polish(mine, directions, found, steps, least_side, kernel.BETTER)
+            counts = kernel.counts_around(Z[~learn], directions, found)
             for direction, (middle, left, right) in zip(directions, counts / dependence, strict=True):
                 p_value = max(binomial_bound(middle, left), binomial_bound(middle, right))
                 if is_less(p_value, best):
@@ -167,7 +171,7 @@ def _placed(
     """Place the cut at the strongest valley of all rows, and turn it to where the valley is stronger."""
     kernel = _kernels.proposals
     values = kernel.along(Z, normal)
-    normals, found = kernel.rank(values[np.newaxis], normal[np.newaxis], steps, least_side, 1)
+    normals, found = kernel.rank(values[np.newaxis], normal[np.newaxis], steps, least_side, 1, math.inf)
     if not len(found):
         return None
     kernel.polish(Z, normals, found, steps, least_side, NO_WORSE)
