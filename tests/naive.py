@@ -3,7 +3,7 @@
 import clarabel
 import numpy as np
 from scipy import linalg, optimize, sparse
-from scipy.stats import binom, norm
+from scipy.stats import binom, multivariate_normal, norm
 
 
 def walk(x, normal, offset, left, right, root=0):
@@ -918,3 +918,18 @@ def is_unimodal(density, slack=1e-9):
     """Whether a density increases up to some position and decreases from there, up to a share of its maximum."""
     step, few = np.diff(density), slack * density.max()
     return any((step[:mode] >= -few).all() and (step[mode:] <= few).all() for mode in range(len(density)))
+
+
+def log_joint(X, weight, mean, covariance):
+    columns = [np.log(w) + multivariate_normal(m, c).logpdf(X) for w, m, c in zip(weight, mean, covariance, strict=True)]
+    return np.column_stack([np.atleast_1d(column) for column in columns])
+
+
+def own_covariances(Z, part, mean, n_rows, prior_rows, ridge):
+    d, scatters = Z.shape[1], [scatter(Z, share, m) for share, m in zip(part.T, mean, strict=True)]
+    pooled = sum(scatters)
+    drawn = min(1, d * len(mean) / n_rows / 4) if d > 1 else 0
+    diagonal = np.diag(np.diag(pooled))
+    pooled = (1 - drawn) * pooled + drawn * diagonal + (ridge * np.diag(diagonal).mean() + 1e-9) * np.eye(d)
+    prior = (prior_rows + d) / n_rows
+    return [(s + prior * pooled) / (share.sum() + prior) for s, share in zip(scatters, part.T, strict=True)]

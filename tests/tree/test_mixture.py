@@ -1,0 +1,207 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics import adjusted_rand_score
+from tests import naive
+
+from ravine import NCutH
+from ravine.tree import HyperplaneTree
+from ravine.tree import _mixture as module
+from ravine.tree._mixture import Mixture, fit_mixture
+
+
+def wide_beside_narrow(rng, n=2000):
+    """Rows of a narrow and a wide group, and the labels of a cut midway between their means."""
+    X = np.concatenate([rng.normal(0, 1, (n, 2)), rng.normal([6, 0], [3, 3], (n, 2))])
+    return X, np.repeat([0, 1], n), (X[:, 0] > 3).astype(np.int64)
+
+
+def fitted(X, label, **options):
+    return fit_mixture(X, np.ones(len(X)), label, int(label.max()) + 1, **options)
+
+
+def test_boundary_between_a_wide_and_a_narrow_group_moves_to_the_narrow_one(rng):
+    X, y, label = wide_beside_narrow(rng)
+    mixture = fitted(X, label)
+    found = mixture.predict(X, label)
+    assert mixture.decides
+    assert np.mean(found == y) > np.mean(label == y) + 0.03
+    assert_allclose(mixture.mean, [[0, 0], [6, 0]], atol=0.25)
+    assert_allclose(mixture.covariance, [np.eye(2), 9 * np.eye(2)], atol=0.8)
+
+
+def test_one_step_agrees_with_naive(rng, monkeypatch):
+    monkeypatch.setattr(module, "N_STEPS", 1)
+    X, _, label = wide_beside_narrow(rng, 60)
+    weights = rng.uniform(0.5, 2, len(X))
+    mixture = fit_mixture(X, weights, label, 2, always_decides=True)
+    share = weights / weights.sum()
+    center = share @ X
+    scale = np.sqrt(share @ (X - center) ** 2)
+    Z, part = (X - center) / scale, np.column_stack([share * (label == k) for k in range(2)])
+    mean = np.array([np.average(Z, axis=0, weights=p) for p in part.T])
+    n_rows = 1 / (share @ share)
+    covariance = naive.own_covariances(Z, part, mean, n_rows, module.PRIOR_ROWS, module.RIDGE)
+    assert_allclose(mixture.weight, part.sum(axis=0))
+    assert_allclose(mixture.mean, mean * scale + center)
+    assert_allclose(mixture.covariance, covariance * np.outer(scale, scale), rtol=1e-9)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_memberships_and_density_agree_with_naive(rng, own, monkeypatch):
+    monkeypatch.setattr(module, "MOST_OWN", 100 if own else 0)
+    X, _, label = wide_beside_narrow(rng, 100)
+    mixture = fitted(X, label)
+    assert len(mixture.factor) == (2 if own else 1)
+    joint = naive.log_joint(X, mixture.weight, mixture.mean, mixture.covariance)
+    density = np.exp(joint)
+    assert_allclose(mixture.memberships(X, label), density / density.sum(axis=1, keepdims=True), rtol=1e-6)
+    assert_allclose(mixture.log_density(X), np.log(density.sum(axis=1)), rtol=1e-9)
+    assert_array_equal(mixture.predict(X, label), joint.argmax(axis=1))
+
+
+def test_shared_covariance_is_that_within_the_clusters(rng, monkeypatch):
+    monkeypatch.setattr(module, "MOST_OWN", 0)
+    noise = rng.normal(size=(3000, 3)) @ np.array([[1, 0.5, 0], [0, 1, 0], [0, 0, 2]])
+    label = rng.integers(0, 3, 3000)
+    mixture = fitted(noise + 20 * np.eye(3)[label], label)
+    assert_allclose(mixture.covariance[0], np.cov(noise.T), atol=0.15)
+
+
+def test_result_does_not_depend_on_blocks_of_rows(rng):
+    X, _, label = wide_beside_narrow(rng, 300)
+    mixture = fitted(X, label)
+    whole = mixture.memberships(X, label)
+    parts = [mixture.memberships(X[i : i + 7], label[i : i + 7]) for i in range(0, len(X), 7)]
+    assert_array_equal(whole, np.concatenate(parts))
+
+
+def test_units_of_the_columns_do_not_matter(rng):
+    X, _, label = wide_beside_narrow(rng, 300)
+    unit, shift = np.array([1e6, 1e-3]), np.array([1e3, 5.0])
+    ours, other = fitted(X, label), fitted(X * unit + shift, label)
+    assert_array_equal(ours.predict(X, label), other.predict(X * unit + shift, label))
+    assert_allclose(ours.unscaled(shift, unit).factor, other.factor, rtol=1e-6)
+
+
+def test_weight_of_two_counts_as_two_rows(rng):
+    X, _, label = wide_beside_narrow(rng, 100)
+    heavy = np.repeat(2.0, len(X))
+    ours, other = fitted(X, label), fit_mixture(X, heavy, label, 2)
+    assert_allclose(ours.factor, other.factor)
+
+
+def test_well_separated_groups_are_left_to_the_cuts(rng):
+    label = np.repeat([0, 1], 200)
+    mixture = fitted(rng.normal(size=(400, 2)) + 50 * label[:, np.newaxis], label)
+    assert not mixture.decides
+    assert fitted(rng.normal(size=(400, 2)) + 50 * label[:, np.newaxis], label, always_decides=True).decides
+
+
+def test_few_rows_are_left_to_the_cuts(rng):
+    X, _, label = wide_beside_narrow(rng, 9)
+    assert not fitted(X, label).decides
+
+
+def test_there_is_no_mixture_if_a_cluster_has_no_row(rng):
+    assert fit_mixture(rng.normal(size=(50, 2)), np.ones(50), np.zeros(50, dtype=np.int64), 2) is None
+
+
+def test_there_is_no_mixture_with_too_many_columns(rng, monkeypatch):
+    monkeypatch.setattr(module, "MOST_COLUMNS", 1)
+    assert fitted(rng.normal(size=(50, 2)), np.repeat([0, 1], 25)) is None
+
+
+def test_constant_columns_change_nothing(rng):
+    X, _, label = wide_beside_narrow(rng, 200)
+    wide = np.c_[X, np.full(len(X), 7.0)]
+    assert adjusted_rand_score(fitted(X, label).predict(X, label), fitted(wide, label).predict(wide, label)) > 0.95
+
+
+@pytest.mark.parametrize("value", [1e149, -1e149])
+def test_rows_without_a_density_keep_their_label(rng, value):
+    X, _, label = wide_beside_narrow(rng, 100)
+    mixture = fitted(X * 1e-20, label)
+    far, of_far = np.full((2, 2), value), np.array([1, 0])
+    assert_array_equal(mixture.predict(far, of_far), of_far)
+    assert_array_equal(mixture.memberships(far, of_far), np.eye(2)[of_far])
+
+
+@pytest.fixture(scope="module")
+def iris_tree():
+    return NCutH(3).fit(load_iris().data).tree_
+
+
+def test_tree_predicts_by_its_mixture(iris_tree):
+    X = load_iris().data
+    assert iris_tree.has_soft_labels
+    assert_array_equal(iris_tree.predict(X), iris_tree.membership(X).argmax(axis=1))
+    assert (iris_tree.predict(X) != iris_tree.label[iris_tree.apply(X)]).any()
+    assert_array_equal(iris_tree.predict(sparse.csr_array(X)), iris_tree.predict(X))
+
+
+def test_coarser_tree_adds_memberships(iris_tree):
+    X = load_iris().data
+    coarser = iris_tree.cut_to(2)
+    fine = iris_tree.membership(X)
+    assert_allclose(coarser.membership(X), np.c_[fine[:, 0], fine[:, 1] + fine[:, 2]])
+    assert_array_equal(coarser.predict(X), np.minimum(iris_tree.predict(X), 1))
+    assert_array_equal(iris_tree.cut_to(1).predict(X), np.zeros(150))
+    assert_allclose(coarser.mixture.cluster_moments()[0].sum(), 1)
+
+
+def test_moments_of_a_merged_cluster_are_those_of_its_rows(rng):
+    label = rng.integers(0, 3, 6000)
+    X = rng.normal(size=(6000, 2)) + 30.0 * label[:, np.newaxis]
+    merged = fitted(X, label).merged(np.array([0, 1, 1]))
+    weight, mean, covariance = merged.cluster_moments()
+    right = X[label > 0]
+    assert_allclose(weight, [np.mean(label == 0), np.mean(label > 0)])
+    assert_allclose(mean[1], right.mean(axis=0), rtol=1e-3)
+    assert_allclose(covariance[1], np.cov(right.T), rtol=0.02)
+
+
+def test_dictionary_keeps_the_mixture(iris_tree):
+    back = HyperplaneTree.from_dict(iris_tree.to_dict())
+    assert back == iris_tree
+    assert back.mixture == iris_tree.mixture
+    assert iris_tree != NCutH(3, assign_labels="tree").fit(load_iris().data).tree_
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("weight", lambda a: -a, "weight"),
+        ("factor", lambda a: a.transpose(0, 2, 1).copy(), "above its diagonal"),
+        ("factor", lambda a: -a, "diagonal"),
+        ("factor", lambda a: a[:2], "2 matrices for 3 components"),
+        ("cluster", lambda a: np.array([0, 0, 1]), "each of the 3 clusters"),
+    ],
+)
+def test_bad_fields_are_named(iris_tree, name, change, message):
+    record = iris_tree.to_dict()
+    record["mixture"] = {**record["mixture"], name: change(record["mixture"][name])}
+    with pytest.raises(ValueError, match=message):
+        HyperplaneTree.from_dict(record)
+
+
+def test_mixture_of_another_number_of_clusters_is_refused(iris_tree):
+    from ravine.tree._derived import with_mixture
+
+    with pytest.raises(ValueError, match="the mixture has 3 clusters, but the tree has 2"):
+        with_mixture(iris_tree.cut_to(2), iris_tree.mixture)
+
+
+def test_tree_without_a_mixture_says_what_to_do():
+    tree = NCutH(3, assign_labels="tree").fit(load_wine().data).tree_
+    for method in (tree.membership, tree.log_density):
+        with pytest.raises(ValueError, match="assign_labels='mixture'"):
+            method(load_wine().data)
+
+
+def test_arrays_are_read_only(iris_tree):
+    assert isinstance(iris_tree.mixture, Mixture)
+    with pytest.raises(ValueError, match="read-only"):
+        iris_tree.mixture.mean[0] = 1.0
