@@ -30,7 +30,7 @@ def test_classes_that_ignore_the_clusters_are_learned_from_the_labels_alone(mode
     assert not fitted.uses_unlabeled_
     assert fitted.held_out_errors_[0] > fitted.held_out_errors_[1]
     alone = SVC(kernel="linear").fit(X[:100], y[:100])
-    always = clone(model).set_params(use_unlabeled=True).fit(X, y)
+    always = clone(model).set_params(use_unlabeled="always").fit(X, y)
     assert fitted.score(X, truth) > max(alone.score(X, truth) - 0.02, always.score(X, truth) + 0.03)
 
 
@@ -41,7 +41,7 @@ def test_classes_that_are_clusters_are_learned_with_the_unlabeled_rows(model, n_
     fitted = clone(model).fit(X, y)
     assert fitted.uses_unlabeled_
     assert fitted.held_out_errors_[0] < WRONG
-    always = clone(model).set_params(use_unlabeled=True).fit(X, y)
+    always = clone(model).set_params(use_unlabeled="always").fit(X, y)
     assert_array_equal(fitted.decision_function(X), always.decision_function(X))
 
 
@@ -54,11 +54,11 @@ def test_with_one_label_for_each_class_nothing_is_measured_and_the_unlabeled_row
 
 
 @each
-@pytest.mark.parametrize("use_unlabeled", [True, False])
+@pytest.mark.parametrize("use_unlabeled", ["always", "never"])
 def test_the_choice_can_be_made_by_the_user(model, use_unlabeled):
     X, _, y = valley_across_classes()
     fitted = clone(model).set_params(use_unlabeled=use_unlabeled).fit(X, y)
-    assert fitted.uses_unlabeled_ is use_unlabeled
+    assert fitted.uses_unlabeled_ is (use_unlabeled == "always")
     assert fitted.held_out_errors_ is None
     with pytest.raises(ValueError, match="The 'use_unlabeled' parameter of .* must be"):
         clone(model).set_params(use_unlabeled="sometimes").fit(X, y)
@@ -69,7 +69,7 @@ def test_the_choice_can_be_made_by_the_user(model, use_unlabeled):
 def test_labels_alone_agree_with_a_linear_support_vector_machine(model, n_classes):
     X, _, y = many_blobs(n_classes, n_labels=5)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    fitted = clone(model).set_params(use_unlabeled=False).fit(X, y)
+    fitted = clone(model).set_params(use_unlabeled="never").fit(X, y)
     alone = SVC(kernel="linear").fit(X[y >= 0], y[y >= 0])
     assert np.mean(fitted.predict(X) == alone.predict(X)) > 0.9
 
@@ -79,7 +79,7 @@ def test_labels_alone_do_not_depend_on_where_the_unlabeled_rows_lie(model):
     X, _, y = valley_across_classes()
     other = X.copy()
     other[100:, 0] = X[100:, 0].max() - X[100:, 0]
-    first, second = (clone(model).set_params(use_unlabeled=False).fit(rows, y).cuts_[0] for rows in (X, other))
+    first, second = (clone(model).set_params(use_unlabeled="never").fit(rows, y).cuts_[0] for rows in (X, other))
     assert abs(first.normal @ second.normal) > 0.995
 
 
@@ -88,7 +88,7 @@ def test_few_labels_in_many_columns_are_separated_by_the_labels_alone(model, rng
     X = rng.normal(size=(60, 200))
     y = np.full(60, -1)
     y[:10] = np.arange(10) % 2
-    fitted = clone(model).set_params(use_unlabeled=False).fit(X, y)
+    fitted = clone(model).set_params(use_unlabeled="never").fit(X, y)
     assert fitted.score(X, y) == 1
     machine = SVC(kernel="linear", C=1e3).fit(X[:10], y[:10])
     direction = machine.coef_[0] / np.linalg.norm(machine.coef_[0])

@@ -152,7 +152,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
     """Base class of the classifiers whose boundary between two classes is a cut."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "use_unlabeled": [StrOptions({"auto"}), "boolean"],
+        "use_unlabeled": [StrOptions({"auto", "always", "never"})],
         "n_jobs": N_JOBS,
     }
     _schema: ClassVar[Group] = SAVED
@@ -164,7 +164,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
     transduction_: NDArray[Any]
     uses_unlabeled_: bool
     held_out_errors_: Floats | None
-    use_unlabeled: Literal["auto"] | bool
+    use_unlabeled: Literal["auto", "always", "never"]
     random_state: int | np.random.RandomState | None = 0
 
     @abstractmethod
@@ -403,7 +403,8 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
             return pair_rows, np.select([code[here] == first, code[here] == second], [-1, 1], 0), pair_weights
 
         self.held_out_errors_ = None
-        self.uses_unlabeled_ = self._choose(data_of, seed) if self.use_unlabeled == "auto" else bool(self.use_unlabeled)
+        is_auto, is_always = self.use_unlabeled == "auto", self.use_unlabeled == "always"
+        self.uses_unlabeled_ = self._choose(data_of, seed) if is_auto else is_always
         if self._near is not None and not self.uses_unlabeled_:
             self._near = NearClasses.of(rows, code, weights, len(self.classes_))
             self.pairs_ = np.array(self._near.pairs)

@@ -51,8 +51,8 @@ class MDHClassifier(CutClassifier):
     label_margin : float, default=1.0
         A labeled row is penalized unless it lies at least this many bandwidths from the cut, on its correct side. 0
         requires only the correct side.
-    use_unlabeled : {"auto"} or bool, default="auto"
-        Whether the boundaries depend on the unlabeled rows. With False, they are those of linear support vector
+    use_unlabeled : {"auto", "always", "never"}, default="auto"
+        Whether the boundaries depend on the unlabeled rows. With "never", they are those of linear support vector
         machines on the labeled rows; the unlabeled rows only change the probabilities. With "auto", held-out labels
         decide: the unlabeled rows are used unless they put a held-out label on the wrong side and the labels alone have
         a smaller squared error of the probabilities. This takes up to five more searches for each pair of classes. If
@@ -123,7 +123,7 @@ class MDHClassifier(CutClassifier):
         alphas: Sequence[float] = (0.0, 0.9),
         gammas: Sequence[float] = (10.0, 100.0),
         label_margin: float = 1.0,
-        use_unlabeled: Literal["auto"] | bool = "auto",
+        use_unlabeled: Literal["auto", "always", "never"] = "auto",
         n_jobs: int | None = -1,
     ) -> None:
         self.init = init

@@ -45,8 +45,8 @@ class SpectralPursuitClassifier(CutClassifier):
         Directions from which the search starts. "svm" is the normal of a linear support vector machine on the labeled
         rows, an array holds the directions, and a function is called as ``callable(rows) -> directions``. The start
         that leads to the smallest λ₂ wins.
-    use_unlabeled : {"auto"} or bool, default="auto"
-        Whether the boundaries depend on the unlabeled rows. With False, they are those of linear support vector
+    use_unlabeled : {"auto", "always", "never"}, default="auto"
+        Whether the boundaries depend on the unlabeled rows. With "never", they are those of linear support vector
         machines on the labeled rows; the unlabeled rows only change the probabilities. With "auto", held-out labels
         decide: the unlabeled rows are used unless they put a held-out label on the wrong side and the labels alone have
         a smaller squared error of the probabilities. This takes up to five more searches for each pair of classes. If
@@ -114,7 +114,7 @@ class SpectralPursuitClassifier(CutClassifier):
         bandwidth_factor: float = 0.3,
         bound: float = 1.5,
         init: Literal["svm"] | ArrayLike | Callable[..., ArrayLike] = "svm",
-        use_unlabeled: Literal["auto"] | bool = "auto",
+        use_unlabeled: Literal["auto", "always", "never"] = "auto",
         n_jobs: int | None = -1,
     ) -> None:
         self.bandwidth_factor = bandwidth_factor
