@@ -162,6 +162,8 @@ def test_loaded_classifiers_equal_the_saved_ones(classifier, classes, blobs, pat
         assert_array_equal(getattr(loaded, name), getattr(fitted, name))
         assert getattr(loaded, name).dtype == getattr(fitted, name).dtype
     assert [cut.value for cut in loaded.cuts_] == [cut.value for cut in fitted.cuts_]
+    assert loaded.uses_unlabeled_ is fitted.uses_unlabeled_
+    assert_array_equal(loaded.held_out_errors_, fitted.held_out_errors_)
     assert not hasattr(saved_and_loaded(fitted, path, resume=False), "transduction_")
 
 

@@ -13,7 +13,7 @@ from ravine.plot._common import COLORS, FAINT, LINE
 rng = np.random.default_rng(10)
 X, truth = valley_between_classes(rng)
 y = few_labels(truth, 2, rng)
-model = MDHClassifier().fit(X, y)
+model = MDHClassifier(use_unlabeled="always").fit(X, y)
 machine = LinearSVC().fit(X[y >= 0], y[y >= 0])
 
 figure, (plane, line) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained", width_ratios=[1.2, 1])

@@ -11,6 +11,6 @@ cases = (
     (valley_across_classes, "the valley runs across the classes"),
 )
 numbers = (2, 3, 5, 10, 20, 50)
-methods = {"MDHClassifier": MDHClassifier()}
+methods = {"MDHClassifier": MDHClassifier(use_unlabeled="always")}
 _, right = draw_few_labels(cases, methods, LinearSVC(), numbers, n_draws=20, seed=10, lowest=0.5)
 right.legend(loc="lower right", frameon=False, fontsize=9)

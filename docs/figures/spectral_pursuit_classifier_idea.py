@@ -31,7 +31,7 @@ def connectivity(angle, with_labels):
     return eigh(np.diag(joined.sum(axis=1)) - joined, eigvals_only=True, subset_by_index=[1, 1])[0]
 
 
-model = SpectralPursuitClassifier().fit(X, y)
+model = SpectralPursuitClassifier(use_unlabeled="always").fit(X, y)
 (cut,) = model.cuts_
 figure, (plane, line) = plt.subplots(1, 2, figsize=(8, 3.5), layout="constrained")
 plane.scatter(*X.T, s=9, color=FAINT, linewidth=0)

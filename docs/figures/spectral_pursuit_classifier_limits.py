@@ -7,6 +7,9 @@ from sklearn.svm import LinearSVC
 from ravine import MDHClassifier, SpectralPursuitClassifier
 
 cases = (one_in_ten, "a class with a tenth of the rows"), (valley_across_classes, "the valley runs across the classes")
-methods = {"SpectralPursuitClassifier": SpectralPursuitClassifier(), "MDHClassifier": MDHClassifier()}
+methods = {
+    "SpectralPursuitClassifier": SpectralPursuitClassifier(use_unlabeled="always"),
+    "MDHClassifier": MDHClassifier(use_unlabeled="always"),
+}
 left, _ = draw_few_labels(cases, methods, LinearSVC(), (2, 5, 20), n_draws=10, seed=1, lowest=0.45)
 left.legend(loc="lower right", frameon=False, fontsize=9)

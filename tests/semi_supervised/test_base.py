@@ -461,7 +461,7 @@ def test_rows_that_are_all_alike_go_to_the_most_frequent_of_several_classes(mode
 
 
 @each
-@pytest.mark.parametrize("n_classes", [2, 4, 20])
+@pytest.mark.parametrize("n_classes", [2, 4, 15, 20])
 @pytest.mark.parametrize("size", [1e-100, 1e-12, 1e12, 1e100])
 def test_weights_of_any_size_end(model, n_classes, size):
     X, _, y = many_blobs(n_classes, each=8)

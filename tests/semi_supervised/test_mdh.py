@@ -94,7 +94,8 @@ def test_stronger_labels_leave_fewer_of_them_on_the_wrong_side(rng):
     X = rng.normal(size=(400, 4))
     truth = (X[:, 0] + 0.5 * rng.normal(size=400) > 0).astype(int)
     y = few_labels(truth, 40)
-    weak, strong = (MDHClassifier(gammas=g).fit(X, y).score(X, y) for g in ((0.01,), (10.0, 1000.0)))
+    models = (MDHClassifier(gammas=gammas, use_unlabeled="always") for gammas in ((0.01,), (10.0, 1000.0)))
+    weak, strong = (model.fit(X, y).score(X, y) for model in models)
     assert strong > weak
 
 
@@ -104,7 +105,7 @@ def test_label_margin_keeps_labeled_rows_away_from_the_cut(rng):
     y = few_labels(truth, 20)
     gaps = []
     for margin in (0.0, 2.0):
-        model = MDHClassifier(label_margin=margin, gammas=(1000.0,)).fit(X, y)
+        model = MDHClassifier(label_margin=margin, gammas=(1000.0,), use_unlabeled="always").fit(X, y)
         side = np.where(y == 1, 1, -1) * model.decision_function(X)
         gaps.append(side[y != -1].min())
     assert gaps[1] > gaps[0]

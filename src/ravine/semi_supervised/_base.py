@@ -2,15 +2,18 @@
 
 The boundary between two classes is a cut. With more than two classes, every pair has a cut, and the pairs vote. For k
 classes this takes k(k - 1) / 2 searches, and as many passes to predict. With many classes, only pairs of nearby classes
-have a cut (`ravine.semi_supervised._near`), which takes about four searches for each class.
+have a cut (`ravine.semi_supervised._near`), which takes about four searches for each class. Held-out labels decide
+whether the unlabeled rows are used (`ravine.semi_supervised._held_out`), which takes up to five times as many searches.
 """
 
 import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,14 +39,18 @@ from ravine._matrix import (
     moments_of,
     project,
 )
-from ravine._schema import Array, Custom, Group, Sizes, State, all_or_none, require
-from ravine._sklearn import safe_indexing
+from ravine._schema import Array, Custom, Group, Number, Sizes, State, all_or_none, require
+from ravine._sklearn import StrOptions, safe_indexing
 from ravine.cluster._base import N_JOBS, RowEstimator, fitting, thread_pools
 from ravine.cuts import Cut
-from ravine.cuts._density import normal_bandwidth, projected_density
+from ravine.cuts._density import depth_at, normal_bandwidth, projected_density
+from ravine.semi_supervised._held_out import WRONG, folds_of, mean_of_classes, squared_errors
 from ravine.semi_supervised._near import MOST_PAIRED, NearClasses
 
 UNLABELED = -1
+
+PairData = tuple[Matrix, Ints, Floats]
+"""Rows of two classes, their sides as in `_find_cut`, and their weights."""
 
 ADDED_LABELS = 10.0
 """Number of pseudo-labels that are added before probabilities are learned: docs/decisions/semi-supervised.md."""
@@ -56,6 +63,12 @@ SLOPES = (1e-3, 1e3)
 
 LABEL_WEIGHT = (1e-9, 1e9)
 """Smallest and largest total weight of the labeled rows for a support vector machine."""
+
+INTERCEPT_SCALING = 10.0
+"""How much less the intercept is penalized than the normal, if the labels alone decide: nearly not at all."""
+
+MOST_TESTED = math.comb(MOST_PAIRED, 2)
+"""Maximum number of pairs of classes on which it is measured whether the unlabeled rows help."""
 
 NEAR = ("towards", "least", "nearest")
 """Fields of the nearest classes, as in `NearClasses`."""
@@ -121,6 +134,8 @@ SAVED = Group(
         "towards": Array("float64", ("n_classes", "n_features"), required=False),
         "least": Array("float64", ("n_classes",), required=False),
         "nearest": Array("integer", ("n_classes", "n_nearest"), index_of="n_classes", required=False),
+        "uses_unlabeled": Number(bool, required=False),
+        "held_out_errors": Array("float64", (2,), low=0, high=1, required=False),
     },
     (
         all_or_none(*NEAR),
@@ -129,13 +144,17 @@ SAVED = Group(
         names_of_classes_fit_into_memory,
     ),
 )
-"""What a file keeps of a classifier. The last three fields are there if not all pairs of classes have a boundary."""
+"""What a file keeps of a classifier. The fields of `NEAR` are there if not all pairs of classes have a boundary. In a
+file without the last two, the unlabeled rows were used and nothing was measured."""
 
 
 class CutClassifier(ClassifierMixin, RowEstimator, ABC):
     """Base class of the classifiers whose boundary between two classes is a cut."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_jobs": N_JOBS}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "use_unlabeled": [StrOptions({"auto", "always", "never"})],
+        "n_jobs": N_JOBS,
+    }
     _schema: ClassVar[Group] = SAVED
 
     classes_: NDArray[Any]
@@ -143,6 +162,9 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
     cuts_: list[Cut]
     slopes_: Floats
     transduction_: NDArray[Any]
+    uses_unlabeled_: bool
+    held_out_errors_: Floats | None
+    use_unlabeled: Literal["auto", "always", "never"]
     random_state: int | np.random.RandomState | None = 0
 
     @abstractmethod
@@ -181,8 +203,8 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
             objects if the classes are strings. If `y` has only the values -1 and 1, there would be one class only: then
             -1 is a class, all rows are labeled, and a warning says so.
         sample_weight : array-like of shape (n_samples,), optional
-            Weight of each row. A row of weight 2 counts as two rows, labeled or not. Labels of rows of weight 0 are
-            ignored.
+            Weight of each row. Only the ratios of the weights count. A row of weight 2 and a row that is given twice
+            are the same input. Labels of rows of weight 0 are ignored.
 
         Returns
         -------
@@ -204,9 +226,9 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         code = np.full(len(labels), UNLABELED)
         code[is_labeled] = codes
         distinct, codes, total = without_copies(rows, code, weights)
-        guess = self._plan(distinct, codes, total)
-        with self._progress(rows, "pair", len(self.pairs_)) as on_pair:
-            self._learn(distinct, codes, guess, total, on_pair)
+        total = total / label_unit(codes, total)
+        with thread_pools().limit(limits=1, user_api="blas"):
+            self._learn(distinct, codes, total)
         self.transduction_ = self._predict(rows)
         self.transduction_[is_labeled] = labels[is_labeled]
         return self
@@ -366,30 +388,34 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         self.pairs_ = np.array(self._near.pairs)
         return guess
 
-    def _learn(self, rows: Matrix, code: Ints, guess: Ints, weights: Floats, on_pair: Callable[[], bool]) -> None:
+    def _learn(self, rows: Matrix, code: Ints, weights: Floats) -> None:
         """Find the cut of every pair of classes, and the slope of the log-odds across it."""
-        seed, pairs = self._draw_seed(), self.pairs_.tolist()
-        n_threads = count_threads(self.n_jobs)
-        n_jobs = self.n_jobs if len(pairs) == 1 else 1  # with several pairs, each thread takes whole pairs
-        members = _members(np.where(weights > 0, guess, UNLABELED), len(self.classes_))
+        guess = self._plan(rows, code, weights)
+        seed, members = self._draw_seed(), _members(np.where(weights > 0, guess, UNLABELED), len(self.classes_))
 
-        def learn_pair(pair: list[int]) -> tuple[Cut, float]:
+        def data_of(pair: list[int]) -> PairData:
             first, second = pair
-            if len(pairs) == 1:
+            if len(self.classes_) == 2:
                 here = np.flatnonzero(weights > 0)
             else:
                 here = np.sort(np.concatenate([members[first], members[second]]))
             pair_rows, pair_weights = (rows, weights) if len(here) == len(weights) else (rows[here], weights[here])
-            sides = np.select([code[here] == first, code[here] == second], [-1, 1], 0)
-            cut = None
-            if column_deviations(pair_rows).any():
-                cut = self._find_cut(pair_rows, sides, pair_weights, seed, n_jobs)
-            if cut is None or not _distance(pair_rows, cut, n_jobs).any():
-                cut = _all_on_one_side(pair_rows, sides, pair_weights)
-            return cut, _slope(_distance(pair_rows, cut, n_jobs), sides, pair_weights)
+            return pair_rows, np.select([code[here] == first, code[here] == second], [-1, 1], 0), pair_weights
 
-        found: list[tuple[Cut, float]] = []
-        with thread_pools().limit(limits=1, user_api="blas"):
+        self.held_out_errors_ = None
+        is_auto, is_always = self.use_unlabeled == "auto", self.use_unlabeled == "always"
+        self.uses_unlabeled_ = self._choose(data_of, seed) if is_auto else is_always
+        if self._near is not None and not self.uses_unlabeled_:
+            self._near = NearClasses.of(rows, code, weights, len(self.classes_))
+            self.pairs_ = np.array(self._near.pairs)
+        pairs = self.pairs_.tolist()
+        n_jobs = self.n_jobs if len(pairs) == 1 else 1  # with several pairs, each thread takes whole pairs
+
+        def learn_pair(pair: list[int]) -> tuple[Cut, float]:
+            return self._fit_pair(*data_of(pair), seed, n_jobs, self.uses_unlabeled_)
+
+        n_threads, found = count_threads(self.n_jobs), []
+        with self._progress(rows, "pair", len(pairs)) as on_pair:
             for start in range(0, len(pairs), n_threads):
                 batch = pairs[start : start + n_threads]
                 found += map_items(learn_pair, batch, self.n_jobs)
@@ -397,6 +423,56 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
                     on_pair()
         self.cuts_ = [cut for cut, _ in found]
         self.slopes_ = np.array([slope for _, slope in found])
+
+    def _choose(self, data_of: Callable[[list[int]], PairData], seed: int) -> bool:
+        """Return whether the boundaries are better with the unlabeled rows, measured on held-out labels.
+
+        They are used unless a held-out label is on the wrong side and the labels alone have a smaller error. If no
+        class has two labels, nothing can be held out, and the unlabeled rows are used.
+        """
+        chosen = np.linspace(0, len(self.pairs_) - 1, min(len(self.pairs_), MOST_TESTED)).round().astype(np.int64)
+        pairs = self.pairs_[chosen].tolist()
+        folds = map_items(lambda pair: _folds(*data_of(pair)), pairs, self.n_jobs)
+        tasks = [(k, f) for k, fold in enumerate(folds) for f in np.unique(fold[fold >= 0]).tolist()]
+        if not tasks:
+            return True
+
+        def errors_of(task: tuple[int, int]) -> tuple[Floats, Ints, Floats]:
+            """Return errors with and without the unlabeled rows, sides and weights, in one fold of one pair."""
+            pair, fold = task
+            rows, sides, weights = data_of(pairs[pair])
+            held_out = np.flatnonzero(folds[pair] == fold)
+
+            def log_odds(use_unlabeled: bool, left: Ints) -> Floats:
+                cut, slope = self._fit_pair(rows, left, weights, seed, 1, use_unlabeled)
+                return np.asarray(slope * _distance(rows, cut, 1))
+
+            errors = [squared_errors(sides, held_out, partial(log_odds, use)) for use in (True, False)]
+            return np.stack(errors), sides[held_out], weights[held_out]
+
+        found = map_items(errors_of, tasks, self.n_jobs)
+        means = []
+        for pair in sorted({pair for pair, _ in tasks}):
+            parts = [part for (other, _), part in zip(tasks, found, strict=True) if other == pair]
+            errors, sides, weights = (np.concatenate(column, axis=-1) for column in zip(*parts, strict=True))
+            means.append([mean_of_classes(one, sides, weights) for one in errors])
+        self.held_out_errors_ = np.mean(means, axis=0)
+        is_any_wrong = any((errors[0] > WRONG).any() for errors, _, _ in found)
+        return not is_any_wrong or bool(self.held_out_errors_[0] <= self.held_out_errors_[1])
+
+    def _fit_pair(
+        self, rows: Matrix, sides: Ints, weights: Floats, seed: int, n_jobs: int | None, use_unlabeled: bool
+    ) -> tuple[Cut, float]:
+        """Return the cut between two classes, and the slope of the log-odds across it."""
+        cut = None
+        if column_deviations(rows).any():
+            if use_unlabeled:
+                cut = self._find_cut(rows, sides, weights, seed, n_jobs)
+            else:
+                cut = _labels_cut(rows, sides, weights, n_jobs)
+        if cut is None or not _distance(rows, cut, n_jobs).any():
+            cut = _all_on_one_side(rows, sides, weights)
+        return cut, _slope(_distance(rows, cut, n_jobs), sides, weights)
 
     def _state(self, resume: bool) -> dict[str, Any]:
         """Return what a file keeps of the fitted model; data about single rows is kept only with `resume`."""
@@ -409,11 +485,15 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
             "slopes": self.slopes_,
             "transduction": None if found is None else np.searchsorted(self.classes_, found),
             **({} if self._near is None else {name: getattr(self._near, name) for name in NEAR}),
+            "uses_unlabeled": self.uses_unlabeled_,
+            **({} if self.held_out_errors_ is None else {"held_out_errors": self.held_out_errors_}),
         }
 
     def _restore(self, state: State) -> None:
         """Restore what `_state` returned, after it was checked."""
         self.classes_, self.slopes_ = state["classes"], state["slopes"]
+        self.uses_unlabeled_ = state["uses_unlabeled"] is not False
+        self.held_out_errors_ = state["held_out_errors"]
         self._near = _near_of(state)
         self.pairs_ = _all_pairs(len(self.classes_)) if self._near is None else np.array(self._near.pairs)
         columns = [state[name].tolist() for name in CUT_NUMBERS]
@@ -493,7 +573,21 @@ def without_copies(rows: Matrix, code: Ints, weights: Floats) -> tuple[Matrix, I
     return rows[first], code[first], np.asarray(np.bincount(which, weights[kept]), dtype=np.float64)
 
 
-def linear_svm(X: Matrix, sides: Ints, weights: Floats, moments: Moments) -> tuple[Floats, float]:
+def label_unit(code: Ints, weights: Floats) -> float:
+    """Return the weight that counts as one label: Σw² / Σw over the labeled rows.
+
+    In this unit, the total weight of the labels is their effective number, and equal weights are 1.
+    """
+    own = weights[(code != UNLABELED) & (weights > 0)]
+    if (own == own[0]).all():
+        return float(own[0])
+    relative = own / own.max()
+    return float(own.max() * (relative @ relative) / relative.sum())
+
+
+def linear_svm(
+    X: Matrix, sides: Ints, weights: Floats, moments: Moments, intercept_scaling: float = 1.0
+) -> tuple[Floats, float]:
     """Return the normal and the intercept of a linear support vector machine on the labeled rows.
 
     The rows are centered and divided by the root mean square deviation of `moments`, so that the machine follows when
@@ -509,8 +603,14 @@ def linear_svm(X: Matrix, sides: Ints, weights: Floats, moments: Moments) -> tup
         rows = rows - center
     total = float(row_weights.sum())
     row_weights = row_weights * (min(max(total, LABEL_WEIGHT[0]), LABEL_WEIGHT[1]) / total)
-    machine = LinearSVC(dual=False, tol=1e-6).fit(rows / unit, sides[labeled], sample_weight=row_weights)
-    normal = machine.coef_[0] / unit
+    rows = rows / unit
+    span = None
+    if not sparse.issparse(rows) and len(labeled) < X.shape[1]:
+        span, triangle = np.linalg.qr(rows.T)  # the normal is a sum of rows, so it lies in their span
+        rows = triangle.T
+    machine = LinearSVC(dual=False, tol=1e-6, intercept_scaling=intercept_scaling)
+    machine.fit(rows, sides[labeled], sample_weight=row_weights)
+    normal = (machine.coef_[0] if span is None else span @ machine.coef_[0]) / unit
     return normal, float(machine.intercept_[0] - center @ normal)
 
 
@@ -525,6 +625,23 @@ def _guess(rows: Matrix, code: Ints, weights: Floats, n_classes: int) -> Ints:
         votes[:, second] += right
         votes[:, first] -= right
     return np.where(code == UNLABELED, votes.argmax(axis=1), code)
+
+
+def _labels_cut(rows: Matrix, sides: Ints, weights: Floats, n_jobs: int | None) -> Cut | None:
+    """Return the cut of a linear support vector machine on the labeled rows; None if it separates nothing."""
+    normal, intercept = linear_svm(rows, sides, weights, moments_of(rows, weights, n_jobs), INTERCEPT_SCALING)
+    length = float(np.linalg.norm(normal))
+    if not length > 0:
+        return None
+    cut = Cut(normal / length, -intercept / length)
+    return replace(cut, relative_depth=depth_at(0.0, _distance(rows, cut, n_jobs), weights))
+
+
+def _folds(rows: Matrix, sides: Ints, weights: Floats) -> Ints:
+    """Return the fold in which each label of a pair is held out; `folds_of` with positions across the labels' cut."""
+    cut = _labels_cut(rows, sides, weights, 1) if column_deviations(rows).any() else None
+    position = np.zeros(len(sides)) if cut is None else _distance(rows, cut, 1)
+    return folds_of(sides, position, fingerprint(rows, 0).view(np.int64))
 
 
 def _all_on_one_side(rows: Matrix, sides: Ints, weights: Floats) -> Cut:

@@ -51,6 +51,12 @@ class MDHClassifier(CutClassifier):
     label_margin : float, default=1.0
         A labeled row is penalized unless it lies at least this many bandwidths from the cut, on its correct side. 0
         requires only the correct side.
+    use_unlabeled : {"auto", "always", "never"}, default="auto"
+        Whether the boundaries depend on the unlabeled rows. With "never", they are those of linear support vector
+        machines on the labeled rows; the unlabeled rows only change the probabilities. With "auto", held-out labels
+        decide: the unlabeled rows are used unless they put a held-out label on the wrong side and the labels alone have
+        a smaller squared error of the probabilities. This takes up to five more searches for each pair of classes. If
+        no class has two labels, nothing can be held out, and the unlabeled rows are used.
     n_jobs : int or None, default=-1
         Number of threads; -1 uses all cores. The result does not depend on it.
 
@@ -67,6 +73,11 @@ class MDHClassifier(CutClassifier):
         Slope of the log-odds of each pair, per unit of distance to its cut.
     transduction_ : ndarray of shape (n_samples,)
         Class of each row of `fit`: its label if it has one, otherwise the result of `predict`.
+    uses_unlabeled_ : bool
+        Whether the boundaries depend on the unlabeled rows.
+    held_out_errors_ : ndarray of shape (2,) or None
+        Mean squared error of the probabilities of held-out labels, with the unlabeled rows and from the labels alone.
+        None if it was not measured.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -112,6 +123,7 @@ class MDHClassifier(CutClassifier):
         alphas: Sequence[float] = (0.0, 0.9),
         gammas: Sequence[float] = (10.0, 100.0),
         label_margin: float = 1.0,
+        use_unlabeled: Literal["auto", "always", "never"] = "auto",
         n_jobs: int | None = -1,
     ) -> None:
         self.init = init
@@ -119,6 +131,7 @@ class MDHClassifier(CutClassifier):
         self.alphas = alphas
         self.gammas = gammas
         self.label_margin = label_margin
+        self.use_unlabeled = use_unlabeled
         self.n_jobs = n_jobs
 
     def _find_cut(self, X: Matrix, sides: Ints, weights: Floats, seed: int, n_jobs: int | None) -> Cut | None:

@@ -45,6 +45,12 @@ class SpectralPursuitClassifier(CutClassifier):
         Directions from which the search starts. "svm" is the normal of a linear support vector machine on the labeled
         rows, an array holds the directions, and a function is called as ``callable(rows) -> directions``. The start
         that leads to the smallest λ₂ wins.
+    use_unlabeled : {"auto", "always", "never"}, default="auto"
+        Whether the boundaries depend on the unlabeled rows. With "never", they are those of linear support vector
+        machines on the labeled rows; the unlabeled rows only change the probabilities. With "auto", held-out labels
+        decide: the unlabeled rows are used unless they put a held-out label on the wrong side and the labels alone have
+        a smaller squared error of the probabilities. This takes up to five more searches for each pair of classes. If
+        no class has two labels, nothing can be held out, and the unlabeled rows are used.
     n_jobs : int or None, default=-1
         Number of threads; -1 uses all cores. The result does not depend on it.
 
@@ -61,6 +67,11 @@ class SpectralPursuitClassifier(CutClassifier):
         Slope of the log-odds of each pair, per unit of distance to its cut.
     transduction_ : ndarray of shape (n_samples,)
         Class of each row of `fit`: its label if it has one, otherwise the result of `predict`.
+    uses_unlabeled_ : bool
+        Whether the boundaries depend on the unlabeled rows.
+    held_out_errors_ : ndarray of shape (2,) or None
+        Mean squared error of the probabilities of held-out labels, with the unlabeled rows and from the labels alone.
+        None if it was not measured.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -103,11 +114,13 @@ class SpectralPursuitClassifier(CutClassifier):
         bandwidth_factor: float = 0.3,
         bound: float = 1.5,
         init: Literal["svm"] | ArrayLike | Callable[..., ArrayLike] = "svm",
+        use_unlabeled: Literal["auto", "always", "never"] = "auto",
         n_jobs: int | None = -1,
     ) -> None:
         self.bandwidth_factor = bandwidth_factor
         self.bound = bound
         self.init = init
+        self.use_unlabeled = use_unlabeled
         self.n_jobs = n_jobs
 
     def _find_cut(self, X: Matrix, sides: Ints, weights: Floats, seed: int, n_jobs: int | None) -> Cut | None:
