@@ -921,7 +921,9 @@ def is_unimodal(density, slack=1e-9):
 
 
 def log_joint(X, weight, mean, covariance):
-    columns = [np.log(w) + multivariate_normal(m, c).logpdf(X) for w, m, c in zip(weight, mean, covariance, strict=True)]
+    columns = [
+        np.log(w) + multivariate_normal(m, c).logpdf(X) for w, m, c in zip(weight, mean, covariance, strict=True)
+    ]
     return np.column_stack([np.atleast_1d(column) for column in columns])
 
 

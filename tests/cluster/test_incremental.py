@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
@@ -141,14 +142,19 @@ def test_standardizing_makes_the_unit_of_a_column_irrelevant(blobs):
         assert adjusted_rand_score(ours.predict(X), other.predict(X * unit)) > 0.99
 
 
-def test_no_evidence_falls_back_to_the_elbow_and_says_so(rng):
-    X = rng.normal(size=(300, 3))
-    with pytest.warns(UserWarning, match="held-out rows confirmed no cut"):
+def test_rows_without_clusters_are_one_cluster(rng):
+    model = IncrementalMDH().fit(rng.normal(size=(300, 3)))
+    assert (model.n_clusters_, model.selection_, model.confirmed_) == (1, "evidence", 0)
+
+
+def test_no_evidence_falls_back_to_the_elbow_of_clustered_rows_and_says_so():
+    X = load_wine().data
+    with pytest.warns(UserWarning, match="held-out rows confirmed no single cut"):
         model = IncrementalMDH().fit(X)
     assert model.n_clusters_ > 1
-    assert model.selection_ == "elbow"
+    assert (model.selection_, model.confirmed_) == ("elbow", 0)
     assert (model.p_values_ == 1).all()
-    assert "held-out rows confirmed no cut" in str(model)
+    assert "held-out rows confirmed no single cut" in str(model)
     alone = IncrementalMDH(selection="evidence").fit(X)
     assert (alone.n_clusters_, alone.selection_) == (1, "evidence")
 

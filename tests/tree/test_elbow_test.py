@@ -17,7 +17,9 @@ def test_rows_with_clusters_are_more_extreme_than_all_draws():
 
 @pytest.mark.parametrize("kind", ["normal", "exponential", "uniform", "lognormal"])
 def test_rows_without_clusters_are_like_their_draws(kind):
-    p_values = [elbow_p_value(getattr(np.random.default_rng(i), kind)(size=(150, 3)), np.ones(150), i) for i in range(4)]
+    p_values = [
+        elbow_p_value(getattr(np.random.default_rng(i), kind)(size=(150, 3)), np.ones(150), i) for i in range(4)
+    ]
     assert np.mean(p_values) > 0.5
 
 

@@ -29,11 +29,10 @@ from ravine.cluster._base import (
     fitting,
     thread_pools,
     uninterrupted,
-    warn_user,
 )
 from ravine.cluster._identity import IDENTITIES, Identities, ids_are_distinct
-from ravine.cluster._soft import ASSIGN_LABELS, SoftTreeClusterer
 from ravine.cluster._sampled_stream import STREAM, SampledStream, saved_center_and_scale, scaled_rows
+from ravine.cluster._soft import ASSIGN_LABELS, SoftTreeClusterer
 from ravine.tree import HyperplaneTree
 from ravine.tree._check import TREE
 from ravine.tree._derived import labels_in, with_counts_of, with_leaves

@@ -133,7 +133,9 @@ class Mixture:
         share = of_cluster / weight[:, np.newaxis]
         mean = share @ self.mean
         apart = self.mean[np.newaxis] - mean[:, np.newaxis]
-        covariance = np.einsum("ck,kij->cij", share, self.covariance) + np.einsum("ck,cki,ckj->cij", share, apart, apart)
+        covariance = np.einsum("ck,kij->cij", share, self.covariance) + np.einsum(
+            "ck,cki,ckj->cij", share, apart, apart
+        )
         return weight, mean, covariance
 
     def unscaled(self, center: Floats, scale: Floats) -> "Mixture":
@@ -238,7 +240,9 @@ def sample_size(n_clusters: int, n_columns: int) -> int:
     return min(wanted, MOST_SAMPLE_ROWS)
 
 
-def fit_mixture(X: Floats, weights: Floats, label: Ints, n_clusters: int, always_decides: bool = False) -> Mixture | None:
+def fit_mixture(
+    X: Floats, weights: Floats, label: Ints, n_clusters: int, always_decides: bool = False
+) -> Mixture | None:
     """Fit a mixture to rows that a tree has labeled.
 
     Parameters
@@ -361,4 +365,3 @@ def packed(mixture: Mixture | None) -> dict[str, Any] | None:
 def unpacked(record: State | None) -> Mixture | None:
     """Return the mixture from the checked result of `packed`."""
     return None if record is None else Mixture(**record)
-
