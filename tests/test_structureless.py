@@ -114,8 +114,8 @@ def test_the_test_ends_with_the_first_draw_that_is_as_strong(rng):
     assert len(strengths.draws) == 2
 
 
-def test_few_draws_suffice_for_clusters_twice_as_strong_but_not_if_draws_have_none(rng):
-    clear, none = Strengths(*[0.4] * N_FIRST), Strengths(*[0.0] * N_DRAWS)
+def test_few_draws_suffice_for_clusters_three_times_as_strong_but_not_if_draws_have_none(rng):
+    clear, none = Strengths(*[0.3] * N_FIRST), Strengths(*[0.0] * N_DRAWS)
     assert passes(1.0, clear, rng)
     assert passes(1.0, none, rng)
     assert (len(clear.draws), len(none.draws)) == (N_FIRST, N_DRAWS)

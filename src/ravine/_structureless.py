@@ -19,7 +19,7 @@ from ravine._ties import first_least
 N_DRAWS = 19
 """Number of draws. Without clusters, all of them are weaker than the data with a probability of 1 / 20."""
 
-N_FIRST, CLEARLY = 5, 2.0
+N_FIRST, CLEARLY = 5, 3.0
 """The first draws suffice if the data are stronger than each of them by this factor."""
 
 N_KNOTS, N_EXTREMES, N_MODES = 200, 10, 32
