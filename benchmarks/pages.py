@@ -76,6 +76,7 @@ PAGES = [
     Page("number_of_clusters", "peers.number_of_clusters", "scikit-learn"),
     Page("predict", "peers.predict", "scikit-learn"),
     Page("labels_and_clusters", "peers.labels_and_clusters", "scikit-learn"),
+    Page("false_clusters", "peers.false_clusters", "false-clusters"),
     Page("convex", "peers.convex", "hdbscan"),
     Page("support_vectors_peers", "peers.support_vectors", "hdbscan"),
     Page("stream_speed", "peers.stream_speed", "streams"),

@@ -47,13 +47,12 @@ _ = plot.clusterpath(model)
 _ = plot.fusions(model)
 
 # %%
-# One fit gives every other number of clusters too. Random data also has clusters by chance. ``strength_``
-# shows this: it is below 0.4 for most data without clusters, such as this square. The eighteen clusters found
-# there mean nothing.
+# One fit gives every other number of clusters too. The path of random data also has groups by chance. They are
+# compared with the groups of draws without clusters. In this square they are not stronger, so there is one cluster.
 
 print("two clusters from the same path:", np.bincount(model.cut_to(2).labels_))
 square = SumOfNorms().fit(rng.random((400, 2)))
-print(f"a square without clusters: {square.n_clusters_} clusters, strength {square.strength_:.2f}")
+print(f"a square without clusters: {square.n_clusters_} cluster, confirmed_ = {square.confirmed_}")
 
 # %%
 # Iris is harder. Two of its three species touch, and the path finds two clusters. With three clusters it scores

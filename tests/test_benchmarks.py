@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from benchmarks import pages, report, runner, stored
 from benchmarks.papers import compare, stream_tables, support_vectors, tables_3, tables_6_5_and_6_6
-from benchmarks.peers import groups, known_changes, real_streams, stationary_streams, stream_speed
+from benchmarks.peers import false_clusters, groups, known_changes, real_streams, stationary_streams, stream_speed
 from benchmarks.worker import REPEATS, DataSet, Methods, load, without_folders
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
@@ -615,3 +615,29 @@ def test_runs_with_the_same_versions_share_a_paragraph(tmp_path: Path) -> None:
 )
 def test_folders_are_left_out(text: str, left: str) -> None:
     assert without_folders(text) == left
+
+
+def test_false_clusters_are_counted_once_for_each_cell_and_a_later_run_adds_the_rest(tmp_path, monkeypatch, capsys):
+    def run(*words):
+        size = ["--rows", "60", "--columns", "2", "--draws", "2"]
+        monkeypatch.setattr(sys, "argv", ["false_clusters", "PDDP", *size, *words, "--out", str(tmp_path)])
+        false_clusters.main()
+
+    run("--shapes", "counts")
+    first = (tmp_path / "false_clusters.csv").read_text()
+    run("--shapes", "Gaussian", "counts")
+    results = stored.read_table(tmp_path / "false_clusters")
+    assert results["shape"].tolist() == ["Gaussian", "counts"]
+    assert results["draws"].tolist() == [2, 2]
+    assert first.splitlines()[1] in (tmp_path / "false_clusters.csv").read_text()
+    assert "| all |" in (tmp_path / "false_clusters.md").read_text()
+    with pytest.raises(SystemExit, match="choose another --out"):
+        run("--first-seed", "2")
+
+
+def test_draws_without_clusters_depend_on_distribution_size_and_number_alone():
+    for shape in false_clusters.SHAPES:
+        X = false_clusters.draw(shape, 50, 3, 4)
+        assert X.shape == (50, 3)
+        np.testing.assert_array_equal(X, false_clusters.draw(shape, 50, 3, 4))
+        assert (false_clusters.draw(shape, 50, 3, 5) != X).any()

@@ -7,8 +7,9 @@ group "follow", clusters have to do with the classes. The group "ignore" has rea
 with them, and sets with new classes: the sides of the median along a random direction ("direction"), along the last
 principal component with at least 5 % of the mean variance ("component"), along a random direction within each old class
 ("within"), or along two random columns ("columns"). The sets of a group are in two halves. Both were in view when the
-rule of `use_unlabeled="auto"` was chosen, with other hyperplanes. Sets have at most 1,500 rows and scaled columns. Each number of labels is drawn several times; the three sets of Table 6.6 have their published label sets.
-Accuracy is that on the rows without a label.
+rule of `use_unlabeled="auto"` was chosen, with other hyperplanes. Sets have at most 1,500 rows and scaled columns. Each
+number of labels is drawn several times; the three sets of Table 6.6 have their published label sets. Accuracy is that
+on the rows without a label.
 """
 
 from __future__ import annotations

@@ -15,4 +15,4 @@ for ax, X in zip(axes, (clear, blurred, square), strict=True):
     model = SumOfNorms().fit(X)
     draw_rows(ax, X, model.labels_, size=10)
     ax.set_box_aspect(1)
-    plain(ax, f"{model.n_clusters_} clusters, strength {model.strength_:.2f}")
+    plain(ax, f"{model.n_clusters_} cluster{'s' * (model.n_clusters_ > 1)}, strength {model.strength_:.2f}")

@@ -19,7 +19,7 @@ from ravine._ties import first_least
 N_DRAWS = 19
 """Number of draws. Without clusters, all of them are weaker than the data with a probability of 1 / 20."""
 
-N_FIRST, CLEARLY = 5, 2.0
+N_FIRST, CLEARLY = 5, 3.0
 """The first draws suffice if the data are stronger than each of them by this factor."""
 
 N_KNOTS, N_EXTREMES, N_MODES = 200, 10, 32
@@ -75,7 +75,7 @@ class Structureless:
         margins, scores = [], np.empty_like(rows)
         for j, column in enumerate(rows.T):
             values, position = np.unique(column, return_inverse=True)
-            probability = np.bincount(position, share)
+            probability: Floats = np.asarray(np.bincount(position, share), dtype=np.float64)
             margins.append(unimodal_margin(values, probability, float(mass.sum())))
             score = ndtri(np.clip(np.cumsum(probability) - probability / 2, 0.0, 1.0))[position]
             scores[:, j] = score / np.sqrt(share @ score**2) if len(values) > 1 else 0.0
@@ -145,7 +145,7 @@ def unimodal_margin(values: Floats, probability: Floats, n_rows: float) -> Margi
     if len(values) <= n_rows / 2:
         gap = np.diff(positions, append=2 * positions[-1] - positions[-2])
         order = np.argsort(gap, kind="stable")
-        middle = np.searchsorted(np.cumsum(probability[order]), 0.5)
+        middle = int(np.searchsorted(np.cumsum(probability[order]), 0.5))
         rounding = float(gap[order[min(middle, len(gap) - 1)]])
     below = np.cumsum(probability) - probability / 2
     knots = _knots(below)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests.strategies import random_tree, seeds
 
-from ravine import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit
+from ravine import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, SumOfNorms, SupportVectorClustering
 from ravine.datasets import make_blobs
 from ravine.metrics import contingency_scores
 from ravine.report import ReportAccumulator, _count_reason, _nodes
@@ -376,3 +376,11 @@ def test_any_tree_and_rows_have_a_summary(seed, n_cuts, n_columns, n_rows, n_val
     found = summary_of(tree, X, n_rows_kept=6)
     assert found["n_sample"] == min(n_rows, 6)
     assert sum(found["nodes"][leaf]["rows"] for leaf in tree.leaves) == n_rows
+
+
+@pytest.mark.parametrize("method", [SumOfNorms, SupportVectorClustering])
+def test_reason_says_whether_clusters_are_stronger_than_chance(method, rng):
+    one = method().fit(rng.normal(size=(100, 2)))
+    assert "no clusters were found that are stronger" in _count_reason.choice_of(one, None).sentence
+    two = method().fit(rng.normal(size=(100, 2)) + np.repeat([[0.0], [20.0]], 50, axis=0))
+    assert "They are stronger than those that chance produces" in _count_reason.choice_of(two, None).sentence

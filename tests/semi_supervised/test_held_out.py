@@ -60,7 +60,7 @@ def test_the_choice_can_be_made_by_the_user(model, use_unlabeled):
     fitted = clone(model).set_params(use_unlabeled=use_unlabeled).fit(X, y)
     assert fitted.uses_unlabeled_ is (use_unlabeled == "always")
     assert fitted.held_out_errors_ is None
-    with pytest.raises(ValueError, match="The 'use_unlabeled' parameter of .* must be"):
+    with pytest.raises(ValueError, match=r"The 'use_unlabeled' parameter of .* must be"):
         clone(model).set_params(use_unlabeled="sometimes").fit(X, y)
 
 

@@ -33,7 +33,8 @@ def test_clusters_by_chance_become_one_with_the_same_parameters(rng):
     sample = Sample(rng.normal(size=(150, 2)), np.ones(150))
     choice = choose(sample, 0.05)
     assert choice.labels is not None
-    assert confirmed_or_one(choice, sample, 150.0, 0.05, None, 0) == WidthChoice(choice.gamma, choice.C, None, 0.0, False)
+    tested = confirmed_or_one(choice, sample, 150.0, 0.05, None, 0)
+    assert tested == WidthChoice(choice.gamma, choice.C, None, 0.0, confirmed=False)
 
 
 def test_one_cluster_is_not_confirmed(blobs):

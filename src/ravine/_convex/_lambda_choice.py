@@ -31,7 +31,7 @@ class LambdaChoice:
         Cluster of each point. A small group belongs to the cluster with which it fuses later on the path.
     strength : float
         Logarithm of the factor of λ over which the clusters stay the same, times 1 - Σ p² for their shares p of the
-        rows, divided by the logarithm of their number. It is below 0.4 for most data without clusters.
+        rows, divided by the logarithm of their number.
     """
 
     lam: float

@@ -205,7 +205,7 @@ class SumOfNorms(Clusterer):
     Notes
     -----
     The test against draws without clusters takes most of the time of a fit. A draw has at most 2,000 rows (200 with
-    "uniform" weights). Five draws suffice if the clusters are twice as strong as those of each draw.
+    "uniform" weights). Five draws suffice if the clusters are three times as strong as those of each draw.
 
     Copies of a row are merged into one point with the sum of their weights. Repeating a row is therefore the same as
     raising its `sample_weight`. With "uniform" weights, the weight of a pair is the product of the weights of its two

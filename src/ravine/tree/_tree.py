@@ -156,7 +156,8 @@ class HyperplaneTree:
         parent[left[cuts]] = parent[right[cuts]] = cuts
         rank = np.where(left >= 0, _ranks(rank[order], left >= 0), 0)
         arrays = {name: np.asarray(column)[order] for name, column in columns.items()}
-        return cls(left=left, right=right, parent=parent, depth=depth, rank=rank, **arrays)
+        fields_of_tree: dict[str, Any] = {**arrays, "parent": parent, "depth": depth, "rank": rank}
+        return cls(left=left, right=right, **fields_of_tree)
 
     # Contents
 
@@ -660,7 +661,7 @@ class HyperplaneTree:
         offset = np.where(self.is_leaf, 0.0, self.offset / length + normal @ center)
         surface = np.array([s if s is None else s.unscaled(center, scale) for s in self.surface], dtype=object)
         mixture = None if self.mixture is None else self.mixture.unscaled(center, scale)
-        moved = {"normal": normal, "offset": offset, "mean": self.mean * scale + center}
+        moved: dict[str, Any] = {"normal": normal, "offset": offset, "mean": self.mean * scale + center}
         moved |= {"surface": surface, "mixture": mixture}
         return HyperplaneTree(**{**fields_of(self), **moved})
 
