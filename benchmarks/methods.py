@@ -35,29 +35,39 @@ def pddp_antimode(n_clusters: int, seed: int) -> ravine.PDDP:
 
 
 def ncuth(n_clusters: int, seed: int) -> ravine.NCutH:
-    """NCutH (Hofmeyr 2016, ch. 4)."""
+    """NCutH (Hofmeyr 2016, ch. 4), with the labels of its cuts, as published."""
+    return ravine.NCutH(n_clusters=n_clusters, assign_labels="tree")
+
+
+def ncuth_default(n_clusters: int, seed: int) -> ravine.NCutH:
+    """NCutH with ravine's defaults: a mixture says where the clusters end."""
     return ravine.NCutH(n_clusters=n_clusters)
 
 
 def ncuth_margin(n_clusters: int, seed: int) -> ravine.NCutH:
     """NCutH₀: cuts of large margin."""
-    return ravine.NCutH(n_clusters=n_clusters, margin=True)
+    return ravine.NCutH(n_clusters=n_clusters, margin=True, assign_labels="tree")
 
 
 def mdh(n_clusters: int, seed: int) -> ravine.MDH:
-    """MDP² (Hofmeyr 2016, ch. 2) with ravine's defaults."""
+    """MDP² (Hofmeyr 2016, ch. 2) with ravine's defaults for the search, and the labels of its cuts, as published."""
+    return ravine.MDH(n_clusters=n_clusters, assign_labels="tree")
+
+
+def mdh_default(n_clusters: int, seed: int) -> ravine.MDH:
+    """MDH with ravine's defaults: a mixture says where the clusters end."""
     return ravine.MDH(n_clusters=n_clusters)
 
 
 def mdh_margin(n_clusters: int, seed: int) -> ravine.MDH:
     """MDP²₀: cuts of large margin."""
-    return ravine.MDH(n_clusters=n_clusters, margin=True)
+    return ravine.MDH(n_clusters=n_clusters, margin=True, assign_labels="tree")
 
 
 def mdh_thesis(n_clusters: int, seed: int) -> ravine.MDH:
     """MDP² as the thesis has it: two starts, α grows in steps of 0.1, the largest leaf is next."""
     alphas = tuple(step / 10 for step in range(10))
-    return ravine.MDH(n_clusters=n_clusters, init=2, alphas=alphas, split_order="size")
+    return ravine.MDH(n_clusters=n_clusters, init=2, alphas=alphas, split_order="size", assign_labels="tree")
 
 
 def incremental_paper(n_clusters: int, seed: int) -> ravine.IncrementalMDH:
@@ -81,12 +91,12 @@ def incremental_k(n_clusters: int, seed: int) -> ravine.IncrementalMDH:
 
 
 def ncuth_evidence(n_clusters: int, seed: int) -> ravine.NCutH:
-    """With k chosen automatically: the valley test decides."""
+    """With k chosen automatically: the valley test decides, or the elbow where it confirms no cut of clustered rows."""
     return ravine.NCutH(random_state=seed)
 
 
 def mdh_evidence(n_clusters: int, seed: int) -> ravine.MDH:
-    """With k chosen automatically: the valley test decides."""
+    """With k chosen automatically: the valley test decides, or the elbow where it confirms no cut of clustered rows."""
     return ravine.MDH(random_state=seed)
 
 

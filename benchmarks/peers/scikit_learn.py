@@ -16,8 +16,8 @@ from benchmarks.report import Comparison
 NAME = "scikit_learn"
 METHODS = {
     "KMeans": methods.kmeans,
-    "NCutH": methods.ncuth,
-    "MDH": methods.mdh,
+    "NCutH": methods.ncuth_default,
+    "MDH": methods.mdh_default,
     "HDBSCAN": methods.hdbscan,
     "NCutH, k automatic": methods.ncuth_evidence,
     "MDH, k automatic": methods.mdh_evidence,

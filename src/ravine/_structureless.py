@@ -147,12 +147,11 @@ def unimodal_margin(values: Floats, probability: Floats, n_rows: float) -> Margi
         order = np.argsort(gap, kind="stable")
         middle = int(np.searchsorted(np.cumsum(probability[order]), 0.5))
         rounding = float(gap[order[min(middle, len(gap) - 1)]])
-    below = np.cumsum(probability) - probability / 2
+    below = np.cumsum(probability) - (0.0 if rounding > 0 else probability / 2)
     knots = _knots(below)
-    positions, below = positions[knots], below[knots]
-    if rounding > 0:  # each value is spread evenly over what is rounded to it, also the first and the last
-        positions = np.concatenate([[-rounding / 2], positions, [1.0 + rounding / 2]])
-        below = np.concatenate([[0.0], below, [1.0]])
+    positions, below = positions[knots] + rounding / 2, below[knots]
+    if rounding > 0:  # all that is rounded to a value lies below its upper end
+        positions, below = np.append(-rounding / 2, positions), np.append(0.0, below)
     below = (below - below[0]) / (below[-1] - below[0])
     return Margin(low, scale, positions, _unimodal(positions, below), rounding)
 
