@@ -57,7 +57,8 @@ def answer(model, X):
 def learned(model):
     """Arrays and numbers that a fitted model has learned, by name."""
     state = {}
-    for holder in (model, getattr(model, "tree_", None)):
+    tree = getattr(model, "tree_", None)
+    for holder in (model, tree, getattr(tree, "mixture", None)):
         for name in dir(holder) if holder is not None else ():
             is_learned = name.endswith("_") and not name.startswith("_") if holder is model else name[0] != "_"
             value = getattr(holder, name, None) if is_learned else None

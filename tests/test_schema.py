@@ -199,6 +199,7 @@ MODELS = {
     SupportVectorClustering: [
         lambda: SupportVectorClustering(budget=20, gamma=0.5).fit(X),
         lambda: SupportVectorClustering(budget=30, gamma=0.5).partial_fit(X),
+        lambda: SupportVectorClustering(budget=30).fit(X),
     ],
     MDHClassifier: [
         lambda: MDHClassifier().fit(X, np.array(["a", "b"])[classes_of(X, 2)]),
@@ -241,6 +242,21 @@ def with_surface(state):
     return state
 
 
+def with_mixture(state):
+    """The state, in which every tree has a mixture with one component for each leaf."""
+    for group in (state, state.get("identities") or {}):
+        if (tree := group.get("tree")) is not None and "mixture" not in tree:
+            n_leaves = int((tree["left"] < 0).sum())
+            tree["mixture"] = {
+                "weight": np.full(n_leaves, 1.0 / n_leaves),
+                "mean": np.zeros((n_leaves, tree["mean"].shape[1])),
+                "factor": np.tile(np.eye(tree["mean"].shape[1]), (n_leaves, 1, 1)),
+                "cluster": np.arange(n_leaves),
+                "decides": True,
+            }
+    return state
+
+
 @pytest.fixture(scope="module")
 def saved():
     """Fitted models and their states, made at first use."""
@@ -249,7 +265,7 @@ def saved():
     def states(estimator):
         if estimator not in made:
             models = [make() for make in MODELS[estimator]]
-            made[estimator] = [(with_surface(model._state(resume=True)), model._sizes()) for model in models]
+            made[estimator] = [(with_mixture(with_surface(m._state(resume=True))), m._sizes()) for m in models]
         return made[estimator]
 
     return states

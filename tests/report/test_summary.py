@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.datasets import load_wine
 from tests.strategies import random_tree, seeds
 
 from ravine import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, SumOfNorms, SupportVectorClustering
@@ -300,7 +301,7 @@ def test_a_tree_that_was_cut_back_says_that_a_valley_is_left():
 
 
 def test_elbow_antimode_and_bare_tree_are_told_apart():
-    X = np.random.default_rng(0).normal(size=(300, 3))
+    X = load_wine().data
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         elbow = summary_of(IncrementalMDH().fit(X), X)["choice"]

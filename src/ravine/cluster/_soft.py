@@ -25,7 +25,9 @@ SEED = 0
 
 
 def _has_mixture(model: "SoftTreeClusterer") -> bool:
-    return model.assign_labels != "tree"
+    """Whether the model has a mixture, or will have one when it is fitted to dense rows."""
+    fitted = vars(model).get("_tree", vars(model).get("tree_"))  # not the property, which may grow a tree
+    return model.assign_labels != "tree" and (fitted is None or fitted.mixture is not None)
 
 
 class SoftTreeClusterer(TreeClusterer):

@@ -27,6 +27,10 @@ MOST_ROWS, MOST_COLUMNS, MOST_CLUSTERS = 500, 10, 8
 """The test uses at most this many rows, as many principal components if there are more columns, and this many clusters;
 more of them cost more and show no more."""
 
+FAR = 10.0
+"""Values farther than this many interquartile ranges from the quartiles of a column are drawn in: one huge cell is no
+cluster."""
+
 
 def elbow_p_value(X: Matrix, weights: Floats, seed: int, n_jobs: int | None = None) -> float:
     """Return the p-value of the hypothesis that rows have no clusters.
@@ -60,8 +64,11 @@ def elbow_p_value(X: Matrix, weights: Floats, seed: int, n_jobs: int | None = No
 
 
 def _main_columns(X: Matrix) -> Floats:
-    """Return columns of unit variance: those of the rows, or their first principal components."""
+    """Return columns of unit variance without far outliers: those of the rows, or their first principal components."""
     rows = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+    low, high = np.quantile(rows, [0.25, 0.75], axis=0)
+    reach = np.where(high > low, FAR * (high - low), np.inf)
+    rows = np.clip(rows, low - reach, high + reach)
     deviation = rows.std(axis=0)
     varies = deviation > 8 * np.finfo(np.float64).eps * np.abs(rows).max(axis=0, initial=0.0)
     rows = (rows[:, varies] - rows[:, varies].mean(axis=0)) / deviation[varies]
