@@ -3,7 +3,7 @@
 import clarabel
 import numpy as np
 from scipy import linalg, optimize, sparse
-from scipy.stats import binom, multivariate_normal, norm
+from scipy.stats import binom, multivariate_t, norm
 
 
 def walk(x, normal, offset, left, right, root=0):
@@ -920,9 +920,9 @@ def is_unimodal(density, slack=1e-9):
     return any((step[:mode] >= -few).all() and (step[mode:] <= few).all() for mode in range(len(density)))
 
 
-def log_joint(X, weight, mean, covariance):
+def log_joint(X, weight, mean, shape, freedom=np.inf):
     columns = [
-        np.log(w) + multivariate_normal(m, c).logpdf(X) for w, m, c in zip(weight, mean, covariance, strict=True)
+        np.log(w) + multivariate_t(m, s, df=freedom).logpdf(X) for w, m, s in zip(weight, mean, shape, strict=True)
     ]
     return np.column_stack([np.atleast_1d(column) for column in columns])
 

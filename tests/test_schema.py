@@ -252,6 +252,7 @@ def with_mixture(state):
                 "mean": np.zeros((n_leaves, tree["mean"].shape[1])),
                 "factor": np.tile(np.eye(tree["mean"].shape[1]), (n_leaves, 1, 1)),
                 "cluster": np.arange(n_leaves),
+                "freedom": 10.0,
                 "decides": True,
             }
     return state

@@ -5,6 +5,8 @@ from tests import naive
 
 from ravine import _kernels
 
+FREEDOM = 7.0
+
 
 @pytest.fixture
 def mixture(rng):
@@ -12,25 +14,27 @@ def mixture(rng):
     factor = np.tril(rng.normal(size=(k, d, d))) + 2 * np.eye(d)
     factor = factor * np.sign(np.diagonal(factor, axis1=1, axis2=2))[:, :, np.newaxis]
     weight, mean = rng.dirichlet(np.ones(k)), 2 * rng.normal(size=(k, d))
-    covariance = np.array([np.linalg.inv(each.T @ each) for each in factor])
-    volume = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
-    return weight, mean, covariance, factor, np.log(weight) + volume - d / 2 * np.log(2 * np.pi)
+    shape = np.array([np.linalg.inv(each.T @ each) for each in factor])
+    at_means = naive.log_joint(mean, weight, mean, shape, FREEDOM)
+    return weight, mean, shape, factor, np.diag(at_means).copy()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_log_densities_agree_with_naive(mixture, rng, dtype):
-    weight, mean, covariance, factor, constant = mixture
+def test_squared_distances_agree_with_naive(mixture, rng, dtype):
+    _, mean, shape, factor, _ = mixture
     X, out = rng.normal(size=(30, 4)).astype(dtype), np.empty((30, 5))
-    _kernels.mixture.log_densities(X, mean, factor, constant, out)
-    assert_allclose(out, naive.log_joint(X.astype(np.float64), weight, mean, covariance))
+    _kernels.mixture.squared_distances(X, mean, factor, out)
+    for k in range(5):
+        apart = X.astype(np.float64) - mean[k]
+        assert_allclose(out[:, k], [x @ np.linalg.inv(shape[k]) @ x for x in apart])
 
 
 @pytest.mark.parametrize("first", [0, 3])
 def test_likeliest_component_is_that_of_the_largest_density_wherever_the_search_starts(mixture, rng, first):
-    weight, mean, covariance, factor, constant = mixture
-    X, out = 3 * rng.normal(size=(200, 4)), np.empty(200, dtype=np.int64)
-    _kernels.mixture.likeliest(X, mean, factor, constant, np.full(200, first), out)
-    assert_array_equal(out, naive.log_joint(X, weight, mean, covariance).argmax(axis=1))
+    weight, mean, shape, factor, constant = mixture
+    X, out = 3 * rng.normal(size=(500, 4)), np.empty(500, dtype=np.int64)
+    _kernels.mixture.likeliest(X, mean, factor, constant, FREEDOM, np.full(500, first), out)
+    assert_array_equal(out, naive.log_joint(X, weight, mean, shape, FREEDOM).argmax(axis=1))
     assert len(np.unique(out)) > 2
 
 
@@ -39,12 +43,12 @@ def test_equal_components_give_the_first_one(mixture):
     twice = [np.concatenate([array[[1, 1]], array[2:]]) for array in (mean, factor, constant)]
     out = np.empty(1, dtype=np.int64)
     for first in (0, 1):
-        _kernels.mixture.likeliest(mean[[1]], *twice, np.array([first]), out)
+        _kernels.mixture.likeliest(mean[[1]] + 0.1, *twice, FREEDOM, np.array([first]), out)
         assert out[0] == 0
 
 
 def test_rows_without_any_density_keep_the_component_they_had(mixture):
     _, mean, _, factor, constant = mixture
     out = np.empty(1, dtype=np.int64)
-    _kernels.mixture.likeliest(np.full((1, 4), 1e200), mean, factor, constant, np.array([3]), out)
+    _kernels.mixture.likeliest(np.full((1, 4), 1e200), mean, factor, constant, FREEDOM, np.array([3]), out)
     assert out[0] == 3

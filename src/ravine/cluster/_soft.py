@@ -1,4 +1,4 @@
-"""Base class of the tree methods that can also assign rows to clusters by a Gaussian mixture."""
+"""Base class of the tree methods that can also assign rows to clusters by a mixture."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +38,7 @@ class SoftTreeClusterer(TreeClusterer):
 
     @available_if(_has_mixture)
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Compute the probability that each row belongs to each cluster, by the Gaussian mixture.
+        """Compute the probability that each row belongs to each cluster, by the mixture.
 
         Parameters
         ----------
@@ -57,6 +57,7 @@ class SoftTreeClusterer(TreeClusterer):
         >>> X = load_iris().data
         >>> model = NCutH(n_clusters=3).fit(X)
         >>> model.predict_proba(X[[0, 77, 120]]).round(2)
+        PROBA
         """
         check_is_fitted(self)
         if is_out_of_core(X):
@@ -65,7 +66,7 @@ class SoftTreeClusterer(TreeClusterer):
 
     @available_if(_has_mixture)
     def score_samples(self, X: ArrayLike) -> Floats:
-        """Compute the logarithm of the density of the Gaussian mixture at each row: how typical a row is.
+        """Compute the logarithm of the density of the mixture at each row: how typical a row is.
 
         Parameters
         ----------

@@ -80,7 +80,7 @@ class SpectralPursuit(PursuitClusterer):
         Maximum depth of the tree. If None, there is no limit.
     assign_labels : {"auto", "tree", "mixture"}, default="tree"
         How rows are assigned to clusters. "tree" takes the leaf that a row reaches. "mixture" takes the likeliest
-        component of a Gaussian mixture that is started from the leaves; it also gives `predict_proba` and
+        component of a mixture of t distributions that is started from the leaves; it also gives `predict_proba` and
         `score_samples`. "auto" fits the mixture, and uses it for the labels if it moves at least one row in 1,000.
         Sparse data, and data with more than 2,048 columns, has no mixture.
     random_state : int, RandomState instance or None, default=0

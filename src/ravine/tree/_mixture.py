@@ -1,11 +1,14 @@
-"""A Gaussian mixture that is started from the clusters of a tree: where they end, and how sure that is.
+"""A mixture of t distributions that is started from the clusters of a tree: where they end, and how sure that is.
 
 A tree says how many clusters there are and where they are. Its cuts are flat, and each was placed by the rows of one
 node. The mixture has one component for each leaf and is fitted by expectation maximization, which takes a few passes
 over a sample of the rows. Then a boundary lies where two components have the same density, so that a wide cluster may
-reach farther than a narrow one beside it.
+reach farther than a narrow one beside it. With Gaussian components, a few rows far out would make a component so wide
+that it takes the rows of others. With many columns and few rows, all components share one covariance, are Gaussian, and
+have flat boundaries between them.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -33,6 +36,9 @@ column."""
 FEWEST_ROWS, NEGLIGIBLE = 1.5, 1e-12
 """Expectation maximization also ends if a component has fewer rows. Rows with a smaller share in a component are left
 out of its covariance."""
+
+FREEDOM = 10.0
+"""Degrees of freedom of a component that has a covariance of its own."""
 
 RIDGE = 1e-3
 """This share of the mean variance is added to the variance along each column."""
@@ -69,6 +75,7 @@ MIXTURE = Group(
         "mean": Array("float64", ("n_components", "n_features")),
         "factor": Array("float64", ("n_factors", "n_features", "n_features")),
         "cluster": Array("integer", ("n_components",), low=0),
+        "freedom": Number(float, low=1.0, high=math.inf),
         "decides": Number(bool),
     },
     (sizes_fit, factors_are_triangular),
@@ -80,7 +87,7 @@ MIXTURE = Group(
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """A Gaussian mixture whose components belong to the clusters of a tree.
+    """A mixture of t distributions whose components belong to the clusters of a tree.
 
     Parameters
     ----------
@@ -89,10 +96,12 @@ class Mixture:
     mean : ndarray of shape (n_components, n_features)
         Mean of each component, in the units of the data.
     factor : ndarray of shape (n_components, n_features, n_features) or (1, n_features, n_features)
-        Lower triangular matrix F of each component, or of all of them: F (x - mean) has independent entries of
-        variance 1.
+        Lower triangular matrix F of each component, or of all of them. The density of a row x depends on the length
+        of F (x - mean).
     cluster : ndarray of shape (n_components,)
         Label of the cluster of each component. Several components belong to one cluster after `cut_to` and `prune`.
+    freedom : float
+        Degrees of freedom; infinity for Gaussian components, which share one factor.
     decides : bool
         Whether the labels of rows come from the mixture. If not, they come from the cuts.
     """
@@ -101,6 +110,7 @@ class Mixture:
     mean: Floats
     factor: Floats
     cluster: Ints
+    freedom: float = math.inf
     decides: bool = True
 
     def __post_init__(self) -> None:
@@ -123,7 +133,8 @@ class Mixture:
     def covariance(self) -> Floats:
         """Covariance matrix of each component."""
         inverse = np.array([solve_triangular(each, np.eye(len(each)), lower=True) for each in self.factor])
-        covariance = inverse @ inverse.transpose(0, 2, 1)
+        spread = 1.0 if math.isinf(self.freedom) else self.freedom / (self.freedom - 2)
+        covariance = spread * inverse @ inverse.transpose(0, 2, 1)
         return np.broadcast_to(covariance, (len(self.weight), *covariance.shape[1:]))
 
     def cluster_moments(self) -> tuple[Floats, Floats, Floats]:
@@ -157,10 +168,10 @@ class Mixture:
 
         def predict_block(b: slice) -> Ints:
             rows = _dense(X, b)
-            if len(self.factor) == 1:
+            if math.isinf(self.freedom):
                 return _largest(self._linear(rows), first[b])
             out = np.empty(len(rows), dtype=np.int64)
-            _kernels.mixture.likeliest(rows, self.mean, self.factor, self._constant, first[b], out)
+            _kernels.mixture.likeliest(rows, self.mean, self.factor, self._constant, self.freedom, first[b], out)
             return out
 
         parts = map_blocks(predict_block, X.shape, n_jobs)
@@ -188,12 +199,13 @@ class Mixture:
 
         def fill(b: slice) -> None:
             rows = _dense(X, b)
-            if len(self.factor) > 1:
-                _kernels.mixture.log_densities(rows, self.mean, self.factor, self._constant, out[b])
+            if not math.isinf(self.freedom):
+                _kernels.mixture.squared_distances(rows, self.mean, self.factor, out[b])
+                out[b] = self._log_densities(out[b])
                 return
             common = np.empty((len(rows), 1))
-            _kernels.mixture.log_densities(rows, self._plane[0][np.newaxis], self.factor, np.zeros(1), common)
-            out[b] = self._linear(rows) + common
+            _kernels.mixture.squared_distances(rows, self._plane[0][np.newaxis], self.factor, common)
+            out[b] = self._linear(rows) - 0.5 * common
 
         with np.errstate(over="ignore", invalid="ignore"):
             map_blocks(fill, X.shape, n_jobs)
@@ -203,7 +215,17 @@ class Mixture:
     def _constant(self) -> Floats:
         """Logarithm of the weighted density of each component at its mean."""
         volume = np.log(np.diagonal(self.factor, axis1=1, axis2=2)).sum(axis=1)
-        return np.asarray(np.log(self.weight) + volume - 0.5 * self.mean.shape[1] * np.log(2 * np.pi))
+        half, freedom = self.mean.shape[1] / 2, self.freedom
+        if math.isinf(freedom):
+            peak = -half * math.log(2 * math.pi)
+        else:
+            peak = math.lgamma(half + freedom / 2) - math.lgamma(freedom / 2) - half * math.log(freedom * math.pi)
+        return np.asarray(np.log(self.weight) + volume + peak)
+
+    def _log_densities(self, squares: Floats) -> Floats:
+        """Return the logarithms of the weighted densities at some squared distances from each component."""
+        power = (self.freedom + self.mean.shape[1]) / 2
+        return np.asarray(self._constant - power * np.log1p(squares / self.freedom))
 
     @property
     def _plane(self) -> tuple[Floats, Floats, Floats]:
@@ -272,7 +294,7 @@ def fit_mixture(
     moved = mixture.predict(Z, label) != label
     if len(np.unique(mixture.predict(Z[weights > 0], label[weights > 0]))) < n_clusters:
         return None
-    least = LEAST_ROWS * max(n_clusters, n_columns if len(mixture.factor) < n_clusters else 0)
+    least = LEAST_ROWS * max(n_clusters, n_columns if math.isinf(mixture.freedom) else 0)
     decides = always_decides or bool(weights[moved].sum() >= LEAST_MOVED * count and len(Z) >= least)
     return replace(mixture.unscaled(center, scale), decides=decides)
 
@@ -280,20 +302,25 @@ def fit_mixture(
 def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture:
     """Return the mixture after expectation maximization, from the memberships that the labels give.
 
-    `share` are the weights of the rows, which add up to 1. A component that lost nearly all its rows ends the search.
+    `share` are the weights of the rows, which add up to 1. Rows far from a component count less in its mean and in its
+    covariance. A component that lost nearly all its rows ends the search.
     """
     n_effective = 1.0 / float(share @ share)
     has_rows = n_effective >= Z.shape[1] * n_clusters
     covariances = _own_covariances if Z.shape[1] <= MOST_OWN and has_rows else _pooled_covariance(Z, share)
-    membership = np.zeros((len(Z), n_clusters))
+    freedom = FREEDOM if covariances is _own_covariances else math.inf
+    membership, trust = np.zeros((len(Z), n_clusters)), np.ones((len(Z), n_clusters))
     membership[np.arange(len(Z)), label] = 1.0
     cluster = np.arange(n_clusters)
     for _ in range(N_STEPS):
         part = membership * share[:, np.newaxis]
-        weight = part.sum(axis=0)
-        mean = (part.T @ Z) / weight[:, np.newaxis]
-        mixture = Mixture(weight, mean, _factors(covariances(Z, part, mean, n_effective)), cluster)
-        joint = _log_joint(Z, mixture)
+        trusted = part * trust
+        mean = (trusted.T @ Z) / trusted.sum(axis=0)[:, np.newaxis]
+        factor = _factors(covariances(Z, trusted, part.sum(axis=0), mean, n_effective))
+        mixture = Mixture(part.sum(axis=0), mean, factor, cluster, freedom)
+        joint, squares = _log_joint(Z, mixture)
+        if not math.isinf(freedom):
+            trust = (freedom + Z.shape[1]) / (freedom + squares)
         after = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
         change = float(share @ np.abs(after - membership).sum(axis=1)) / 2
         membership = after
@@ -302,25 +329,25 @@ def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture
     return mixture
 
 
-def _own_covariances(Z: Floats, part: Floats, mean: Floats, n_effective: float) -> Floats:
+def _own_covariances(Z: Floats, trusted: Floats, weight: Floats, mean: Floats, n_effective: float) -> Floats:
     """Return the average of the covariance of each component and the pooled one, by their numbers of rows."""
     scatters = np.empty((len(mean), Z.shape[1], Z.shape[1]))
     for k in range(len(mean)):
-        here = part[:, k] > NEGLIGIBLE
-        rows = (Z[here] - mean[k]) * np.sqrt(part[here, k])[:, np.newaxis]
+        here = trusted[:, k] > NEGLIGIBLE
+        rows = (Z[here] - mean[k]) * np.sqrt(trusted[here, k])[:, np.newaxis]
         scatters[k] = rows.T @ rows
     pooled = _regular(scatters.sum(axis=0), len(mean), n_effective)
     prior = (PRIOR_ROWS + Z.shape[1]) / n_effective
-    return np.asarray((scatters + prior * pooled) / (part.sum(axis=0) + prior)[:, np.newaxis, np.newaxis])
+    return np.asarray((scatters + prior * pooled) / (weight + prior)[:, np.newaxis, np.newaxis])
 
 
-def _pooled_covariance(Z: Floats, share: Floats) -> Callable[[Floats, Floats, Floats, float], Floats]:
+def _pooled_covariance(Z: Floats, share: Floats) -> Callable[[Floats, Floats, Floats, Floats, float], Floats]:
     """Return a function that returns the pooled covariance, without another pass over the rows at each step."""
     rows = Z * np.sqrt(share)[:, np.newaxis]
     total = rows.T @ rows
 
-    def covariance(Z: Floats, part: Floats, mean: Floats, n_effective: float) -> Floats:
-        within = total - (mean * part.sum(axis=0)[:, np.newaxis]).T @ mean
+    def covariance(Z: Floats, trusted: Floats, weight: Floats, mean: Floats, n_effective: float) -> Floats:
+        within = total - (mean * weight[:, np.newaxis]).T @ mean
         return _regular(within, len(mean), n_effective)[np.newaxis]
 
     return covariance
@@ -342,19 +369,19 @@ def _factors(covariance: Floats) -> Floats:
     return np.array([np.tril(solve_triangular(each, identity, lower=True)) for each in np.linalg.cholesky(covariance)])
 
 
-def _log_joint(Z: Floats, mixture: Mixture) -> Floats:
-    """Return what `Mixture._joint` does, by products of matrices, for memberships only.
+def _log_joint(Z: Floats, mixture: Mixture) -> tuple[Floats, Floats]:
+    """Return what `Mixture._joint` does, by products of matrices, for memberships only, and squared distances.
 
-    The term that is the same for all components is left out if they share their covariance.
+    If the components share their covariance, the term that is the same for all is left out, and so are the distances.
     """
-    if len(mixture.factor) == 1:
+    if math.isinf(mixture.freedom):
         center, constant, direction = mixture._plane
-        return np.asarray((Z - center) @ direction.T + constant)
+        return np.asarray((Z - center) @ direction.T + constant), np.empty(0)
     squares = np.empty((len(Z), len(mixture.weight)))
     for k, factor in enumerate(mixture.factor):
         white = (Z - mixture.mean[k]) @ factor.T
         squares[:, k] = np.einsum("ij,ij->i", white, white)
-    return np.asarray(mixture._constant - 0.5 * squares)
+    return mixture._log_densities(squares), squares
 
 
 def packed(mixture: Mixture | None) -> dict[str, Any] | None:

@@ -58,8 +58,8 @@ class HyperplaneTree:
         The `Surface` of each cut that bends; its normal and offset are those of a hyperplane near it. None for all
         other nodes.
     mixture : Mixture or None
-        A Gaussian mixture with a component for each leaf. It may decide where clusters end, see `predict`. Counts,
-        means and sums of squares are always those of the rows that reach a node by the cuts.
+        A mixture of t distributions with a component for each leaf. It may decide where clusters end, see `predict`.
+        Counts, means and sums of squares are always those of the rows that reach a node by the cuts.
 
     Attributes
     ----------
