@@ -54,7 +54,7 @@ class BatchTreeClusterer(SoftTreeClusterer, ABC):
         >>> model.tree_.leaves
         array([1, 2])
         >>> np.bincount(model.split(2, X).labels_)
-        array([50, 62, 38])
+        array([50, 49, 51])
         """
         check_is_fitted(self)
         rows = self._check_rows(X)

@@ -57,7 +57,9 @@ class SoftTreeClusterer(TreeClusterer):
         >>> X = load_iris().data
         >>> model = NCutH(n_clusters=3).fit(X)
         >>> model.predict_proba(X[[0, 77, 120]]).round(2)
-        PROBA
+        array([[1.  , 0.  , 0.  ],
+               [0.  , 0.67, 0.33],
+               [0.  , 0.  , 1.  ]])
         """
         check_is_fitted(self)
         if is_out_of_core(X):
