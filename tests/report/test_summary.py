@@ -305,7 +305,11 @@ def test_elbow_antimode_and_bare_tree_are_told_apart():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         elbow = summary_of(IncrementalMDH().fit(X), X)["choice"]
-    assert "because no cut was confirmed on held-out rows" in elbow["sentence"]
+        batch = summary_of(MDH(selection="elbow").fit(X), X)["choice"]
+        chosen = summary_of(NCutH().fit(X / X.std(axis=0)), X / X.std(axis=0))["choice"]
+    for choice in (elbow, chosen):
+        assert "because no cut was confirmed on held-out rows" in choice["sentence"]
+    assert "finds clusters even in data without any" in batch["sentence"]
     assert elbow["sum_sq"]["in_deviations"] is True
     antimode = PDDP(selection="antimode").fit(X)
     assert "had a valley" in summary_of(antimode, X)["choice"]["sentence"]

@@ -68,15 +68,13 @@ def _sentence(kind: str, model: Any, tree: HyperplaneTree, confirmed: Bools) -> 
         return _asked(model, tree.n_clusters)
     if kind == "stream":
         return _sentence_of_stream(model)
-    if kind == "elbow":
-        why = (
-            ", because no cut was confirmed on held-out rows"
-            if model.selection == "auto" and model.algorithm == "polished"
-            else ""
-        )
+    if kind == "elbow" and model.selection == "auto" and getattr(model, "algorithm", "polished") == "polished":
         return (
-            f"{AUTOMATIC}, at the elbow of the sum of squares{why}. The elbow finds clusters even in data without any."
+            f"{AUTOMATIC}, at the elbow of the sum of squares, because no cut was confirmed on held-out rows. The rows are "
+            "more clustered than rows without clusters, but no single boundary is certain."
         )
+    if kind == "elbow":
+        return f"{AUTOMATIC}, at the elbow of the sum of squares. The elbow finds clusters even in data without any."
     if kind == "antimode":
         return f"{AUTOMATIC}: a group was cut as long as the density along its first principal component had a valley."
     if model is tree:
