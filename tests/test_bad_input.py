@@ -48,7 +48,7 @@ from ravine.tree._derived import with_counts_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore:held-out rows confirmed no cut"),
+    pytest.mark.filterwarnings("ignore:held-out rows confirmed no single cut"),
     pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names"),
 ]
 
@@ -424,7 +424,6 @@ REFUSED_WEIGHTS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:held-out rows confirmed no single cut")
 @each(WEIGHTED)
 @pytest.mark.parametrize("weights", TAKEN_WEIGHTS.values(), ids=TAKEN_WEIGHTS.keys())
 def test_weights_of_any_size_that_has_a_meaning_are_taken(model, weights):
@@ -796,7 +795,6 @@ def spoiled(X, value=1e12):
     return X
 
 
-@pytest.mark.filterwarnings("ignore:held-out rows confirmed no single cut")
 @pytest.mark.parametrize("model", SWAYED, ids=repr)
 def test_one_large_cell_is_warned_of_with_its_column_and_row(model):
     clouds, _ = datasets.make_blobs(120, centers=[[0, 0, 0], [9, 0, 0], [0, 9, 9]], random_state=0)
@@ -813,7 +811,6 @@ def test_one_large_cell_is_warned_of_with_its_column_and_row(model):
                 fitted(clone(model), rows)
 
 
-@pytest.mark.filterwarnings("ignore:held-out rows confirmed no single cut")
 def test_the_warning_shows_the_line_of_the_user():
     with pytest.warns(UserWarning, match="one cell has") as caught:
         make_pipeline(SpectralPursuit(n_microclusters=20)).fit(spoiled(GOOD))
@@ -823,7 +820,6 @@ def test_the_warning_shows_the_line_of_the_user():
     assert {warning.filename for warning in caught} == {__file__}
 
 
-@pytest.mark.filterwarnings("ignore:held-out rows confirmed no single cut")
 def test_one_large_cell_in_parts_is_warned_of_with_its_column():
     X = spoiled(GOOD)
     parts = LocalChunks(lambda: ((X[i : i + 10], None) for i in range(0, 40, 10)), 2, ["a", "b"])

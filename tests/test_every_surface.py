@@ -62,7 +62,7 @@ KINDS = {"plain": [], "named": ["png", "svg"], "one cluster": ["png"]}
 WITH_ROWS = ("density", "node", "panels")
 WITHOUT_NAMES = ("elbow", "fusions", "path", "timeline")
 
-pytestmark = pytest.mark.filterwarnings("ignore:held-out rows confirmed no cut")
+pytestmark = pytest.mark.filterwarnings("ignore:held-out rows confirmed no single cut")
 
 
 def rows():

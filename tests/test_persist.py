@@ -46,7 +46,7 @@ SPARSE = [sparse.csr_array, sparse.csr_matrix]
 DATA = Path(__file__).parent / "data"
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:held-out rows confirmed no cut"),
+    pytest.mark.filterwarnings("ignore:held-out rows confirmed no single cut"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 each = pytest.mark.parametrize("model", ESTIMATORS, ids=repr)

@@ -26,6 +26,9 @@ N_KNOTS, N_EXTREMES, N_MODES = 200, 10, 32
 """Number of values that describe a column with many values, of its extreme values on either side that are always among
 them, and of the positions at which a mode is tried."""
 
+MOST_COPIES = 10
+"""A draw has at most so many rows for each distinct row of the data, whatever the weights are."""
+
 RIDGE = 1e-9
 """Added to the squared scores, since the correlations of columns that depend on each other have no Cholesky factor."""
 
@@ -114,7 +117,7 @@ def is_stronger_than_chance(
         return False
     chance = Structureless.like(rows, mass)
     random = np.random.default_rng(seed)
-    n_rows = int(min(max(np.round(mass.sum()), 2.0), most_rows))
+    n_rows = int(min(max(np.round(mass.sum()), 2.0), most_rows, MOST_COPIES * len(rows)))
     strongest = 0.0
     for i in range(N_DRAWS):
         strongest = max(strongest, strength_of(chance.draw(n_rows, random)))

@@ -67,7 +67,7 @@ WITHOUT_TREE = [
 
 CENTERS = [[0, 0, 0], [9, 0, 0], [0, 9, 5]]
 
-pytestmark = pytest.mark.filterwarnings("ignore:held-out rows confirmed no cut")
+pytestmark = pytest.mark.filterwarnings("ignore:held-out rows confirmed no single cut")
 each = pytest.mark.parametrize("model", ESTIMATORS, ids=repr)
 each_and_streams = pytest.mark.parametrize("model", ESTIMATORS + STREAMS, ids=repr)
 each_batch = pytest.mark.parametrize("model", ESTIMATORS + WITHOUT_TREE, ids=repr)
@@ -304,7 +304,6 @@ def test_bad_weights_say_what_to_change(model, weights, message):
         clone(model).fit([[0.0], [1.0], [5.0]], sample_weight=weights)
 
 
-@pytest.mark.filterwarnings("ignore:held-out rows confirmed no single cut")
 @each_of_all
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:.* nearly all of the spread of the data")

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from ravine import MDH, PDDP, NCutH
+from ravine import MDH, PDDP, IncrementalMDH, NCutH
 from ravine.datasets import make_blobs
 
 METHODS = [NCutH, MDH]
@@ -152,3 +154,47 @@ def test_a_bound_beyond_all_rows_keeps_the_cut_of_the_bound_before(rng):
     X = np.vstack([rng.normal(0, 2, (970, 2)), rng.normal([8, 0], 0.4, (30, 2))])
     far = MDH(2, alphas=(0, 0.9, 5)).fit(X)
     assert_array_equal(np.sort(np.bincount(far.labels_)), np.sort(np.bincount(MDH(2).fit(X).labels_)))
+
+
+@pytest.mark.parametrize("model", [NCutH(3), MDH(3), IncrementalMDH(3)], ids=repr)
+def test_membership_is_largest_for_the_label_and_density_smallest_far_away(model):
+    X = load_iris().data
+    model = clone(model).fit(X)
+    probability = model.predict_proba(X)
+    assert_allclose(probability.sum(axis=1), 1)
+    assert_array_equal(probability.argmax(axis=1), model.labels_)
+    assert model.score_samples(X + 100).max() < model.score_samples(X).min()
+    assert model.score(X) == pytest.approx(model.score_samples(X).mean())
+    assert (model.cluster_centers_.shape, model.covariances_.shape) == ((3, 4), (3, 4, 4))
+
+
+def test_labels_of_the_tree_are_one_parameter_away():
+    X = load_iris().data
+    soft, hard = NCutH(3).fit(X), NCutH(3, assign_labels="tree").fit(X)
+    assert_array_equal(hard.labels_, hard.tree_.label[hard.tree_.apply(X)])
+    assert_array_equal(hard.tree_.normal, soft.tree_.normal)
+    assert (soft.labels_ != hard.labels_).any()
+    for method in ("predict_proba", "score_samples", "score"):
+        assert hasattr(soft, method)
+        assert not hasattr(hard, method)
+        assert not hasattr(NCutH(3).fit(sparse.csr_array(X)), method)
+        assert not hasattr(NCutH(3), method)
+    with pytest.raises(AttributeError, match="no covariances"):
+        _ = hard.covariances_
+
+
+def test_a_split_model_has_a_mixture_of_all_its_clusters():
+    X = load_iris().data
+    model = NCutH(2).fit(X)
+    finer = model.split(2, X)
+    assert finer.predict_proba(X).shape == (150, 3)
+    assert_array_equal(finer.predict(X), finer.labels_)
+
+
+def test_clustered_rows_without_a_confirmed_cut_use_the_elbow():
+    wine = load_wine().data / load_wine().data.std(axis=0)
+    with pytest.warns(UserWarning, match="confirmed no single cut"):
+        model = NCutH().fit(wine)
+    assert (model.selection_, model.confirmed_) == ("elbow", 0)
+    assert model.n_clusters_ > 1
+    assert clone(model).set_params(selection="evidence").fit(wine).n_clusters_ == 1

@@ -395,6 +395,7 @@ def test_answer_for_a_row_does_not_depend_on_the_rows_beside_it(model):
 
 @each
 def test_many_classes_do_not_depend_on_threads_unit_storage_or_order(model, rng):
+    model = clone(model).set_params(use_unlabeled="always")  # every row has a label, and "auto" only takes longer
     X, _, y = many_blobs(16, each=15)
     X = X * (np.abs(X) > 1)
     expected = clone(model).fit(X, y)

@@ -670,7 +670,7 @@ class IncrementalMDH(SoftTreeClusterer):
             size, seed = self._least_size(total, tested=True), self._stream.seed
             tree = grow_confirmed(sample, self.significance, size, seed, **self._acceptance(), **options)
             is_settled = tree.n_clusters > 1 or self.selection == "evidence"
-            if is_settled or not self._may_use_elbow(sample.rows, sample.weights, seed):
+            if is_settled or not self._may_use_elbow(*self._random_rows(sample.rows, sample.weights), seed):
                 self._selection = "evidence"
                 return tree
         tree, self._elbow_path = grow_to_elbow(sample, self.max_depth, **options)

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ravine._matrix import Floats, Matrix
 from ravine._outofcore import ChunkedNode, is_out_of_core
 from ravine._reservoir import content_sample, merge_copies
-from ravine._sklearn import StrOptions
+from ravine._sklearn import StrOptions, is_fitted
 from ravine.cluster._base import TreeClusterer, thread_pools, warn_user
 from ravine.cluster._chunked_predict import by_chunks
 from ravine.tree import HyperplaneTree
@@ -25,9 +25,8 @@ SEED = 0
 
 
 def _has_mixture(model: "SoftTreeClusterer") -> bool:
-    """Whether the model has a mixture, or will have one when it is fitted to dense rows."""
-    fitted = vars(model).get("_tree", vars(model).get("tree_"))  # not the property, which may grow a tree
-    return model.assign_labels != "tree" and (fitted is None or fitted.mixture is not None)
+    """Whether the model is fitted and has a mixture."""
+    return is_fitted(model) and model.tree_.mixture is not None
 
 
 class SoftTreeClusterer(TreeClusterer):
@@ -39,6 +38,8 @@ class SoftTreeClusterer(TreeClusterer):
     @available_if(_has_mixture)
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Compute the probability that each row belongs to each cluster, by the mixture.
+
+        A model that is not fitted, or has no mixture, does not have this method.
 
         Parameters
         ----------
@@ -168,10 +169,10 @@ class SoftTreeClusterer(TreeClusterer):
         return X[kept], weights[kept]
 
     def _random_rows(self, X: Matrix, weights: Floats) -> tuple[Matrix, Floats]:
-        """Return distinct rows for the test of the elbow, in a random order that does not depend on theirs."""
+        """Return rows of positive weight for the test of the elbow."""
         if not (weights > 0).all():
             X, weights = X[weights > 0], weights[weights > 0]
-        return merge_copies(*self._sampled(X, weights, MOST_ROWS), SEED)
+        return self._sampled(X, weights, MOST_ROWS)
 
     def _refined_on_chunks(self, tree: HyperplaneTree, root: ChunkedNode) -> HyperplaneTree:
         """Do the same for out-of-core data, whose sample takes one more pass."""

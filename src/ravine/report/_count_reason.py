@@ -70,8 +70,8 @@ def _sentence(kind: str, model: Any, tree: HyperplaneTree, confirmed: Bools) -> 
         return _sentence_of_stream(model)
     if kind == "elbow" and model.selection == "auto" and getattr(model, "algorithm", "polished") == "polished":
         return (
-            f"{AUTOMATIC}, at the elbow of the sum of squares, because no cut was confirmed on held-out rows. The rows are "
-            "more clustered than rows without clusters, but no single boundary is certain."
+            f"{AUTOMATIC}, at the elbow of the sum of squares, because no cut was confirmed on held-out rows. The rows "
+            "are more clustered than rows without clusters, but no single boundary is certain."
         )
     if kind == "elbow":
         return f"{AUTOMATIC}, at the elbow of the sum of squares. The elbow finds clusters even in data without any."

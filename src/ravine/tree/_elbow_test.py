@@ -14,11 +14,13 @@ from scipy import sparse
 
 from ravine._blocks import map_items
 from ravine._matrix import Floats, Matrix
+from ravine._reservoir import merge_copies
 from ravine._structureless import Structureless
 from ravine.cuts._pursuit import make_starts
 from ravine.tree._grow import grow
 from ravine.tree._prune import sum_sq_path
 from ravine.tree._sampled import N_COMPONENTS, polished_cut
+from ravine.tree._valley_test import MIN_ROWS
 
 N_DRAWS, N_FIRST = 39, 9
 """Number of draws without clusters. If one of the first draws is more extreme than the rows, there are no more."""
@@ -35,7 +37,7 @@ cluster."""
 def elbow_p_value(X: Matrix, weights: Floats, seed: int, n_jobs: int | None = None) -> float:
     """Return the p-value of the hypothesis that rows have no clusters.
 
-    It is 1 if one of the first draws is more extreme than the rows.
+    It is 1 if one of the first draws is more extreme than the rows, or if there are few distinct rows.
 
     Parameters
     ----------
@@ -48,7 +50,10 @@ def elbow_p_value(X: Matrix, weights: Floats, seed: int, n_jobs: int | None = No
     n_jobs : int, optional
         Number of threads. The result does not depend on it.
     """
-    rows, mass = _main_columns(X[:MOST_ROWS]), weights[:MOST_ROWS]
+    rows, mass = merge_copies(X[:MOST_ROWS], weights[:MOST_ROWS], seed)
+    if len(mass) < MIN_ROWS:
+        return 1.0
+    rows = _main_columns(rows)
     if rows.shape[1] == 0:
         return 1.0
     like = Structureless.like(rows, mass)

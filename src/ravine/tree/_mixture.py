@@ -317,7 +317,8 @@ def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture
         trusted = part * trust
         mean = (trusted.T @ Z) / trusted.sum(axis=0)[:, np.newaxis]
         factor = _factors(covariances(Z, trusted, part.sum(axis=0), mean, n_effective))
-        mixture = Mixture(part.sum(axis=0), mean, factor, cluster, freedom)
+        weight = np.minimum(part.sum(axis=0), 1.0)  # a single component may exceed 1 by rounding
+        mixture = Mixture(weight, mean, factor, cluster, freedom)
         joint, squares = _log_joint(Z, mixture)
         if not math.isinf(freedom):
             trust = (freedom + Z.shape[1]) / (freedom + squares)
