@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ravine._blocks import map_items
-from ravine._matrix import Floats, Matrix
+from ravine._matrix import Floats, Matrix, column_deviations
 from ravine._reservoir import merge_copies
 from ravine._structureless import Structureless
 from ravine.cuts._pursuit import make_starts
@@ -74,8 +74,8 @@ def _main_columns(X: Matrix) -> Floats:
     low, high = np.quantile(rows, [0.25, 0.75], axis=0)
     reach = np.where(high > low, FAR * (high - low), np.inf)
     rows = np.clip(rows, low - reach, high + reach)
-    deviation = rows.std(axis=0)
-    varies = deviation > 8 * np.finfo(np.float64).eps * np.abs(rows).max(axis=0, initial=0.0)
+    deviation = column_deviations(rows)
+    varies = deviation > 0
     rows = (rows[:, varies] - rows[:, varies].mean(axis=0)) / deviation[varies]
     if rows.shape[1] <= MOST_COLUMNS:
         return np.ascontiguousarray(rows)

@@ -9,8 +9,8 @@ have flat boundaries between them.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 
 from ravine import _kernels
 from ravine._blocks import map_blocks
-from ravine._matrix import Floats, Ints, Matrix, column_moments
+from ravine._matrix import Floats, Ints, Matrix, column_moments, scatter
 from ravine._schema import POSITIVE, Array, Group, Number, Sizes, State, require
 
 SAMPLE_ROWS, ROWS_PER_COMPONENT, MOST_SAMPLE_ROWS = 5_000, 100, 20_000
@@ -53,9 +53,10 @@ least so many distinct rows for each cluster, and for each column of a shared co
 
 
 def sizes_fit(state: State, sizes: Sizes) -> None:
-    """There is one factor, or one for each component; every cluster has a component."""
+    """There is one factor, or one for each component that is not Gaussian; every cluster has a component."""
     n_factors, n_components = len(state["factor"]), len(state["weight"])
-    require(n_factors in (1, n_components), "factor", f"has {n_factors} matrices for {n_components} components")
+    n_most = 1 if math.isinf(state["freedom"]) else n_components
+    require(n_factors in (1, n_most), "factor", f"has {n_factors} matrices for {n_components} components")
     n_clusters = (sizes["n_nodes"] + 1) // 2  # of a binary tree
     found = np.unique(state["cluster"])
     is_whole = len(found) == n_clusters and found[-1] == n_clusters - 1
@@ -75,7 +76,7 @@ MIXTURE = Group(
         "mean": Array("float64", ("n_components", "n_features")),
         "factor": Array("float64", ("n_factors", "n_features", "n_features")),
         "cluster": Array("integer", ("n_components",), low=0),
-        "freedom": Number(float, low=1.0, high=math.inf),
+        "freedom": Number(float, low=3.0, high=math.inf),
         "decides": Number(bool),
     },
     (sizes_fit, factors_are_triangular),
@@ -101,7 +102,7 @@ class Mixture:
     cluster : ndarray of shape (n_components,)
         Label of the cluster of each component. Several components belong to one cluster after `cut_to` and `prune`.
     freedom : float
-        Degrees of freedom; infinity for Gaussian components, which share one factor.
+        Degrees of freedom, more than 2; infinity for Gaussian components, which share one factor.
     decides : bool
         Whether the labels of rows come from the mixture. If not, they come from the cuts.
     """
@@ -211,7 +212,7 @@ class Mixture:
             map_blocks(fill, X.shape, n_jobs)
         return out
 
-    @property
+    @cached_property
     def _constant(self) -> Floats:
         """Logarithm of the weighted density of each component at its mean."""
         volume = np.log(np.diagonal(self.factor, axis1=1, axis2=2)).sum(axis=1)
@@ -227,7 +228,7 @@ class Mixture:
         power = (self.freedom + self.mean.shape[1]) / 2
         return np.asarray(self._constant - power * np.log1p(squares / self.freedom))
 
-    @property
+    @cached_property
     def _plane(self) -> tuple[Floats, Floats, Floats]:
         """Center, constants and directions: with a shared covariance, log densities differ by linear functions.
 
@@ -272,8 +273,9 @@ def fit_mixture(
     X : ndarray of shape (n_samples, n_features)
         A sample of the rows.
     weights : ndarray of shape (n_samples,)
+        Their weights, which are positive.
     label : ndarray of shape (n_samples,)
-        Cluster of each row by the cuts, each with at least one row.
+        Cluster of each row by the cuts.
     n_clusters : int
     always_decides : bool, default=False
         Whether labels come from the mixture even if it moves hardly any row, or if there are few rows.
@@ -284,18 +286,19 @@ def fit_mixture(
         None if there are too many columns, if a cluster has no row, or if a cluster would lose all its rows.
     """
     n_columns = X.shape[1]
-    if n_columns > MOST_COLUMNS or len(np.unique(label[weights > 0])) < n_clusters:
+    if n_columns > MOST_COLUMNS or len(np.unique(label)) < n_clusters:
         return None
     count, center, squares = column_moments(X, weights)
     scale = np.sqrt(squares / count)
     scale[~(scale > 8 * np.finfo(np.float64).eps * np.abs(center))] = 1.0
     Z = (np.asarray(X, dtype=np.float64) - center) / scale
     mixture = _maximize(Z, weights / count, label, n_clusters)
-    moved = mixture.predict(Z, label) != label
-    if len(np.unique(mixture.predict(Z[weights > 0], label[weights > 0]))) < n_clusters:
+    found = mixture.predict(Z, label)
+    if len(np.unique(found)) < n_clusters:
         return None
     least = LEAST_ROWS * max(n_clusters, n_columns if math.isinf(mixture.freedom) else 0)
-    decides = always_decides or bool(weights[moved].sum() >= LEAST_MOVED * count and len(Z) >= least)
+    has_moved = weights[found != label].sum() >= LEAST_MOVED * count
+    decides = always_decides or bool(has_moved and len(Z) >= least)
     return replace(mixture.unscaled(center, scale), decides=decides)
 
 
@@ -306,21 +309,25 @@ def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture
     covariance. A component that lost nearly all its rows ends the search.
     """
     n_effective = 1.0 / float(share @ share)
-    has_rows = n_effective >= Z.shape[1] * n_clusters
-    covariances = _own_covariances if Z.shape[1] <= MOST_OWN and has_rows else _pooled_covariance(Z, share)
-    freedom = FREEDOM if covariances is _own_covariances else math.inf
+    has_own = Z.shape[1] <= MOST_OWN and n_effective >= Z.shape[1] * n_clusters
+    total = np.empty(0) if has_own else scatter(Z, share, np.zeros(Z.shape[1]))
+    freedom = FREEDOM if has_own else math.inf
     membership, trust = np.zeros((len(Z), n_clusters)), np.ones((len(Z), n_clusters))
     membership[np.arange(len(Z)), label] = 1.0
     cluster = np.arange(n_clusters)
     for _ in range(N_STEPS):
         part = membership * share[:, np.newaxis]
-        trusted = part * trust
+        weight, trusted = part.sum(axis=0), part * trust
         mean = (trusted.T @ Z) / trusted.sum(axis=0)[:, np.newaxis]
-        factor = _factors(covariances(Z, trusted, part.sum(axis=0), mean, n_effective))
-        weight = np.minimum(part.sum(axis=0), 1.0)  # a single component may exceed 1 by rounding
-        mixture = Mixture(weight, mean, factor, cluster, freedom)
+        if has_own:
+            covariance = _own_covariances(Z, trusted, weight, mean, n_effective)
+        else:
+            within = total - (mean * weight[:, np.newaxis]).T @ mean
+            covariance = _regular(within, n_clusters, n_effective)[np.newaxis]
+        weight = np.minimum(weight, 1.0)  # that of a single component may exceed 1 by rounding
+        mixture = Mixture(weight, mean, _factors(covariance), cluster, freedom)
         joint, squares = _log_joint(Z, mixture)
-        if not math.isinf(freedom):
+        if has_own:
             trust = (freedom + Z.shape[1]) / (freedom + squares)
         after = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
         change = float(share @ np.abs(after - membership).sum(axis=1)) / 2
@@ -332,26 +339,11 @@ def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture
 
 def _own_covariances(Z: Floats, trusted: Floats, weight: Floats, mean: Floats, n_effective: float) -> Floats:
     """Return the average of the covariance of each component and the pooled one, by their numbers of rows."""
-    scatters = np.empty((len(mean), Z.shape[1], Z.shape[1]))
-    for k in range(len(mean)):
-        here = trusted[:, k] > NEGLIGIBLE
-        rows = (Z[here] - mean[k]) * np.sqrt(trusted[here, k])[:, np.newaxis]
-        scatters[k] = rows.T @ rows
+    kept = np.where(trusted > NEGLIGIBLE, trusted, 0.0)
+    scatters = np.array([scatter(Z, kept[:, k], center) for k, center in enumerate(mean)])
     pooled = _regular(scatters.sum(axis=0), len(mean), n_effective)
     prior = (PRIOR_ROWS + Z.shape[1]) / n_effective
     return np.asarray((scatters + prior * pooled) / (weight + prior)[:, np.newaxis, np.newaxis])
-
-
-def _pooled_covariance(Z: Floats, share: Floats) -> Callable[[Floats, Floats, Floats, Floats, float], Floats]:
-    """Return a function that returns the pooled covariance, without another pass over the rows at each step."""
-    rows = Z * np.sqrt(share)[:, np.newaxis]
-    total = rows.T @ rows
-
-    def covariance(Z: Floats, trusted: Floats, weight: Floats, mean: Floats, n_effective: float) -> Floats:
-        within = total - (mean * weight[:, np.newaxis]).T @ mean
-        return _regular(within, len(mean), n_effective)[np.newaxis]
-
-    return covariance
 
 
 def _regular(pooled: Floats, n_components: int, n_effective: float) -> Floats:
