@@ -47,6 +47,12 @@ class Moments:
         return math.sqrt(self.sum_sq / (self.count * len(self.mean)))
 
 
+def with_weight(X: Matrix, weights: Floats) -> tuple[Matrix, Floats]:
+    """Return the rows of positive weight, without a copy if these are all, and their weights."""
+    has_weight = weights > 0
+    return (X, weights) if has_weight.all() else (X[has_weight], weights[has_weight])
+
+
 def moments_of(X: Matrix, weights: Floats, n_jobs: int | None = None) -> Moments:
     """Return the moments of the rows: the mean in one pass, the squared distances to it in a second pass."""
     count, mean, squares = column_moments(X, weights, n_jobs)

@@ -119,6 +119,14 @@ def content_sample(X: Matrix, weights: Floats, size: int, seed: int, n_jobs: int
     return rows, keys_of(drawn[rows])
 
 
+def content_rows(X: Matrix, weights: Floats, size: int, seed: int, n_jobs: int | None = None) -> tuple[Matrix, Floats]:
+    """Return all rows and weights, or those of a sample of this size that depends on the contents of the rows."""
+    if X.shape[0] <= size:
+        return X, weights
+    kept, _ = content_sample(X, weights, size, seed, n_jobs)
+    return X[kept], weights[kept]
+
+
 def content_numbers(
     X: Matrix, weights: Floats, seed: int, by_weight: bool, n_jobs: int | None = None
 ) -> NDArray[np.uint64]:

@@ -11,7 +11,8 @@ from tests.strategies import random_tree, seeds
 from ravine import _blocks
 from ravine.cuts import Cut, Surface
 from ravine.tree import HyperplaneTree, _tree
-from ravine.tree._derived import labels_in, nodes_in, with_counts_of
+from ravine.tree._coarser import labels_in, nodes_in
+from ravine.tree._derived import with_counts_of
 
 
 def random_surface(rng, n_features, n_directions=None):

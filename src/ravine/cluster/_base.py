@@ -31,7 +31,7 @@ from ravine._checks import (
     refuse_product,
     refuse_what_is_no_number,
 )
-from ravine._matrix import LARGEST, SMALLEST, Bools, Floats, Ints, Matrix, Moments
+from ravine._matrix import LARGEST, SMALLEST, Bools, Floats, Ints, Matrix, Moments, with_weight
 from ravine._outofcore import ChunkedNode, FetchedRows, chunked_root, is_dask, is_out_of_core
 from ravine._schema import Array, Group, Sizes, State, require
 from ravine._sklearn import Interval, InvalidParameterError, fit_context, is_fitted
@@ -40,7 +40,7 @@ from ravine.cluster._outliers import find_outliers, is_outlier
 from ravine.cuts import Cut
 from ravine.tree import HyperplaneTree
 from ravine.tree._check import TREE
-from ravine.tree._derived import labels_in
+from ravine.tree._coarser import labels_in
 from ravine.tree._grow import FindCut, Order, grow
 from ravine.tree._tree import restored
 from ravine.tree._valley_test import Direction, cut_with_evidence
@@ -584,8 +584,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         """Grow a tree on the rows of positive weight."""
         # Our threads work on blocks of rows; BLAS threads below them would only wait for each other.
         with thread_pools().limit(limits=1, user_api="blas"):
-            has_weight = sample_weight > 0
-            rows, weights = (X, sample_weight) if has_weight.all() else (X[has_weight], sample_weight[has_weight])
+            rows, weights = with_weight(X, sample_weight)
             return grow(
                 rows,
                 find_cut,

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from ravine._matrix import Floats, Matrix, moments_of
 from ravine._outofcore import ChunkedNode
 from ravine.cluster._base import thread_pools
-from ravine.cluster._soft import SEED, SoftTreeClusterer
+from ravine.cluster._number import SEED
+from ravine.cluster._soft import SoftTreeClusterer
 from ravine.tree import HyperplaneTree
 from ravine.tree._chunked import ChunkedRows, FindChunkedCut, FinishChunkedCut
 from ravine.tree._grow import FindCut, grow_on
@@ -90,7 +91,7 @@ class BatchTreeClusterer(SoftTreeClusterer, ABC):
                 tree = self._grown_to_elbow(X, find_any_cut, sample_weight, **options)
             else:
                 tree = self._grown(X, find_cut, sample_weight, **options)
-                if tree.n_clusters == 1 and self._may_use_elbow(*self._random_rows(X, sample_weight), SEED):
+                if tree.n_clusters == 1 and self._may_use_elbow(X, sample_weight, SEED):
                     tree = self._grown_to_elbow(X, find_any_cut, sample_weight, **options)
             self.tree_ = self._refined(tree, X, sample_weight)
             self.labels_ = self.tree_.predict(X, self.n_jobs, check_input=False)

@@ -35,7 +35,8 @@ from ravine.cluster._sampled_stream import STREAM, SampledStream, saved_center_a
 from ravine.cluster._soft import ASSIGN_LABELS, SoftTreeClusterer
 from ravine.tree import HyperplaneTree
 from ravine.tree._check import TREE
-from ravine.tree._derived import labels_in, with_counts_of, with_leaves
+from ravine.tree._coarser import labels_in
+from ravine.tree._derived import with_counts_of, with_leaves
 from ravine.tree._imdh import IMDHTree, Settings
 from ravine.tree._mixture import sample_size
 from ravine.tree._prune import cut_to_elbow, rank_by_sum_sq
@@ -670,7 +671,7 @@ class IncrementalMDH(SoftTreeClusterer):
             size, seed = self._least_size(total, tested=True), self._stream.seed
             tree = grow_confirmed(sample, self.significance, size, seed, **self._acceptance(), **options)
             is_settled = tree.n_clusters > 1 or self.selection == "evidence"
-            if is_settled or not self._may_use_elbow(*self._random_rows(sample.rows, sample.weights), seed):
+            if is_settled or not self._may_use_elbow(sample.rows, sample.weights, seed):
                 self._selection = "evidence"
                 return tree
         tree, self._elbow_path = grow_to_elbow(sample, self.max_depth, **options)

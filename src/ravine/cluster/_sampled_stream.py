@@ -9,7 +9,7 @@ from scipy import sparse
 
 from ravine import _kernels
 from ravine._blocks import BLOCK_CELLS
-from ravine._matrix import LARGEST, SMALLEST, Floats, Matrix, column_moments
+from ravine._matrix import LARGEST, SMALLEST, Floats, Matrix, column_moments, with_weight
 from ravine._outofcore import ChunkedNode
 from ravine._reservoir import (
     Reservoir,
@@ -158,8 +158,7 @@ class SampledStream:
 
     def learn(self, X: Matrix, weights: Floats, n_jobs: int | None) -> None:
         """Learn the next rows of a stream."""
-        if (weights == 0).any():
-            X, weights = X[weights > 0], weights[weights > 0]
+        X, weights = with_weight(X, weights)
         if not X.shape[0]:
             return
         scaled = self._standardize(X, weights)

@@ -6,22 +6,19 @@ from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ravine._matrix import Floats, Matrix
+from ravine._matrix import Floats, Matrix, with_weight
 from ravine._outofcore import ChunkedNode, is_out_of_core
-from ravine._reservoir import content_sample, merge_copies
+from ravine._reservoir import content_rows, merge_copies
 from ravine._sklearn import StrOptions, is_fitted
-from ravine.cluster._base import TreeClusterer, thread_pools, warn_user
+from ravine.cluster._base import thread_pools
 from ravine.cluster._chunked_predict import by_chunks
+from ravine.cluster._number import SEED, EvidenceTreeClusterer
 from ravine.tree import HyperplaneTree
 from ravine.tree._derived import with_mixture
-from ravine.tree._elbow_test import MOST_ROWS, elbow_p_value
 from ravine.tree._mixture import MOST_COLUMNS, fit_mixture, sample_size
 
 ASSIGN_LABELS = [StrOptions({"auto", "tree", "mixture"})]
 """Constraint of the parameter `assign_labels`."""
-
-SEED = 0
-"""Seed of the sample to which the mixture is fitted."""
 
 
 def _has_mixture(model: "SoftTreeClusterer") -> bool:
@@ -29,11 +26,10 @@ def _has_mixture(model: "SoftTreeClusterer") -> bool:
     return is_fitted(model) and model.tree_.mixture is not None
 
 
-class SoftTreeClusterer(TreeClusterer):
+class SoftTreeClusterer(EvidenceTreeClusterer):
     """Base class of the tree methods with memberships, densities and boundaries by a mixture."""
 
     assign_labels: str = "tree"  # of a method without this parameter
-    selection: str = "evidence"  # likewise
 
     @available_if(_has_mixture)
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -128,51 +124,12 @@ class SoftTreeClusterer(TreeClusterer):
             raise AttributeError("there are no covariances, because the model has no mixture: see assign_labels")
         return self.tree_.mixture.cluster_moments()[2]
 
-    @property
-    def confirmed_(self) -> int:
-        """Number of cuts that held-out rows confirm; the other cuts are above such a cut, or were not tested."""
-        return int(self._tested_levels()[1][self.tree_.cuts].sum())
-
-    @property
-    def selection_(self) -> str:
-        """What determined the number of clusters: "asked" (`n_clusters` was given), or a value of `selection`."""
-        if self.n_clusters is not None:
-            return "asked"
-        if self.selection != "auto":
-            return self.selection
-        return "evidence" if self.tree_.n_clusters == 1 or self.confirmed_ > 0 else "elbow"
-
-    def _may_use_elbow(self, X: Matrix, weights: Floats, seed: int) -> bool:
-        """Return whether rows in random order are more clustered than rows without clusters, and warn if they are."""
-        with thread_pools().limit(limits=1, user_api="blas"):  # as in `_grown`
-            p_value = elbow_p_value(X, weights, seed, self.n_jobs)
-        if p_value > self.significance / 2:
-            return False
-        warn_user(
-            "held-out rows confirmed no single cut, but the rows are more clustered than rows without clusters: the "
-            "number of clusters comes from the elbow of the sum of squares; selection='evidence' gives one cluster "
-            "instead"
-        )
-        return True
-
     def _refined(self, tree: HyperplaneTree, X: Matrix, weights: Floats) -> HyperplaneTree:
         """Return the tree with a mixture that is fitted to a sample of the rows, if `assign_labels` asks for one."""
         if not self._can_refine(X):
             return tree
-        return self._refined_by(tree, *self._sampled(X, weights, sample_size(tree.n_clusters, X.shape[1])))
-
-    def _sampled(self, X: Matrix, weights: Floats, size: int) -> tuple[Matrix, Floats]:
-        """Return at most `size` rows; which ones does not depend on the order of the rows."""
-        if X.shape[0] <= size:
-            return X, weights
-        kept, _ = content_sample(X, weights, size, SEED, self.n_jobs)
-        return X[kept], weights[kept]
-
-    def _random_rows(self, X: Matrix, weights: Floats) -> tuple[Matrix, Floats]:
-        """Return rows of positive weight for the test of the elbow."""
-        if not (weights > 0).all():
-            X, weights = X[weights > 0], weights[weights > 0]
-        return self._sampled(X, weights, MOST_ROWS)
+        size = sample_size(tree.n_clusters, X.shape[1])
+        return self._refined_by(tree, *content_rows(X, weights, size, SEED, self.n_jobs))
 
     def _refined_on_chunks(self, tree: HyperplaneTree, root: ChunkedNode) -> HyperplaneTree:
         """Do the same for out-of-core data, whose sample takes one more pass."""
@@ -185,9 +142,7 @@ class SoftTreeClusterer(TreeClusterer):
         return self.assign_labels != "tree" and not sparse.issparse(X) and X.shape[1] <= MOST_COLUMNS
 
     def _refined_by(self, tree: HyperplaneTree, X: Matrix, weights: Floats) -> HyperplaneTree:
-        if not (weights > 0).all():
-            X, weights = X[weights > 0], weights[weights > 0]
-        rows, total = merge_copies(X, weights, SEED)
+        rows, total = merge_copies(*with_weight(X, weights), SEED)
         label = tree.label[tree.apply(rows, self.n_jobs, check_input=False)]
         with thread_pools().limit(limits=1, user_api="blas"):  # as in `_grown`
             mixture = fit_mixture(rows, total, label, tree.n_clusters, self.assign_labels == "mixture")

@@ -13,7 +13,7 @@ from ravine._schema import Array, Group, Sizes, State
 from ravine.cluster._base import TreeClusterer, fitting, refuse_magnitude, uninterrupted, warn_user
 from ravine.tree import HyperplaneTree
 from ravine.tree._check import TREE
-from ravine.tree._derived import nodes_in
+from ravine.tree._coarser import nodes_in
 from ravine.tree._hsdc import STREAM, HSDCTree
 from ravine.tree._tree import restored
 

@@ -12,7 +12,7 @@ from ravine.cuts._density import normal_bandwidth, projected_density
 from ravine.cuts._principal import spread_across
 from ravine.plot._common import LEFT, LINE, LONGEST, MOST_POINTS, RIGHT, new_axes, rows_of_cut, tree_and_names, written
 from ravine.tree import HyperplaneTree, _map
-from ravine.tree._derived import subtree_end
+from ravine.tree._coarser import subtree_end
 from ravine.tree._text import shares_of_cut, shares_of_spread
 
 DASHES = (0, (3, 2))

@@ -11,7 +11,6 @@ import numpy as np
 
 from ravine._matrix import Bools, Floats
 from ravine.cluster import HSDC, SumOfNorms, SupportVectorClustering
-from ravine.cluster._base import TreeClusterer
 from ravine.cluster._streaming import StreamingTreeClusterer
 from ravine.report._format import all_rounded, p_text, rounded
 from ravine.tree import HyperplaneTree
@@ -47,18 +46,9 @@ def choice_of(model: Any, tree: HyperplaneTree | None) -> CountReason:
 
 
 def _kind(model: Any) -> str:
-    if isinstance(model, HyperplaneTree):
-        return "unknown"
-    found: str | None = getattr(model, "selection_", None)
-    if found is not None:
-        return found
     if isinstance(model, StreamingTreeClusterer):
         return "stream"
-    if getattr(model, "n_clusters", None) is not None:
-        return "asked"
-    if getattr(model, "selection", None) == "antimode":
-        return "antimode"
-    return "evidence" if isinstance(model, TreeClusterer) and hasattr(model, "significance") else "unknown"
+    return str(getattr(model, "selection_", "unknown"))  # a bare tree has none
 
 
 def _sentence(kind: str, model: Any, tree: HyperplaneTree, confirmed: Bools) -> str:

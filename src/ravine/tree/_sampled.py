@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ravine._matrix import Floats, Ints, Matrix, Moments, moments_of
+from ravine._matrix import Floats, Ints, Matrix, Moments, moments_of, with_weight
 from ravine.cuts import Cut
 from ravine.cuts._mdh import minimum_density_cut
 from ravine.cuts._principal import flattest_direction, principal_directions
@@ -58,9 +58,7 @@ class StreamSample:
 
     def grow(self, find_cut: FindCut, **options: Any) -> HyperplaneTree:
         """Grow a tree on the rows of positive weight; `options` are those of `ravine.tree.grow`."""
-        rows, weights = self.rows, self.weights
-        if not (weights > 0).all():
-            rows, weights = rows[weights > 0], weights[weights > 0]
+        rows, weights = with_weight(self.rows, self.weights)
         # The valley test draws its halves in the order of the sample.
         return grow(rows, find_cut, sample_weight=weights, pair_cells=PAIR_CELLS, keep_order=True, **options)
 

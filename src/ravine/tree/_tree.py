@@ -18,6 +18,7 @@ from ravine._checks import all_finite, as_floats, checked_sparse, checked_weight
 from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, moments_of, walk
 from ravine.cuts import Cut
 from ravine.tree import _check, _html, _mixture, _surfaces, _text
+from ravine.tree._coarser import labels_in
 from ravine.tree._mixture import Mixture
 
 
@@ -321,7 +322,7 @@ class HyperplaneTree:
         """
         X = self._rows(X) if check_input else X
         label = self.label[self.apply(X, n_jobs, check_input=False)]
-        return self._mixture().memberships(X, label, n_jobs)
+        return self._required_mixture().memberships(X, label, n_jobs)
 
     def log_density(self, X: Matrix, n_jobs: int | None = -1, check_input: bool = True) -> Floats:
         """Compute the logarithm of the density of the mixture at each row: how typical a row is.
@@ -340,9 +341,9 @@ class HyperplaneTree:
         log_density : ndarray of shape (n_samples,)
             Smaller for rows far from all clusters. It depends on the units of the columns.
         """
-        return self._mixture().log_density(self._rows(X) if check_input else X, n_jobs)
+        return self._required_mixture().log_density(self._rows(X) if check_input else X, n_jobs)
 
-    def _mixture(self) -> Mixture:
+    def _required_mixture(self) -> Mixture:
         if self.mixture is None:
             raise ValueError(
                 "the tree has no mixture, which gives memberships and densities: use a model with "
@@ -675,15 +676,7 @@ class HyperplaneTree:
         kept["surface"] = kept["surface"].copy()
         kept["surface"][ends] = None
         tree = HyperplaneTree.from_nodes(**{**kept, "left": left, "right": np.where(left < 0, -1, self.right)})
-        return tree if self.mixture is None else replace(tree, mixture=self.mixture.merged(self._merged_labels(left)))
-
-    def _merged_labels(self, left: Ints) -> Ints:
-        """Return, for each label, the label after the nodes without a left child in `left` have become leaves."""
-        end = np.full(self.n_nodes, -1)  # the new leaf above each node
-        for node in range(self.n_nodes):
-            above = end[self.parent[node]] if node else -1
-            end[node] = above if above >= 0 else node if left[node] < 0 else -1
-        return np.unique(end[self.leaves], return_inverse=True)[1]
+        return tree if self.mixture is None else replace(tree, mixture=self.mixture.merged(labels_in(self, tree)))
 
     def _check_node(self, node: int) -> None:
         if not _is_whole(node) or not 0 <= node < self.n_nodes:

@@ -1,0 +1,43 @@
+"""Base class of the tree methods that choose the number of clusters by evidence, or by the elbow if there is none."""
+
+from ravine._matrix import Floats, Matrix, with_weight
+from ravine._reservoir import content_rows
+from ravine.cluster._base import TreeClusterer, thread_pools, warn_user
+from ravine.tree._elbow_test import MOST_ROWS, elbow_p_value
+
+SEED = 0
+"""Seed of the samples of rows that a fit uses beside those of its own method."""
+
+
+class EvidenceTreeClusterer(TreeClusterer):
+    """Base class of the tree methods whose number of clusters held-out rows confirm, as far as they can."""
+
+    selection: str = "evidence"  # of a method without this parameter
+
+    @property
+    def confirmed_(self) -> int:
+        """Number of cuts that held-out rows confirm; the other cuts are above such a cut, or were not tested."""
+        return int(self._tested_levels()[1][self.tree_.cuts].sum())
+
+    @property
+    def selection_(self) -> str:
+        """What determined the number of clusters: "asked" (`n_clusters` was given), or a value of `selection`."""
+        if self.n_clusters is not None:
+            return "asked"
+        if self.selection != "auto":
+            return self.selection
+        return "evidence" if self.tree_.n_clusters == 1 or self.confirmed_ > 0 else "elbow"
+
+    def _may_use_elbow(self, X: Matrix, weights: Floats, seed: int) -> bool:
+        """Return whether rows are more clustered than rows without clusters, and warn if they are."""
+        rows, total = content_rows(*with_weight(X, weights), MOST_ROWS, SEED, self.n_jobs)
+        with thread_pools().limit(limits=1, user_api="blas"):  # as in `_grown`
+            p_value = elbow_p_value(rows, total, seed, self.n_jobs)
+        if p_value > self.significance / 2:
+            return False
+        warn_user(
+            "held-out rows confirmed no single cut, but the rows are more clustered than rows without clusters: the "
+            "number of clusters comes from the elbow of the sum of squares; selection='evidence' gives one cluster "
+            "instead"
+        )
+        return True
