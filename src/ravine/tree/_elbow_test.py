@@ -1,33 +1,41 @@
 """Is there anything to find where no single cut is confirmed? Compare the rows with rows that have no clusters.
 
 The elbow of the sum of squares finds clusters in any data. It is used only if rows lie closer to their clusters than
-rows without clusters do: the sums of squares within 2, 3, … clusters are compared with those of draws that have the
-margins and rank correlations of the rows, each divided in the same way. The statistic of a data set is the largest
-number of standard deviations by which one of its logarithms lies below the mean of all data sets. All of them are
-treated alike, so without clusters the rows are the most extreme data set with probability 1 / (draws + 1).
+rows without clusters do. The rows are compared with draws that have their margins and rank correlations, in two ways:
+by the sums of squares within 2, 3, … clusters, each data set divided in the same way; and by the sum of squares within
+two groups along a direction that other rows have found. The second shows two broad clusters in many columns, of which
+the first sees little. The statistic of a data set is the largest number of standard deviations by which one of these
+logarithms lies below the mean of all data sets. All of them are treated alike, so without clusters the rows are the
+most extreme data set with probability 1 / (draws + 1).
 """
-
-from functools import partial
 
 import numpy as np
 from scipy import sparse
 
 from ravine._blocks import map_items
-from ravine._matrix import Floats, Matrix, column_deviations
+from ravine._matrix import Floats, Matrix, Moments, column_deviations, moments_of
 from ravine._reservoir import merge_copies
 from ravine._structureless import Structureless
+from ravine.cuts import Cut
 from ravine.cuts._pursuit import make_starts
 from ravine.tree._grow import grow
 from ravine.tree._prune import sum_sq_path
 from ravine.tree._sampled import N_COMPONENTS, polished_cut
 from ravine.tree._valley_test import MIN_ROWS
 
-N_DRAWS, N_FIRST = 39, 9
-"""Number of draws without clusters. If one of the first draws is more extreme than the rows, there are no more."""
+N_DRAWS, N_FIRST, CLEARLY = 39, 9, 10.0
+"""Number of draws without clusters. There are only the first ones if one of them is more extreme than the rows, or if
+the rows lie this many standard deviations of the draws below them."""
 
-MOST_ROWS, MOST_COLUMNS, MOST_CLUSTERS = 500, 10, 8
-"""The test uses at most this many rows, as many principal components if there are more columns, and this many clusters;
-more of them cost more and show no more."""
+MOST_ROWS, MOST_COLUMNS = 2000, 256
+"""The test uses at most this many rows, and as many principal components if there are more columns."""
+
+PATH_ROWS, PATH_COLUMNS, MOST_CLUSTERS = 500, 10, 8
+"""Rows are divided into 2, 3, … clusters on at most this many rows and principal components, into at most this many
+clusters; more of them cost more and show no more."""
+
+LEAST_SHARE = 0.1
+"""Minimum share of the rows in each of the two groups along a direction."""
 
 FAR = 10.0
 """Values farther than this many interquartile ranges from the quartiles of a column are drawn in: one huge cell is no
@@ -53,22 +61,24 @@ def elbow_p_value(X: Matrix, weights: Floats, seed: int, n_jobs: int | None = No
     rows, mass = merge_copies(X[:MOST_ROWS], weights[:MOST_ROWS], seed)
     if len(mass) < MIN_ROWS:
         return 1.0
-    rows = _main_columns(rows)
+    rows = _scaled_columns(rows)
     if rows.shape[1] == 0:
         return 1.0
     like = Structureless.like(rows, mass)
 
     def of_draw(number: int) -> Floats:
-        return _path(like.draw(len(rows), np.random.default_rng([seed, number])), np.ones(len(rows)))
+        return _logs_within(like.draw(len(rows), np.random.default_rng([seed, number])), np.ones(len(rows)))
 
-    paths = [_path(rows, mass), *map_items(of_draw, range(N_FIRST), n_jobs)]
-    if _n_more_extreme(paths) > 0:
+    logs = [_logs_within(rows, mass), *map_items(of_draw, range(N_FIRST), n_jobs)]
+    if _n_more_extreme(logs) > 0:
         return 1.0
-    paths += map_items(of_draw, range(N_FIRST, N_DRAWS), n_jobs)
-    return (1 + _n_more_extreme(paths)) / (N_DRAWS + 1)
+    if _is_far_below(logs):
+        return 1 / (N_DRAWS + 1)
+    logs += map_items(of_draw, range(N_FIRST, N_DRAWS), n_jobs)
+    return (1 + _n_more_extreme(logs)) / (N_DRAWS + 1)
 
 
-def _main_columns(X: Matrix) -> Floats:
+def _scaled_columns(X: Matrix) -> Floats:
     """Return columns of unit variance without far outliers: those of the rows, or their first principal components."""
     rows = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
     low, high = np.quantile(rows, [0.25, 0.75], axis=0)
@@ -76,26 +86,80 @@ def _main_columns(X: Matrix) -> Floats:
     rows = np.clip(rows, low - reach, high + reach)
     deviation = column_deviations(rows)
     varies = deviation > 0
-    rows = (rows[:, varies] - rows[:, varies].mean(axis=0)) / deviation[varies]
-    if rows.shape[1] <= MOST_COLUMNS:
+    return _main_columns((rows[:, varies] - rows[:, varies].mean(axis=0)) / deviation[varies], MOST_COLUMNS)
+
+
+def _main_columns(rows: Floats, most: int) -> Floats:
+    """Return the columns of centered rows, or so many principal components if there are more columns."""
+    if rows.shape[1] <= most:
         return np.ascontiguousarray(rows)
     left, values, _ = np.linalg.svd(rows, full_matrices=False)
-    return np.ascontiguousarray(left[:, :MOST_COLUMNS] * values[:MOST_COLUMNS])
+    return np.ascontiguousarray(left[:, :most] * values[:most])
+
+
+def _logs_within(rows: Floats, weights: Floats) -> Floats:
+    """Return the logarithms of all sums of squares that are compared, relative to those of undivided rows."""
+    few = rows[:PATH_ROWS]
+    few = _main_columns(few - few.mean(axis=0), PATH_COLUMNS)
+    return np.append(_path(few, weights[:PATH_ROWS]), _held_out(rows, weights))
 
 
 def _path(rows: Floats, weights: Floats) -> Floats:
     """Return the logarithms of the sums of squares within 2, 3, … clusters, relative to that of all rows."""
-    find_cut = partial(polished_cut, kept=slice(None), starts=make_starts(N_COMPONENTS))
-    tree = grow(rows, find_cut, sample_weight=weights, n_clusters=MOST_CLUSTERS, order="sum_sq")
+    tree = grow(rows, _find_cut, sample_weight=weights, n_clusters=MOST_CLUSTERS, order="sum_sq")
     path = sum_sq_path(tree)
     path = np.maximum(path / max(path[0], np.finfo(np.float64).tiny), np.finfo(np.float64).eps)
     return np.log(np.append(path, np.full(MOST_CLUSTERS - len(path), path[-1]))[1:])
 
 
-def _n_more_extreme(paths: list[Floats]) -> int:
+def _held_out(rows: Floats, weights: Floats) -> float:
+    """Return the logarithm of the share within two groups along a direction that the other half found; a mean of two.
+
+    Half of the rows finds the direction of a cut, and the other half is divided anew along it.
+    """
+    middle = len(rows) // 2
+    first, second = slice(0, middle), slice(middle, None)
+    logs = []
+    for learn, judge in ((first, second), (second, first)):
+        cut = _find_cut(rows[learn], weights[learn], moments_of(rows[learn], weights[learn]))
+        share = 1.0 if cut is None else share_within_two(rows[judge] @ cut.normal, weights[judge])
+        logs.append(np.log(max(share, np.finfo(np.float64).eps)))
+    return float(np.mean(logs))
+
+
+def _find_cut(rows: Floats, weights: Floats, moments: Moments) -> Cut | None:
+    return polished_cut(rows, weights, moments, slice(None), make_starts(N_COMPONENTS))
+
+
+def share_within_two(values: Floats, weights: Floats) -> float:
+    """Return the least sum of squares within two intervals of some values, relative to that of all values.
+
+    Each interval has at least a tenth of the weight. The result is 1 if the values do not vary.
+    """
+    order = np.argsort(values)
+    share = weights[order] / weights.sum()
+    centered = values[order] - share @ values[order]
+    variance = float(share @ centered**2)
+    left, moment = np.cumsum(share)[:-1], np.cumsum(share * centered)[:-1]
+    allowed = (left >= LEAST_SHARE) & (left <= 1 - LEAST_SHARE)
+    if not variance > 0 or not allowed.any():
+        return 1.0
+    between = moment[allowed] ** 2 / (left[allowed] * (1 - left[allowed]))
+    return max(1.0 - float(between.max()) / variance, 0.0)
+
+
+def _is_far_below(logs: list[Floats]) -> bool:
+    """Return whether the first data set lies far below all others in one of the logarithms."""
+    others = np.array(logs[1:])
+    deviation = others.std(axis=0)
+    below = others.mean(axis=0) - logs[0]
+    return bool((below[deviation > 0] > CLEARLY * deviation[deviation > 0]).any())
+
+
+def _n_more_extreme(logs: list[Floats]) -> int:
     """Return how many of the other data sets are at least as extreme as the first one."""
-    logs = np.array(paths)
-    deviation = logs.std(axis=0)
-    below = (logs.mean(axis=0) - logs) / np.where(deviation > 0, deviation, 1.0)
+    all_logs = np.array(logs)
+    deviation = all_logs.std(axis=0)
+    below = (all_logs.mean(axis=0) - all_logs) / np.where(deviation > 0, deviation, 1.0)
     extreme = below.max(axis=1)
     return int((extreme[1:] >= extreme[0]).sum())

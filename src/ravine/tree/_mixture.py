@@ -5,7 +5,8 @@ node. The mixture has one component for each leaf and is fitted by expectation m
 over a sample of the rows. Then a boundary lies where two components have the same density, so that a wide cluster may
 reach farther than a narrow one beside it. With Gaussian components, a few rows far out would make a component so wide
 that it takes the rows of others. With many columns and few rows, all components share one covariance, are Gaussian, and
-have flat boundaries between them.
+have equal weights, so that the boundary between two of them is flat and halfway between their means. With free weights,
+the largest component would grow at the expense of all others.
 """
 
 import math
@@ -320,11 +321,12 @@ def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture
         weight, trusted = part.sum(axis=0), part * trust
         mean = (trusted.T @ Z) / trusted.sum(axis=0)[:, np.newaxis]
         if has_own:
-            covariance = _own_covariances(Z, trusted, weight, mean, n_effective)
+            covariance = _own_covariances(Z, trusted, mean, n_effective)
+            weight = np.minimum(weight, 1.0)  # that of a single component may exceed 1 by rounding
         else:
             within = total - (mean * weight[:, np.newaxis]).T @ mean
             covariance = _regular(within, n_clusters, n_effective)[np.newaxis]
-        weight = np.minimum(weight, 1.0)  # that of a single component may exceed 1 by rounding
+            weight = np.full(n_clusters, 1 / n_clusters)
         mixture = Mixture(weight, mean, _factors(covariance), cluster, freedom)
         joint, squares = _log_joint(Z, mixture)
         if has_own:
@@ -337,13 +339,17 @@ def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture
     return mixture
 
 
-def _own_covariances(Z: Floats, trusted: Floats, weight: Floats, mean: Floats, n_effective: float) -> Floats:
-    """Return the average of the covariance of each component and the pooled one, by their numbers of rows."""
+def _own_covariances(Z: Floats, trusted: Floats, mean: Floats, n_effective: float) -> Floats:
+    """Return the average of the covariance of each component and the pooled one, by their numbers of rows.
+
+    `trusted` are the shares of the rows, smaller for rows far out. A covariance is divided by their sum, as in the
+    parameter-expanded algorithm of Kent, Tyler and Vardi (1994): with many columns, rows count for more than 1.
+    """
     kept = np.where(trusted > NEGLIGIBLE, trusted, 0.0)
     scatters = np.array([scatter(Z, kept[:, k], center) for k, center in enumerate(mean)])
-    pooled = _regular(scatters.sum(axis=0), len(mean), n_effective)
+    pooled = _regular(scatters.sum(axis=0) / kept.sum(), len(mean), n_effective)
     prior = (PRIOR_ROWS + Z.shape[1]) / n_effective
-    return np.asarray((scatters + prior * pooled) / (weight + prior)[:, np.newaxis, np.newaxis])
+    return np.asarray((scatters + prior * pooled) / (kept.sum(axis=0) + prior)[:, np.newaxis, np.newaxis])
 
 
 def _regular(pooled: Floats, n_components: int, n_effective: float) -> Floats:

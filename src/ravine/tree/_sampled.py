@@ -15,7 +15,7 @@ import numpy as np
 from ravine._matrix import Floats, Ints, Matrix, Moments, moments_of, with_weight
 from ravine.cuts import Cut
 from ravine.cuts._mdh import minimum_density_cut
-from ravine.cuts._principal import flattest_direction, principal_directions
+from ravine.cuts._principal import principal_directions
 from ravine.cuts._pursuit import Starts, make_starts
 from ravine.tree._grow import FindCut, grow
 from ravine.tree._imdh import IMDHTree
@@ -99,7 +99,6 @@ def grow_confirmed(
         lattice_steps(sample.rows),
         seed,
         min_cluster_size,
-        scout=direction_of(scout_cut),
         give_up=GIVE_UP,
     )
     whole = direction_of(sample.refined_cut)
@@ -124,16 +123,6 @@ def grow_to_elbow(sample: StreamSample, max_depth: int, **options: Any) -> tuple
 def trial_cut(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
     """Find a cut from the rows of a node that are not held out, without the stream, which has seen all of them."""
     return polished_cut(X, weights, moments, np.flatnonzero(weights)[:TRIAL_ROWS], make_starts(N_COMPONENTS))
-
-
-def scout_cut(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
-    """Find such a cut quickly, from one start, which need not be a principal component."""
-
-    def start(X: Matrix, weights: Floats, moments: Moments) -> Floats:
-        flattest = flattest_direction(X, weights, moments)
-        return np.empty((0, X.shape[1])) if flattest is None else flattest[np.newaxis]
-
-    return polished_cut(X, weights, moments, np.flatnonzero(weights)[:TRIAL_ROWS], start)
 
 
 def polished_cut(X: Matrix, weights: Floats, moments: Moments, kept: slice | Ints, starts: Starts) -> Cut | None:

@@ -4,8 +4,8 @@ Half of the rows choose a direction, a valley on it, the two modes beside it and
 rows of the other half in three windows of that width: at the two modes and at the valley. Under any unimodal density,
 the middle window holds at least as much as the emptier of the other two. So two one-sided binomial tests bound the
 probability that the valley is due to chance, and both must reject. The halves then swap roles, and a few random
-halvings are drawn. Bonferroni's bound combines the p-values. See `docs/decisions/number-of-clusters.md` for the
-reasoning and the figures.
+halvings are drawn. Simes' rule combines the p-values. See `docs/decisions/number-of-clusters.md` for the reasoning and
+the figures.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ BEYOND_DOUBT = 1e-6
 """No more halvings are drawn once the p-value is below this."""
 
 HOPELESS = 0.5
-"""If the p-values of both halves exceed this, neither the node nor a cut below it on trial can show a valley."""
+"""If all p-values exceed this, neither the node nor a cut below it on trial can show a valley."""
 
 MIN_ROWS = 20
 """With fewer rows, no valley can be distinguished from chance."""
@@ -172,7 +172,7 @@ def confirmed_cut(
     """Test a node first; search all its rows for a direction only if the test finds evidence.
 
     Without evidence, the cut is that of the half whose valley the other half came nearest to confirming. There is no
-    cut if the scouts clearly rejected a valley. The halves depend on the order of the rows.
+    cut if a valley was clearly rejected. The halves depend on the order of the rows.
 
     Parameters
     ----------
@@ -219,10 +219,8 @@ class ValleyTest:
         Minimum weight on either side of a valley.
     n_halvings : int
         Maximum number of random halvings; each gives two p-values.
-    scout : Direction, optional
-        A cheaper search for the first halving. If both of its p-values exceed `HOPELESS`, the test ends.
     give_up : float
-        The test also ends if no p-value is below this after a halving that was searched with `direction`.
+        The test ends if no p-value is below this after a halving.
     """
 
     direction: Direction
@@ -231,13 +229,13 @@ class ValleyTest:
     seed: int
     min_cluster_size: float = 1
     n_halvings: int = 3
-    scout: Direction | None = None
     give_up: float = 1.0
     n_jobs: int | None = None
 
     def combine(self, trials: list[Trial]) -> float:
-        """Combine the p-values of all trials by Bonferroni's bound."""
-        return min(1.0, 2 * self.n_halvings * trials[0].p_value) if trials else 1.0
+        """Combine the p-values of all trials by Simes' rule; those of halvings that were not drawn count as 1."""
+        p_values = sorted(trial.p_value for trial in trials)
+        return min([2 * self.n_halvings * p / rank for rank, p in enumerate(p_values, start=1)] + [1.0])
 
     def run(self, X: Matrix, weights: Floats, order: Ints) -> list[Trial]:
         """Test halves of the rows, drawn from them in the given order; the trial with the smallest p-value is first."""
@@ -247,13 +245,12 @@ class ValleyTest:
         rows = weights * (weights.sum() / (weights @ weights))  # evidence counts rows: Kish's effective sample size
         random = np.random.default_rng(self.seed)
         trials: list[Trial] = []
-        for halving in range(self.n_halvings):
-            direction = self.direction if halving > 0 or self.scout is None else self.scout
+        for _ in range(self.n_halvings):
             first_half = np.zeros(n_rows, dtype=bool)
             first_half[order[random.permutation(n_rows)[: n_rows // 2]]] = True
             for learn in (first_half, ~first_half):
                 half = np.where(learn, weights, 0.0)
-                normal = direction(X, half, moments_of(X, half, self.n_jobs)) if half.any() else None
+                normal = self.direction(X, half, moments_of(X, half, self.n_jobs)) if half.any() else None
                 if normal is None:
                     continue
                 values, resolution = project(X, normal, self.n_jobs), resolution_along(normal, self.steps)
@@ -262,8 +259,7 @@ class ValleyTest:
                 trials.append(Trial(p, normal))
             if trials:
                 trials.insert(0, trials.pop(first_least([trial.p_value for trial in trials])))
-            too_large = HOPELESS if direction is self.scout else self.give_up
-            if trials and (self.combine(trials) < BEYOND_DOUBT or trials[0].p_value > too_large):
+            if trials and (self.combine(trials) < BEYOND_DOUBT or trials[0].p_value > self.give_up):
                 break
         return trials
 
