@@ -935,3 +935,15 @@ def own_covariances(Z, part, mean, n_rows, prior_rows, ridge):
     pooled = (1 - drawn) * pooled + drawn * diagonal + (ridge * np.diag(diagonal).mean() + 1e-9) * np.eye(d)
     prior = (prior_rows + d) / n_rows
     return [(s + prior * pooled) / (share.sum() + prior) for s, share in zip(scatters, part.T, strict=True)]
+
+
+def weighted_quantiles(values, weights, n):
+    """Values at equally spaced parts of the weight; half of the weight of a row lies below it."""
+    pairs = sorted(zip(values, weights, strict=True))
+    places = [sum(w for _, w in pairs[:i]) + pairs[i][1] / 2 for i in range(len(pairs))]
+    return np.array([np.interp((i + 0.5) / n * sum(weights), places, [v for v, _ in pairs]) for i in range(n)])
+
+
+def kurtosis(values):
+    """Fourth moment of standardized values."""
+    return (((values - values.mean()) / values.std()) ** 4).mean()
