@@ -947,3 +947,13 @@ def weighted_quantiles(values, weights, n):
 def kurtosis(values):
     """Fourth moment of standardized values."""
     return (((values - values.mean()) / values.std()) ** 4).mean()
+
+
+def robust_scale(values, edge, far):
+    """Mean and deviation of a column after cells far outside of its central rows were moved to their edge."""
+    n_out, ordered = int(edge * len(values)), sorted(values)
+    low, high = ordered[n_out], ordered[len(values) - 1 - n_out]
+    others = sorted(abs(x - low) for x in values if x != low)
+    width = high - low if high > low else others[(len(others) - 1) // 2] if others else np.inf
+    moved = [low if x < low - far * width else high if x > high + far * width else x for x in values]
+    return np.mean(moved), np.std(moved) or 1.0
