@@ -935,3 +935,25 @@ def own_covariances(Z, part, mean, n_rows, prior_rows, ridge):
     pooled = (1 - drawn) * pooled + drawn * diagonal + (ridge * np.diag(diagonal).mean() + 1e-9) * np.eye(d)
     prior = (prior_rows + d) / n_rows
     return [(s + prior * pooled) / (share.sum() + prior) for s, share in zip(scatters, part.T, strict=True)]
+
+
+def weighted_quantiles(values, weights, n):
+    """Values at equally spaced parts of the weight; half of the weight of a row lies below it."""
+    pairs = sorted(zip(values, weights, strict=True))
+    places = [sum(w for _, w in pairs[:i]) + pairs[i][1] / 2 for i in range(len(pairs))]
+    return np.array([np.interp((i + 0.5) / n * sum(weights), places, [v for v, _ in pairs]) for i in range(n)])
+
+
+def kurtosis(values):
+    """Fourth moment of standardized values."""
+    return (((values - values.mean()) / values.std()) ** 4).mean()
+
+
+def robust_scale(values, edge, far):
+    """Mean and deviation of a column after cells far outside of its central rows were moved to their edge."""
+    n_out, ordered = int(edge * len(values)), sorted(values)
+    low, high = ordered[n_out], ordered[len(values) - 1 - n_out]
+    others = sorted(abs(x - low) for x in values if x != low)
+    width = high - low if high > low else others[(len(others) - 1) // 2] if others else np.inf
+    moved = [low if x < low - far * width else high if x > high + far * width else x for x in values]
+    return np.mean(moved), np.std(moved) or 1.0

@@ -1,11 +1,12 @@
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
@@ -218,3 +219,43 @@ def test_structureless_rows_are_one_cluster(draw, rng):
         IncrementalMDH(selection="evidence", random_state=seed).fit(draws[draw]()).n_clusters_ for seed in range(10)
     ]
     assert found.count(1) >= 9
+
+
+def with_far_cells(X, size, rng):
+    """Return the table with one cell in 1,000 far outside of its column, and the rows without such a cell."""
+    dirty, cells = X.copy(), rng.choice(X.size, max(X.size // 1000, 1), replace=False)
+    row, column = np.unravel_index(cells, X.shape)
+    dirty[row, column] = size * np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)[column]
+    return dirty, np.setdiff1d(np.arange(len(X)), row)
+
+
+@pytest.mark.parametrize("size", [999.0, -1e6])
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer], ids=["iris", "wine", "breast_cancer"])
+def test_few_far_cells_do_not_change_the_clusters_of_the_other_rows(load, size, rng):
+    X = load().data
+    dirty, others = with_far_cells(X, size, rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the elbow warns
+        clean, found = (IncrementalMDH(random_state=0).fit(rows).labels_[others] for rows in (X, dirty))
+    assert adjusted_rand_score(clean, found) >= 0.9
+
+
+@pytest.mark.parametrize("size", [999.0, -1e6])
+@pytest.mark.parametrize("n_clusters", [None, 3])
+def test_few_far_cells_do_not_hide_the_columns_of_a_stream(n_clusters, size, blobs, rng):
+    X, y = blobs
+    dirty, others = with_far_cells(X, size, rng)
+    of_fit = IncrementalMDH(n_clusters).fit(dirty)
+    of_stream = streamed(IncrementalMDH(n_clusters), dirty, [100])
+    for found in (of_fit, of_stream):
+        assert adjusted_rand_score(y[others], found.predict(dirty[others])) > 0.99
+    assert of_stream.tree_ == streamed(IncrementalMDH(n_clusters), dirty, [7, 250]).tree_
+
+
+def test_far_cells_of_rows_that_are_not_in_the_sample_do_not_change_the_scale(blobs):
+    X, y = blobs
+    dirty = X.copy()
+    dirty[::300, 0] = 1e6
+    model = IncrementalMDH(sample_size=200).fit(dirty)
+    others = np.arange(len(X)) % 300 > 0
+    assert adjusted_rand_score(y[others], model.labels_[others]) > 0.99

@@ -32,6 +32,17 @@ def test_boundary_between_a_wide_and_a_narrow_group_moves_to_the_narrow_one(rng)
     assert_allclose(mixture.covariance, [np.eye(2), 9 * np.eye(2)], atol=2.0)
 
 
+def test_one_far_cell_does_not_hide_its_column(rng):
+    X, _, label = wide_beside_narrow(rng, 500)
+    dirty = X.copy()
+    dirty[0] = [1e6, 0.0]
+    for n_columns in (2, 120):  # with a covariance for each component, and with one for all
+        noise = rng.normal(size=(1000, n_columns - 2))
+        clean, found = (fitted(np.hstack([rows, noise]), label) for rows in (X, dirty))
+        rows = np.hstack([X, noise])
+        assert adjusted_rand_score(clean.predict(rows, label), found.predict(rows, label)) > 0.95
+
+
 def test_a_few_rows_far_out_do_not_widen_a_component(rng):
     X, _, label = wide_beside_narrow(rng, 500)
     far = np.concatenate([X, rng.normal(0, 200, (10, 2))])

@@ -31,7 +31,7 @@ from ravine.cluster._base import (
     uninterrupted,
 )
 from ravine.cluster._identity import IDENTITIES, Identities, ids_are_distinct
-from ravine.cluster._sampled_stream import STREAM, SampledStream, saved_center_and_scale, scaled_rows
+from ravine.cluster._sampled_stream import STREAM, SampledStream, saved_center_and_scale
 from ravine.cluster._soft import ASSIGN_LABELS, SoftTreeClusterer
 from ravine.tree import HyperplaneTree
 from ravine.tree._check import TREE
@@ -128,7 +128,8 @@ class IncrementalMDH(SoftTreeClusterer):
         warning, but only if the rows are more clustered than rows without clusters; otherwise there is one cluster.
         ``algorithm="online"`` supports only the elbow.
     standardize : bool, default=True
-        Whether to scale every column to unit variance. The cuts are always given in the original units of the data.
+        Whether to scale every column to unit variance. A few cells far outside of a dense column do not change its
+        scale, unless ``algorithm="online"``. The cuts are always given in the original units of the data.
     memory_length : float or None, default=None
         Number of rows over which the past fades in a stream that drifts. If None, nothing is forgotten. The scales of
         sparse columns are never forgotten.
@@ -650,17 +651,17 @@ class IncrementalMDH(SoftTreeClusterer):
         """Return the tree of the current state, in the units of the data, with the counts of the sample."""
         self._selection = "asked" if self.n_clusters is not None else "elbow"
         self._elbow_path = None
-        center, scale = self._stream.center_and_scale()
+        scaling = self._stream.scaling()
         if self.algorithm == "online":
-            tree = self._stream.online.cut_tree(center, scale)
+            tree = self._stream.online.cut_tree(scaling.center, scaling.scale)
             if self.n_clusters is not None:
                 return rank_by_sum_sq(tree).cut_to(min(self.n_clusters, tree.n_clusters))
             tree, self._elbow_path = cut_to_elbow(tree)
             return tree
         rows, weights = self._stream.sample()
-        sample = StreamSample(scaled_rows(rows, center, scale), weights, self._stream.online)
+        sample = StreamSample(scaling.rows(rows), weights, self._stream.online)
         with thread_pools().limit(limits=1, user_api="blas"):  # as in `_grown`
-            return self._grow_sample(sample, on_split).unscaled(center, scale)
+            return self._grow_sample(sample, on_split).unscaled(scaling.center, scaling.scale)
 
     def _grow_sample(self, sample: StreamSample, on_split: Callable[[int], bool] | None) -> HyperplaneTree:
         options: dict[str, Any] = {"on_split": on_split, "n_jobs": self.n_jobs}

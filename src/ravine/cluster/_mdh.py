@@ -36,7 +36,9 @@ class MDH(PursuitClusterer):
     init : {"pca"}, int, array-like of shape (n_starts, n_features) or callable, default=2
         Directions from which the search starts. "pca" is the first principal component of the node, an integer is the
         number of principal components, an array holds the directions, and a function is called as
-        ``callable(rows) -> directions``. The start that leads to the deepest valley wins.
+        ``callable(rows) -> directions``. The start that leads to the deepest valley wins. From
+        principal components, the search also starts from a single column, if its valley is stronger than that of the
+        cut that was found.
     bandwidth_factor : float or callable ``(deviation, count) -> h``, default=0.9
         Factor that multiplies the rule of thumb for the bandwidth: h = bandwidth_factor · σ₁ n^(-1/5), where σ₁ is the
         standard deviation along the first start. A function returns h itself.
@@ -152,6 +154,9 @@ class MDH(PursuitClusterer):
 
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         return partial(minimum_density_cut, bandwidth=self._bandwidth(), alphas=self._alphas(), margin=self.margin)
+
+    def _column_options(self) -> dict[str, Any]:
+        return {"alphas": self._alphas()[-1:]}  # the others keep a cut near the mean, where there may be a cluster
 
     def _rough_search(self, min_cluster_size: float) -> RoughSearch | None:
         if self.margin:

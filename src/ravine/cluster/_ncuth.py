@@ -36,7 +36,9 @@ class NCutH(PursuitClusterer):
     init : {"pca"}, int, array-like of shape (n_starts, n_features) or callable, default="pca"
         Directions from which the search starts. "pca" is the first principal component of the node, an integer is the
         number of principal components, an array holds the directions, and a function is called as
-        ``callable(rows) -> directions``. The start that leads to the smallest NCut wins.
+        ``callable(rows) -> directions``. The start that leads to the smallest NCut wins. From
+        principal components, the search also starts from a single column, if its valley is stronger than that of the
+        cut that was found.
     bandwidth_factor : float or callable ``(deviation, count) -> σ``, default=100.0
         Factor that multiplies the rule of thumb for the bandwidth: σ = bandwidth_factor · σ₁ n^(-1/5), where σ₁ is the
         standard deviation along the first start. A function returns σ itself.
@@ -154,6 +156,9 @@ class NCutH(PursuitClusterer):
 
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         return partial(ncut_cut, scale=self._scale(), margin=self.margin, min_cluster_size=min_cluster_size)
+
+    def _column_options(self) -> dict[str, Any]:
+        return {}
 
     def _rough_search(self, min_cluster_size: float) -> RoughSearch | None:
         if self.margin:

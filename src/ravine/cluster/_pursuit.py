@@ -22,6 +22,7 @@ from ravine.cuts._chunked import make_starts as make_chunked_starts
 from ravine.cuts._cut import RoughCut
 from ravine.cuts._pursuit import make_starts
 from ravine.tree._chunked import FindChunkedCut, FinishChunkedCut
+from ravine.tree._columns import best_with_column
 from ravine.tree._grow import ORDERS, PAIR_CELLS, FindCut, Order
 from ravine.tree._valley_test import VALLEY_BANDWIDTH, direction_of
 
@@ -88,7 +89,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
             options = self._tested(direction, VALLEY_BANDWIDTH, size)
         elif rough is not None:  # for leaves that are never cut, a search on a sample is enough
             find, finish = (partial(function, n_jobs=self.n_jobs) for function in rough)
-            options |= {"find_cut": partial(find, starts=make_starts(self._init(), self.n_jobs)), "finish_cut": finish}
+            options |= {"find_cut": self._from_starts(find), "finish_cut": finish}
         options |= {"max_depth": self.max_depth, "order": checked_order(self._order()), "pair_cells": self._pair_cells}
         self._grow(X, sample_weight=weights, find_any_cut=find_cut, **options)
 
@@ -174,8 +175,22 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         return np.array(found).reshape(-1, rows.shape[1])
 
     def _find_cut(self, min_cluster_size: float, total: float) -> FindCut:
-        starts = make_starts(self._init(), self.n_jobs)
-        return partial(self._cut_finder(min_cluster_size, total), starts=starts, n_jobs=self.n_jobs)
+        return self._from_starts(partial(self._cut_finder(min_cluster_size, total), n_jobs=self.n_jobs))
+
+    def _from_starts(self, find: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a search from the starts of `init`, and perhaps from a column, given a function that finds a cut."""
+        find_from_init = partial(find, starts=make_starts(self._init(), self.n_jobs))
+        options = self._column_options()
+        if options is None or not isinstance(self.init, str | Integral):
+            return find_from_init
+
+        def find_cut(X: Matrix, weights: Floats, moments: Moments) -> Any:
+            def search(column: Floats) -> Any:
+                return find(X, weights, moments, **{"starts": make_starts(column), **options})
+
+            return best_with_column(find_from_init(X, weights, moments), X, weights, moments, search, self.n_jobs)
+
+        return find_cut
 
     def _init(self) -> Any:
         """Return the argument of `make_starts`."""
@@ -184,6 +199,10 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
     @abstractmethod
     def _cut_finder(self, min_cluster_size: float, total: float) -> Callable[..., Cut | None]:
         """Return the function that finds a cut, given `starts` and `n_jobs`; `total` is the weight of all rows."""
+
+    def _column_options(self) -> dict[str, Any] | None:
+        """Return the options of a search from a column that others do not have; None if columns are not tried."""
+        return None
 
     def _rough_search(self, min_cluster_size: float) -> RoughSearch | None:
         """Return the functions that search a sample and finish a rough cut; None if the method always uses all rows."""

@@ -21,18 +21,12 @@ from ravine._reservoir import (
     sample_is_part_of_the_stream,
     sample_of,
 )
+from ravine._scaling import Scaling
 from ravine._schema import MOST, POSITIVE, Array, Group, Number, Sizes, State, require
 from ravine.tree._imdh import ONLINE, IMDHTree, squares_are_finite
 
 MAX_PASSES, FEW_UPDATES = 20, 50_000
 """A small sample is passed over at most this many times, and up to this many updates in all."""
-
-
-def scaled_rows(X: Matrix, center: Floats, scale: Floats) -> Matrix:
-    """Return standardized rows; sparse rows are scaled but not centered."""
-    if sparse.issparse(X):
-        return sparse.csr_matrix(X.multiply(1.0 / scale))
-    return np.ascontiguousarray((X - center) / scale, dtype=X.dtype)
 
 
 def _center_and_scale(
@@ -76,9 +70,12 @@ def sample_fits_the_stream(state: State, sizes: Sizes) -> None:
         rows = sample["rows"]
         is_same = sparse.issparse(rows) == state["is_sparse"]
         require(is_same, "sample.rows", "is sparse and the stream is dense, or the other way round")
-        scaled = scaled_rows(rows, *saved_center_and_scale(state, sizes))
+        scaled = Scaling.without_bounds(*saved_center_and_scale(state, sizes)).rows(rows)
         largest = np.abs(scaled.data if sparse.issparse(scaled) else scaled).max(initial=0)
         require(largest <= LARGEST, "sample.rows", "has an entry that is far too large for the scale of its column")
+        if not sparse.issparse(rows):
+            is_usable = (Scaling.of(rows, sample["weights"]).scale >= SMALLEST).all()
+            require(is_usable, "sample.rows", "has a column whose scale is far too small")
 
 
 STREAM = Group(
@@ -186,12 +183,12 @@ class SampledStream:
             X, weights = X[weights > 0], weights[weights > 0]
         self._measure(X, weights, n_jobs)
         self.n_rows = X.shape[0]
-        center, scale = self.center_and_scale()
+        scaling = self.scaling()
         n_block = max(BLOCK_CELLS // X.shape[1], 1)
         for _ in range(n_passes):
             for start in range(0, X.shape[0], n_block):
                 rows = slice(start, start + n_block)
-                self.online.learn(scaled_rows(X[rows], center, scale), weights[rows], n_jobs)
+                self.online.learn(scaling.rows(X[rows]), weights[rows], n_jobs)
 
     def read_sample(self, X: Matrix, weights: Floats, n_passes: int | str, n_jobs: int | None) -> None:
         """Learn a sample of in-memory rows, in an order that depends only on the content of the rows."""
@@ -221,7 +218,7 @@ class SampledStream:
 
     def _learn_sample(self, distinct: Matrix, total: Floats, n_passes: int | str, n_jobs: int | None) -> None:
         """Pass the distinct rows of the sample through the tree of the stream, more than once if there are few."""
-        scaled = scaled_rows(distinct, *self.center_and_scale())
+        scaled = self.scaling().rows(distinct)
         if n_passes == "auto":
             n_passes = min(max(FEW_UPDATES // len(total), 1), MAX_PASSES)
         for _ in range(int(n_passes)):
@@ -231,10 +228,13 @@ class SampledStream:
         self.count, self.mean, self.square = column_moments(X, weights, n_jobs)
         self._seen[:] = self.count
 
-    def center_and_scale(self) -> tuple[Floats, Floats]:
-        """Return the center and the scale of each column."""
-        is_sparse, standardize = self.is_sparse, self.standardize
-        return _center_and_scale(self.mean, self.square, self._seen, self.count, is_sparse, standardize)
+    def scaling(self) -> Scaling:
+        """Return the scaling of the columns; far cells do not change it if dense rows are kept."""
+        columns = self.mean, self.square, self._seen
+        of_all = _center_and_scale(*columns, self.count, self.is_sparse, self.standardize)
+        if self.standardize and self.reservoir is not None and not self.is_sparse:
+            return Scaling.of(*self.sample()).with_moments_of(*of_all)
+        return Scaling.without_bounds(*of_all)
 
     def sample(self) -> tuple[Matrix, Floats]:
         """Return the rows of the sample, in the units of the data, and their weights."""

@@ -21,7 +21,8 @@ from scipy.special import logsumexp
 
 from ravine import _kernels
 from ravine._blocks import map_blocks
-from ravine._matrix import Floats, Ints, Matrix, column_moments, scatter
+from ravine._matrix import Floats, Ints, Matrix, scatter
+from ravine._scaling import Scaling
 from ravine._schema import POSITIVE, Array, Group, Number, Sizes, State, require
 
 SAMPLE_ROWS, ROWS_PER_COMPONENT, MOST_SAMPLE_ROWS = 5_000, 100, 20_000
@@ -289,10 +290,8 @@ def fit_mixture(
     n_columns = X.shape[1]
     if n_columns > MOST_COLUMNS or len(np.unique(label)) < n_clusters:
         return None
-    count, center, squares = column_moments(X, weights)
-    scale = np.sqrt(squares / count)
-    scale[~(scale > 8 * np.finfo(np.float64).eps * np.abs(center))] = 1.0
-    Z = (np.asarray(X, dtype=np.float64) - center) / scale
+    scaling, count = Scaling.of(X, weights), float(weights.sum())
+    Z = scaling.rows(np.asarray(X, dtype=np.float64))
     mixture = _maximize(Z, weights / count, label, n_clusters)
     found = mixture.predict(Z, label)
     if len(np.unique(found)) < n_clusters:
@@ -300,7 +299,7 @@ def fit_mixture(
     least = LEAST_ROWS * max(n_clusters, n_columns if math.isinf(mixture.freedom) else 0)
     has_moved = weights[found != label].sum() >= LEAST_MOVED * count
     decides = always_decides or bool(has_moved and len(Z) >= least)
-    return replace(mixture.unscaled(center, scale), decides=decides)
+    return replace(mixture.unscaled(scaling.center, scaling.scale), decides=decides)
 
 
 def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture:

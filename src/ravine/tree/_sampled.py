@@ -17,6 +17,7 @@ from ravine.cuts import Cut
 from ravine.cuts._mdh import minimum_density_cut
 from ravine.cuts._principal import principal_directions
 from ravine.cuts._pursuit import Starts, make_starts
+from ravine.tree._columns import best_with_column
 from ravine.tree._grow import FindCut, grow
 from ravine.tree._imdh import IMDHTree
 from ravine.tree._prune import cut_to_elbow
@@ -70,7 +71,7 @@ class StreamSample:
             components = principal_directions(X, weights, moments, N_COMPONENTS)
             return components if proposal is None or not len(components) else np.vstack([components, proposal])
 
-        return polished_cut(X, weights, moments, slice(POLISH_ROWS), starts)
+        return polished_cut(X, weights, moments, slice(POLISH_ROWS), starts, columns=True)
 
 
 def grow_to_number(sample: StreamSample, n_clusters: int, min_cluster_size: float, **options: Any) -> HyperplaneTree:
@@ -122,16 +123,22 @@ def grow_to_elbow(sample: StreamSample, max_depth: int, **options: Any) -> tuple
 
 def trial_cut(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
     """Find a cut from the rows of a node that are not held out, without the stream, which has seen all of them."""
-    return polished_cut(X, weights, moments, np.flatnonzero(weights)[:TRIAL_ROWS], make_starts(N_COMPONENTS))
+    kept = np.flatnonzero(weights)[:TRIAL_ROWS]
+    return polished_cut(X, weights, moments, kept, make_starts(N_COMPONENTS), columns=True)
 
 
-def polished_cut(X: Matrix, weights: Floats, moments: Moments, kept: slice | Ints, starts: Starts) -> Cut | None:
-    """Find the minimum density cut of the rows `kept` of a node."""
+def polished_cut(
+    X: Matrix, weights: Floats, moments: Moments, kept: slice | Ints, starts: Starts, columns: bool = False
+) -> Cut | None:
+    """Find the minimum density cut of the rows `kept` of a node; with `columns`, also from a column with a valley."""
     n_rows = X.shape[0]
     X, weights = X[kept], weights[kept]
     if X.shape[0] < n_rows:
         moments = moments_of(X, weights)
-    search: dict[str, Any] = {"bandwidth": BANDWIDTH, "alphas": ALPHAS, "tolerance": TOLERANCE}
-    cut = minimum_density_cut(X, weights, moments, starts=starts, **search)
+    search = partial(minimum_density_cut, X, weights, moments, bandwidth=BANDWIDTH, tolerance=TOLERANCE)
+    cut = search(starts=starts, alphas=ALPHAS)
+    if columns:  # the first bound keeps a cut at the mean, where there may be a cluster
+        from_column = partial(search, alphas=ALPHAS[-1:])
+        cut = best_with_column(cut, X, weights, moments, lambda column: from_column(starts=make_starts(column)))
     # The largest entry of a normal is made positive, so that the labels do not depend on the start that has won.
     return cut if cut is None or cut.normal[np.abs(cut.normal).argmax()] > 0 else cut.turned()

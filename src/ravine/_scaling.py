@@ -1,0 +1,121 @@
+"""Center and scale of columns that a few cells far out do not change.
+
+One cell of 999 among numbers near 1 makes the deviation of its column so large that the column vanishes after scaling.
+So cells that are far outside of their column are moved in, and the mean and the deviation are those of the result. A
+column without such cells keeps its ordinary mean and deviation, also if it is skewed, has heavy tails or few values.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from ravine._matrix import Floats, Matrix, column_moments
+from ravine._ties import TIE
+
+EDGE, FAR = 0.02, 10.0
+"""A cell is far outside if its distance to the central rows is more than the second number times their range. The
+central rows of a column are those between its two edges, with this share of the weight beyond each."""
+
+NEAR = 5.0
+"""A column has no such cell if all its cells are within this many deviations of the mean: fewer rows than are beyond an
+edge cannot hide farther cells in the deviation."""
+
+ALIKE = 0.1
+"""If the scale of all rows and that of a sample differ by a larger share, rows that are not in the sample may have far
+cells."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Where the columns end, their centers and their scales.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (n_features,)
+        Edges of the central rows; infinite if a column has no cell far outside.
+    reach : ndarray of shape (n_features,)
+        Cells that are farther than this from both edges are moved to the nearer edge.
+    center, scale : ndarray of shape (n_features,)
+        Mean and standard deviation of each column after that; the scale of a constant column is 1.
+    """
+
+    low: Floats
+    high: Floats
+    reach: Floats
+    center: Floats
+    scale: Floats
+
+    @classmethod
+    def of(cls, X: Matrix, weights: Floats, n_jobs: int | None = None) -> "Scaling":
+        """Measure the columns of dense rows of positive weight."""
+        count, center, squares = column_moments(X, weights, n_jobs)
+        found = cls.without_bounds(center, squares)
+        farthest = np.maximum(X.max(axis=0) - center, center - X.min(axis=0))
+        suspect = np.flatnonzero(farthest**2 > NEAR**2 * squares / count)
+        if len(suspect):
+            columns = np.ascontiguousarray(X[:, suspect], dtype=np.float64)
+            edges = edges_of(columns, weights)
+            for every, of_suspect in zip((found.low, found.high, found.reach), edges, strict=True):
+                every[suspect] = of_suspect
+            _, center[suspect], squares[suspect] = column_moments(moved_in(columns, *edges), weights, n_jobs)
+        deviation = np.sqrt(squares / count)
+        varies = deviation > 8 * np.finfo(np.float64).eps * np.abs(center)
+        return replace(found, scale=np.where(varies, deviation, 1.0))
+
+    def with_moments_of(self, center: Floats, scale: Floats) -> "Scaling":
+        """Return the scaling with the centers and scales of more rows, where far cells have no part in them."""
+        agrees = np.isinf(self.reach) & (np.abs(scale - self.scale) <= ALIKE * self.scale)
+        return replace(self, center=np.where(agrees, center, self.center), scale=np.where(agrees, scale, self.scale))
+
+    @classmethod
+    def without_bounds(cls, center: Floats, scale: Floats) -> "Scaling":
+        """Return the scaling with these centers and scales that moves no cell."""
+        infinite = np.full(len(center), np.inf)
+        return cls(-infinite, infinite.copy(), infinite, center, scale)
+
+    def rows(self, X: Matrix) -> Matrix:
+        """Return scaled rows; sparse rows are scaled but not centered, and no cell of them is moved."""
+        if sparse.issparse(X):
+            return sparse.csr_matrix(X.multiply(1.0 / self.scale))
+        if np.isfinite(self.reach).any():
+            X = moved_in(X, self.low, self.high, self.reach)
+        return np.ascontiguousarray((X - self.center) / self.scale, dtype=X.dtype)
+
+
+def edges_of(X: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the two edges of the central rows of each column, and the distance to them that is far outside.
+
+    If all central rows have one value, the median distance of the other rows to it replaces the range. All three are
+    infinite for a column without a cell far outside.
+    """
+    order = np.argsort(X, axis=0, kind="stable")
+    ordered = np.take_along_axis(X, order, axis=0)
+    mass = weights[order]
+    below = np.cumsum(mass, axis=0)
+    edge = EDGE * (1 + TIE) * below[-1]  # sums that differ by rounding are equal
+    every = np.arange(X.shape[1])
+    low = ordered[(below > edge).argmax(axis=0), every]
+    high = ordered[(below >= below[-1] - edge).argmax(axis=0), every]
+    width = high - low
+    for j in np.flatnonzero(width == 0):
+        others = ordered[:, j] != low[j]
+        width[j] = _median(np.abs(ordered[others, j] - low[j]), mass[others, j])
+    reach = FAR * width
+    has_far = (ordered[0] < low - reach) | (ordered[-1] > high + reach)
+    return np.where(has_far, low, -np.inf), np.where(has_far, high, np.inf), np.where(has_far, reach, np.inf)
+
+
+def _median(values: Floats, weights: Floats) -> float:
+    """Return the smallest value with half of the weight up to it; infinity without values."""
+    if not len(values):
+        return np.inf
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order])
+    return float(values[order[(below >= (0.5 - TIE) * below[-1]).argmax()]])
+
+
+def moved_in(X: Matrix, low: Floats, high: Floats, reach: Floats) -> Matrix:
+    """Return rows in which the cells far outside are moved to the nearer edge."""
+    moved = np.where(low - X > reach, low, X)
+    return np.where(X - high > reach, high, moved).astype(X.dtype, copy=False)
