@@ -35,7 +35,7 @@ def nodes_in(tree: "HyperplaneTree", coarser: "HyperplaneTree") -> Ints:
 def labels_in(tree: "HyperplaneTree", coarser: "HyperplaneTree") -> Ints:
     """Return, for each label of `tree`, the label in `coarser`, which `cut_to` or `prune` made from `tree`.
 
-    Thus ``labels_in(tree, coarser)[tree.predict(X)]`` equals ``coarser.predict(X)``.
+    Thus ``relabeled(tree.predict(X), labels_in(tree, coarser))`` equals ``coarser.predict(X)``.
 
     Examples
     --------
@@ -51,6 +51,11 @@ def labels_in(tree: "HyperplaneTree", coarser: "HyperplaneTree") -> Ints:
         below = tree.label[mine[leaf] : subtree_end(tree, int(mine[leaf]))]
         out[below[below >= 0]] = coarser.label[leaf]
     return out
+
+
+def relabeled(labels: Ints, new: Ints) -> Ints:
+    """Return ``new[labels]``, and -1 where the label is -1, that of an outlier."""
+    return np.where(labels < 0, -1, new[labels])
 
 
 def subtree_end(tree: "HyperplaneTree", node: int) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.linalg import solve_triangular
-from scipy.special import logsumexp
+from scipy.special import chdtri, logsumexp
 
 from ravine import _kernels
 from ravine._blocks import map_blocks
@@ -51,6 +51,14 @@ LEAST_MOVED, LEAST_ROWS = 1e-3, 10
 """The mixture decides about labels if it moves at least this share of the rows to another cluster, and if there are at
 least so many distinct rows for each cluster, and for each column of a shared covariance."""
 
+FENCE, FENCE_SHARE = 5.0, 0.9
+"""A row is an outlier if it is farther from its component than the median row of the component by more than the first
+number times as much as the row at the quantile of the second."""
+
+FEWEST_BEYOND = 1e-4
+"""But it is not farther than this share of the rows of a Gaussian component would be: a component of a few rows, or of
+copies of one row, says little about the spread of its distances."""
+
 
 def sizes_fit(state: State, sizes: Sizes) -> None:
     """There is one factor, or one for each component that is not Gaussian; every cluster has a component."""
@@ -78,6 +86,7 @@ MIXTURE = Group(
         "cluster": Array("integer", ("n_components",), low=0),
         "freedom": Number(float, low=3.0, high=math.inf),
         "decides": Number(bool),
+        "limit": Array("float64", ("n_components",), low=POSITIVE, optional=True, required=False),
     },
     (sizes_fit, factors_are_triangular),
     optional=True,
@@ -105,6 +114,9 @@ class Mixture:
         Degrees of freedom, more than 2; infinity for Gaussian components, which share one factor.
     decides : bool
         Whether the labels of rows come from the mixture. If not, they come from the cuts.
+    limit : ndarray of shape (n_components,) or None
+        A row that is farther from its likeliest component, in the length of F (x - mean), is an outlier with the label
+        -1. If None, no row is.
     """
 
     weight: Floats
@@ -113,10 +125,12 @@ class Mixture:
     cluster: Ints
     freedom: float = math.inf
     decides: bool = True
+    limit: Floats | None = None
 
     def __post_init__(self) -> None:
-        for name in ("weight", "mean", "factor", "cluster"):
-            getattr(self, name).setflags(write=False)
+        for array in (self.weight, self.mean, self.factor, self.cluster, self.limit):
+            if array is not None:
+                array.setflags(write=False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mixture):
@@ -158,10 +172,32 @@ class Mixture:
         """Return the mixture for fewer clusters; `label` has the new label of each old one."""
         return replace(self, cluster=label[self.cluster])
 
-    def predict(self, X: Matrix, label: Ints, n_jobs: int | None = None) -> Ints:
-        """Return the cluster of the likeliest component of each row.
+    @property
+    def has_labels(self) -> bool:
+        """Whether the labels of a tree depend on the mixture."""
+        return self.decides or self.limit is not None
 
-        `label` has the label of each row by the cuts. It is kept where no component has a density above zero.
+    def labels(self, X: Matrix, label: Ints, n_jobs: int | None = None) -> Ints:
+        """Return the label of each row: -1 for an outlier, or else its cluster by what decides; `label` is by the cuts.
+
+        This is the only place that makes outliers.
+        """
+        component = self.likeliest(X, label, n_jobs)
+        found = self.cluster[component] if self.decides else label
+        if self.limit is None:
+            return np.asarray(found)
+        is_inside = self.distance(X, component, n_jobs) <= self.limit[component]  # False also for what is no number
+        return np.where(is_inside, found, -1)
+
+    def predict(self, X: Matrix, label: Ints, n_jobs: int | None = None) -> Ints:
+        """Return the cluster of the likeliest component of each row; see `likeliest` for `label`."""
+        return np.asarray(self.cluster[self.likeliest(X, label, n_jobs)])
+
+    def likeliest(self, X: Matrix, label: Ints, n_jobs: int | None = None) -> Ints:
+        """Return the likeliest component of each row.
+
+        `label` has the label of each row by the cuts. Where no component has a density above zero, the result is the
+        first component of that cluster.
         """
         first_of = np.zeros(self.n_clusters, dtype=np.int64)
         first_of[self.cluster[::-1]] = np.arange(len(self.cluster))[::-1]
@@ -176,10 +212,20 @@ class Mixture:
             return out
 
         parts = map_blocks(predict_block, X.shape, n_jobs)
-        return np.asarray(self.cluster[np.concatenate(parts)] if parts else label)
+        return np.concatenate(parts) if parts else first
+
+    def distance(self, X: Matrix, component: Ints, n_jobs: int | None = None) -> Floats:
+        """Return the distance of each row from the mean of its component, in the length of F (x - mean)."""
+        out = np.empty(X.shape[0])
+
+        def fill(b: slice) -> None:
+            _kernels.mixture.squared_distance(_dense(X, b), component[b], self.mean, self.factor, out[b])
+
+        map_blocks(fill, X.shape, n_jobs)
+        return np.asarray(np.sqrt(out))
 
     def memberships(self, X: Matrix, label: Ints, n_jobs: int | None = None) -> Floats:
-        """Return the probability that each row belongs to each cluster; see `predict` for `label`."""
+        """Return the probability that each row belongs to each cluster; see `likeliest` for `label`."""
         joint = self._joint(X, n_jobs)
         total = logsumexp(joint, axis=1, keepdims=True) if joint.size else np.zeros((len(joint), 1))
         known = np.isfinite(total[:, 0])
@@ -375,6 +421,42 @@ def _log_joint(Z: Floats, mixture: Mixture) -> tuple[Floats, Floats]:
         white = (Z - mixture.mean[k]) @ factor.T
         squares[:, k] = np.einsum("ij,ij->i", white, white)
     return mixture._log_densities(squares), squares
+
+
+def with_limit(mixture: Mixture, X: Floats, weights: Floats, label: Ints) -> Mixture:
+    """Return the mixture with a limit for outliers, which is learned from the distances of the rows of each component.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    X : ndarray of shape (n_samples, n_features)
+        The rows to which the mixture was fitted.
+    weights : ndarray of shape (n_samples,)
+    label : ndarray of shape (n_samples,)
+        Cluster of each row by the cuts.
+
+    Returns
+    -------
+    mixture : Mixture
+        The same mixture, without a limit if some cluster would lose all its rows.
+    """
+    component = mixture.likeliest(X, label)
+    distance = mixture.distance(X, component)
+    limit = np.full(len(mixture.weight), math.sqrt(chdtri(X.shape[1], FEWEST_BEYOND)))
+    for k in np.unique(component):
+        rows = np.flatnonzero(component == k)
+        middle, far = _quantiles(distance[rows], weights[rows], (0.5, FENCE_SHARE))
+        limit[k] = max(limit[k], middle + FENCE * (far - middle))
+    limited = replace(mixture, limit=limit)
+    left = np.setdiff1d(limited.labels(X, label), [-1])
+    return limited if len(left) == mixture.n_clusters else mixture
+
+
+def _quantiles(values: Floats, weights: Floats, shares: tuple[float, ...]) -> Floats:
+    """Return quantiles of weighted values, between two of them in proportion, so that rounding changes them little."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order])
+    return np.interp(shares, (below - weights[order] / 2) / below[-1], values[order])
 
 
 def packed(mixture: Mixture | None) -> dict[str, Any] | None:
