@@ -935,3 +935,20 @@ def own_covariances(Z, part, mean, n_rows, prior_rows, ridge):
     pooled = (1 - drawn) * pooled + drawn * diagonal + (ridge * np.diag(diagonal).mean() + 1e-9) * np.eye(d)
     prior = (prior_rows + d) / n_rows
     return [(s + prior * pooled) / (share.sum() + prior) for s, share in zip(scatters, part.T, strict=True)]
+
+
+def distance_limits(X, weights, component, mean, shape, least):
+    """Median plus five times the way from it to the 90th percentile, of the distances of the rows of each component."""
+    out = []
+    for k, (m, s) in enumerate(zip(mean, shape, strict=True)):
+        mine = component == k
+        distance = np.array([np.sqrt((x - m) @ np.linalg.inv(s) @ (x - m)) for x in X[mine]])
+        share = np.array([weights[mine][distance <= r].sum() for r in distance]) / weights[mine].sum()
+        middle, far = (distance[share >= q].min() for q in (0.5, 0.9))
+        out.append(max(middle + 5 * (far - middle), least))
+    return np.array(out)
+
+
+def outliers(X, component, mean, shape, limit):
+    apart = [x - mean[k] for x, k in zip(X, component, strict=True)]
+    return np.array([a @ np.linalg.inv(shape[k]) @ a > limit[k] ** 2 for a, k in zip(apart, component, strict=True)])

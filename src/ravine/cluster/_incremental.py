@@ -485,7 +485,7 @@ class IncrementalMDH(SoftTreeClusterer):
         return self._identities.ids
 
     def _recent_clusters(self, X: ArrayLike) -> Ints:
-        """Return `cluster_ids_` of the result of `predict`, -1 for outliers, or the same of the last tree if few rows were learned after it.
+        """Return the identifier of the cluster of each row, or that in the last tree if few rows were learned after it.
 
         A question after every row would otherwise grow a tree for every row. The public methods never use an old tree:
         their results do not depend on the questions that were asked before.

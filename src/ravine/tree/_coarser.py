@@ -54,8 +54,14 @@ def labels_in(tree: "HyperplaneTree", coarser: "HyperplaneTree") -> Ints:
 
 
 def relabeled(labels: Ints, new: Ints) -> Ints:
-    """Return ``new[labels]``, and -1 where the label is -1, that of an outlier."""
-    return np.where(labels < 0, -1, new[labels])
+    """Return the new label of each row, given that of each old label; an outlier keeps the label -1.
+
+    Examples
+    --------
+    >>> relabeled(np.array([0, 2, -1, 1]), np.array([5, 6, 7]))
+    array([ 5,  7, -1,  6])
+    """
+    return np.asarray(np.append(new, -1)[labels])  # -1 is the position of the last entry
 
 
 def subtree_end(tree: "HyperplaneTree", node: int) -> int:

@@ -453,10 +453,10 @@ def with_limit(mixture: Mixture, X: Floats, weights: Floats, label: Ints) -> Mix
 
 
 def _quantiles(values: Floats, weights: Floats, shares: tuple[float, ...]) -> Floats:
-    """Return quantiles of weighted values, between two of them in proportion, so that rounding changes them little."""
+    """Return the smallest values that at least these shares of the weight do not exceed, up to rounding."""
     order = np.argsort(values, kind="stable")
-    below = np.cumsum(weights[order])
-    return np.interp(shares, (below - weights[order] / 2) / below[-1], values[order])
+    up_to = np.cumsum(weights[order])
+    return values[order][np.searchsorted(up_to, np.array(shares) * (1 - 1e-9) * up_to[-1])]
 
 
 def packed(mixture: Mixture | None) -> dict[str, Any] | None:
