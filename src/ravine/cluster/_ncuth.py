@@ -120,6 +120,11 @@ class NCutH(PursuitClusterer):
 
     >>> NCutH().fit(X).n_clusters_
     2
+
+    A row that is far from its cluster gets the label -1 if ``outliers="label"``.
+
+    >>> NCutH(outliers="label").fit(X).predict([[5.0, 3.4, 1.5, 0.2], [50.0, 3.4, 1.5, 0.2]])
+    array([ 0, -1])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -44,7 +44,7 @@ def summarize(
         nodes = _describe_nodes(tree, rows, ranges, Sample(rows, ranges), choice, names)
     return {
         "title": shown(title or "Clustering report"),
-        "finding": f"{groups.finding}{_outliers_in_words(groups, rows)} in {counted(rows.n_rows, 'row')} × {counted(groups.n_features, 'column')}",
+        "finding": f"{_found(groups, rows)} in {counted(rows.n_rows, 'row')} × {counted(groups.n_features, 'column')}",
         "version": __version__,
         "method": _method(model),
         "preparation": None if preparation is None else shown(preparation),
@@ -134,10 +134,10 @@ def _ranges(groups: Groups, rows: ReportData) -> LeafRanges:
     return LeafRanges.of_groups(len(rows.leaf_count)) if groups.tree is None else LeafRanges(groups.tree)
 
 
-def _outliers_in_words(groups: Groups, rows: ReportData) -> str:
-    """The number of outliers of a tree, which has no node for them; without a tree they are a group on the page."""
+def _found(groups: Groups, rows: ReportData) -> str:
+    """The number of groups, and of outliers of a tree, which has no node for them, in words."""
     has_outliers = groups.tree is not None and len(rows.leaf_count) > groups.tree.n_clusters
-    return f" and {counted(int(rows.leaf_count[-1]), 'outlier')}" if has_outliers else ""
+    return f"{groups.finding} and {counted(int(rows.leaf_count[-1]), 'outlier')}" if has_outliers else groups.finding
 
 
 def _n_fitted(model: Any, rows: ReportData) -> float:

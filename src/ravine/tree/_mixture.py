@@ -52,12 +52,12 @@ LEAST_MOVED, LEAST_ROWS = 1e-3, 10
 least so many distinct rows for each cluster, and for each column of a shared covariance."""
 
 FENCE, FENCE_SHARE = 5.0, 0.9
-"""A row is an outlier if it is farther from its component than the median row of the component by more than the first
-number times as much as the row at the quantile of the second."""
+"""The limit for outliers exceeds the median distance by the first number times as much as the distance that the second
+number, a share of the rows, is below."""
 
-FEWEST_BEYOND = 1e-4
-"""But it is not farther than this share of the rows of a Gaussian component would be: a component of a few rows, or of
-copies of one row, says little about the spread of its distances."""
+LEAST_BEYOND = 1e-4
+"""The limit is at least the distance that this share of the rows of a Gaussian component exceeds: a component of a few
+rows, or of copies of one row, says little about its distances."""
 
 
 def sizes_fit(state: State, sizes: Sizes) -> None:
@@ -442,7 +442,7 @@ def with_limit(mixture: Mixture, X: Floats, weights: Floats, label: Ints) -> Mix
     """
     component = mixture.likeliest(X, label)
     distance = mixture.distance(X, component)
-    limit = np.full(len(mixture.weight), math.sqrt(chdtri(X.shape[1], FEWEST_BEYOND)))
+    limit = np.full(len(mixture.weight), math.sqrt(chdtri(X.shape[1], LEAST_BEYOND)))
     for k in np.unique(component):
         rows = np.flatnonzero(component == k)
         middle, far = _quantiles(distance[rows], weights[rows], (0.5, FENCE_SHARE))
@@ -460,8 +460,11 @@ def _quantiles(values: Floats, weights: Floats, shares: tuple[float, ...]) -> Fl
 
 
 def packed(mixture: Mixture | None) -> dict[str, Any] | None:
-    """Return the fields of a mixture for a file."""
-    return None if mixture is None else {f.name: getattr(mixture, f.name) for f in fields(mixture)}
+    """Return the fields of a mixture for a file; a limit that is not there is left out."""
+    if mixture is None:
+        return None
+    values = {f.name: getattr(mixture, f.name) for f in fields(mixture)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def unpacked(record: State | None) -> Mixture | None:
