@@ -255,6 +255,19 @@ def test_outliers_of_a_tree_have_a_record_and_are_counted_in_the_report():
     assert len(report.describe_clusters(model, inside)) == model.n_clusters_
 
 
+def test_command_writes_the_outliers_of_a_saved_tree(tmp_path, capsys):
+    frame = pd.DataFrame(np.vstack([rows(), [[500.0, 500.0]]]), columns=COLUMNS)
+    model = ravine.NCutH(outliers="label").fit(frame)
+    ravine.save(model, tmp_path / "model.ravine")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    out = tmp_path / "labels.csv"
+    for cut in (model, model.cut_to(1)):
+        options = ("--clusters", cut.n_clusters_, "--out", out)
+        assert ravine_in_this_process("predict", tmp_path / "model.ravine", tmp_path / "rows.parquet", *options) == 0
+        assert_array_equal(pd.read_csv(out)["cluster"], cut.labels_)
+    assert ravine_in_this_process("inspect", tmp_path / "model.ravine") == 0
+
+
 # What is not a model that the picture draws
 
 
