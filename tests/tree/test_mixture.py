@@ -153,7 +153,7 @@ def test_limits_and_outliers_agree_with_naive(rng, own, monkeypatch):
     component = naive.log_joint(X, mixture.weight, mixture.mean, shape, mixture.freedom).argmax(axis=1)
     least = np.sqrt(chi2.isf(module.LEAST_BEYOND, 2))
     limit = naive.distance_limits(X, weights, component, mixture.mean, shape, least)
-    assert_allclose(mixture.limit, limit)
+    assert_allclose(mixture.limit, limit, rtol=2e-6)
     is_outlier = naive.outliers(X, component, mixture.mean, shape, limit)
     assert_array_equal(mixture.labels(X, label), np.where(is_outlier, -1, component))
     assert_array_equal(np.flatnonzero(is_outlier), [0, 1])
@@ -209,6 +209,17 @@ def test_limits_do_not_depend_on_the_units_or_on_the_unit_of_the_weights(rng):
     ]
     assert_allclose(limits[1], limits[0], rtol=1e-6)
     assert_allclose(limits[2], limits[0], rtol=1e-6)
+
+
+def test_rows_at_equal_distances_are_no_outliers_in_any_units(rng, monkeypatch):
+    monkeypatch.setattr(module, "MOST_OWN", 0)
+    label = np.repeat([0, 1], [400, 8])
+    pair = 100 + 9.0 * np.array([[-1, 1, 1], [1, -1, -1]])  # far from their mean by the shared covariance
+    X = np.concatenate([rng.normal(size=(400, 3)), np.repeat(pair, 4, axis=0)])
+    mixture = with_limit(fitted(X, label), X, np.ones(408), label)
+    assert mixture.limit[1] < 1.00001 * mixture.distance(X[-8:], np.ones(8, dtype=np.int64)).min()
+    for scale in rng.uniform(0.1, 10, (20, 3)):
+        assert (mixture.unscaled(X[0], scale).labels(X * scale + X[0], label) >= 0).all()
 
 
 def test_component_of_one_row_keeps_it_and_takes_rows_near_it(rng):

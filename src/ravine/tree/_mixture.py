@@ -52,12 +52,15 @@ LEAST_MOVED, LEAST_ROWS = 1e-3, 10
 least so many distinct rows for each cluster, and for each column of a shared covariance."""
 
 FENCE, FENCE_SHARE = 5.0, 0.9
-"""The limit for outliers exceeds the median distance by the first number times as much as the distance that the second
-number, a share of the rows, is below."""
+"""The limit for outliers is the median distance plus the first number times the way from it to the quantile of the
+second number."""
 
 LEAST_BEYOND = 1e-4
 """The limit is at least the distance that this share of the rows of a Gaussian component exceeds: a component of a few
 rows, or of copies of one row, says little about its distances."""
+
+ABOVE_ROUNDING = 1.000001
+"""Limits are multiplied by this number: if all distances are equal, rounding must not put rows beyond the limit."""
 
 
 def sizes_fit(state: State, sizes: Sizes) -> None:
@@ -446,7 +449,7 @@ def with_limit(mixture: Mixture, X: Floats, weights: Floats, label: Ints) -> Mix
     for k in np.unique(component):
         rows = np.flatnonzero(component == k)
         middle, far = _quantiles(distance[rows], weights[rows], (0.5, FENCE_SHARE))
-        limit[k] = max(limit[k], middle + FENCE * (far - middle))
+        limit[k] = max(limit[k], ABOVE_ROUNDING * (middle + FENCE * (far - middle)))
     limited = replace(mixture, limit=limit)
     left = np.setdiff1d(limited.labels(X, label), [-1])
     return limited if len(left) == mixture.n_clusters else mixture
