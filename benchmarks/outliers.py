@@ -75,7 +75,9 @@ def drawn(draw: Draw, size: tuple[int, int, int], rng: np.random.Generator) -> R
 def flags(model: NCutH, X: Rows) -> Iterator[NDArray[np.bool_]]:
     """Yield the outliers by the rule of the model, by the distribution of a component, and by a quantile."""
     mixture = model.tree_.mixture
-    assert mixture is not None
+    if mixture is None:  # a warning says so, and no row is flagged
+        yield from np.zeros((3, len(X)), dtype=bool)
+        return
     component = mixture.likeliest(X, np.maximum(model.labels_, 0))
     distance, n_columns = mixture.distance(X, component), X.shape[1]
     if math.isinf(mixture.freedom):
@@ -98,8 +100,6 @@ def shares(draw: Draw, size: tuple[int, int, int], plant: Callable[..., Rows] | 
             X = (X - X.mean(axis=0)) / X.std(axis=0) if plant is cell else X
             X[rows] = plant(X, rows, rng)
         model = NCutH(size[2] if plant is None else None, outliers="label").fit(X)
-        if model.tree_.mixture is None:
-            continue
         found = list(flags(model, X))
         ordinary.append([100 * np.delete(each, rows).mean() for each in found])
         planted.append([100 * each[rows].mean() if len(rows) else np.nan for each in found])
