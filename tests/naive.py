@@ -957,3 +957,20 @@ def robust_scale(values, edge, far):
     width = high - low if high > low else others[(len(others) - 1) // 2] if others else np.inf
     moved = [low if x < low - far * width else high if x > high + far * width else x for x in values]
     return np.mean(moved), np.std(moved) or 1.0
+
+
+def distance_limits(X, weights, component, mean, shape, least):
+    """Median plus five times the way from it to the 90th percentile, of the distances of the rows of each component."""
+    out = []
+    for k, (m, s) in enumerate(zip(mean, shape, strict=True)):
+        mine = component == k
+        distance = np.array([np.sqrt((x - m) @ np.linalg.inv(s) @ (x - m)) for x in X[mine]])
+        share = np.array([weights[mine][distance <= r].sum() for r in distance]) / weights[mine].sum()
+        middle, far = (distance[share >= q].min() for q in (0.5, 0.9))
+        out.append(max(middle + 5 * (far - middle), least))
+    return np.array(out)
+
+
+def outliers(X, component, mean, shape, limit):
+    apart = [x - mean[k] for x, k in zip(X, component, strict=True)]
+    return np.array([a @ np.linalg.inv(shape[k]) @ a > limit[k] ** 2 for a, k in zip(apart, component, strict=True)])

@@ -536,6 +536,7 @@ def test_parameters_take_or_name_any_value(model):
         (HSDC(n_intervals=10**9), "'n_intervals' parameter of HSDC"),
         (MDH(alphas=[[1], [2]]), "alphas=.* is not a list of numbers"),
         (MDH(init=[["a", "b"]]), "init holds"),
+        (MDH(outliers="label", assign_labels="tree"), "outliers='label' needs a mixture, .*use assign_labels='auto'"),
     ],
     ids=repr,
 )

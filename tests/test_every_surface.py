@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
@@ -235,6 +236,36 @@ def test_outliers_are_a_group_of_their_own_and_left_out_where_there_are_none():
     assert embedded(report.html(model, X))["groups"][-1] == "outliers"
     inside = X[model.labels_ >= 0]
     assert len(report.describe_clusters(model, inside)) == model.n_clusters_
+
+
+def test_outliers_of_a_tree_have_a_record_and_are_counted_in_the_report():
+    X = np.vstack([rows(), [[500.0, 500.0]]])
+    model = ravine.NCutH(outliers="label").fit(X)
+    assert model.labels_[-1] == -1
+    n_outliers = int((model.labels_ < 0).sum())
+    *clusters, outliers = report.describe_clusters(model, X)
+    assert (outliers["cluster"], outliers["rows"]) == (-1, n_outliers)
+    assert [record["rows"] for record in clusters] == np.bincount(model.labels_[model.labels_ >= 0]).tolist()
+    page = embedded(report.html(model, X, labels=model.labels_))
+    assert page["finding"].startswith(f"{model.n_clusters_} clusters and {n_outliers} outlier")
+    assert page["nodes"][0]["rows"] == len(X) - n_outliers
+    assert page["classes"]["scores"]["ari"][-1] == 1
+    assert_array_equal(report.ReportAccumulator(model).add(X), model.labels_)
+    inside = X[model.labels_ >= 0]
+    assert len(report.describe_clusters(model, inside)) == model.n_clusters_
+
+
+def test_command_writes_the_outliers_of_a_saved_tree(tmp_path, capsys):
+    frame = pd.DataFrame(np.vstack([rows(), [[500.0, 500.0]]]), columns=COLUMNS)
+    model = ravine.NCutH(outliers="label").fit(frame)
+    ravine.save(model, tmp_path / "model.ravine")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    out = tmp_path / "labels.csv"
+    for cut in (model, model.cut_to(1)):
+        options = ("--clusters", cut.n_clusters_, "--out", out)
+        assert ravine_in_this_process("predict", tmp_path / "model.ravine", tmp_path / "rows.parquet", *options) == 0
+        assert_array_equal(pd.read_csv(out)["cluster"], cut.labels_)
+    assert ravine_in_this_process("inspect", tmp_path / "model.ravine") == 0
 
 
 # What is not a model that the picture draws

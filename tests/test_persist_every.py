@@ -31,6 +31,7 @@ from ravine.datasets import make_blobs
 MODELS = [
     PDDP(),
     NCutH(),
+    NCutH(outliers="label"),
     MDH(),
     SpectralPursuit(n_microclusters=20),
     SpectralPursuit(n_clusters=3, n_microclusters=20, margin=True),

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import adjusted_rand_score
 
-from ravine import HSDC, PDDP, IncrementalMDH, StreamClusterer
+from ravine import HSDC, PDDP, IncrementalMDH, StreamClusterer, SupportVectorClustering
 from ravine.datasets import make_blobs
 
 pytest.importorskip("river", exc_type=ModuleNotFoundError)
@@ -562,3 +562,13 @@ def test_old_tree_of_an_incremental_mdh_refuses_what_predict_refuses(blobs):
     for value, message in ((float("nan"), "NaN"), (float("inf"), "infinity")):
         with pytest.raises(ValueError, match=message):
             adapter.predict_one({"a": value})
+
+
+@pytest.mark.parametrize("model", [IncrementalMDH(outliers="label"), SupportVectorClustering(outliers="label")])
+def test_outliers_have_no_cluster(model, blobs):
+    adapter, (X, _) = RiverClusterer(model), blobs
+    for row in dicts(X[:300]):
+        adapter.learn_one(row)
+    assert [adapter.predict_one(row) for row in dicts(X[:2] + 1e4)] == [-1, -1]
+    found = {adapter.predict_one(row) for row in dicts(X[:50])}
+    assert found - {-1} == set(adapter.model_.cluster_ids_.tolist())

@@ -243,11 +243,11 @@ def with_surface(state):
 
 
 def with_mixture(state):
-    """The state, in which every tree has a mixture with one component for each leaf."""
+    """The state, in which every tree has a mixture with one component for each leaf, and a limit for outliers."""
     for group in (state, state.get("identities") or {}):
-        if (tree := group.get("tree")) is not None and "mixture" not in tree:
+        if (tree := group.get("tree")) is not None:
             n_leaves = int((tree["left"] < 0).sum())
-            tree["mixture"] = {
+            made = {
                 "weight": np.full(n_leaves, 1.0 / n_leaves),
                 "mean": np.zeros((n_leaves, tree["mean"].shape[1])),
                 "factor": np.tile(np.eye(tree["mean"].shape[1]), (n_leaves, 1, 1)),
@@ -255,6 +255,7 @@ def with_mixture(state):
                 "freedom": 10.0,
                 "decides": True,
             }
+            tree["mixture"] = {**tree.get("mixture", made), "limit": np.full(n_leaves, 6.0)}
     return state
 
 

@@ -25,6 +25,7 @@ except ImportError as error:
 from ravine._matrix import Floats, Ints
 from ravine._sklearn import is_fitted
 from ravine.cluster import IncrementalMDH, StreamClusterer
+from ravine.tree._coarser import relabeled
 
 __all__ = ["RiverClusterer"]
 
@@ -122,7 +123,8 @@ class RiverClusterer(base.Clusterer):
         Returns
         -------
         cluster : int
-            Number of the cluster. If the model has `cluster_ids_`, a cluster keeps its number as long as it exists.
+            Number of the cluster. If the model has `cluster_ids_`, a cluster keeps its number as long as it exists. -1
+            for an outlier, if the model has ``outliers="label"``.
         """
         row = _row(_mapping(x), self.features_)
         if self._has_learned and type(self.model_) is StreamClusterer:
@@ -191,7 +193,8 @@ class RiverClusterer(base.Clusterer):
         if type(self.model_) is IncrementalMDH:
             return self.model_._recent_clusters(rows)
         labels: Ints = self.model_.predict(rows)
-        return np.asarray(self.model_.cluster_ids_)[labels] if hasattr(self.model_, "cluster_ids_") else labels
+        ids = getattr(self.model_, "cluster_ids_", None)
+        return labels if ids is None else relabeled(labels, np.asarray(ids))
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

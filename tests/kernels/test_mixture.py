@@ -29,6 +29,16 @@ def test_squared_distances_agree_with_naive(mixture, rng, dtype):
         assert_allclose(out[:, k], [x @ np.linalg.inv(shape[k]) @ x for x in apart])
 
 
+def test_squared_distance_is_that_of_the_component_of_each_row(mixture, rng):
+    _, mean, _, factor, _ = mixture
+    X, component = rng.normal(size=(30, 4)), rng.integers(0, 5, 30)
+    for factors in (factor, factor[:1]):
+        every, out = np.empty((30, 5)), np.empty(30)
+        _kernels.mixture.squared_distances(X, mean, factors, every)
+        _kernels.mixture.squared_distance(X, component, mean, factors, out)
+        assert_array_equal(out, every[np.arange(30), component])
+
+
 @pytest.mark.parametrize("first", [0, 3])
 def test_likeliest_component_is_that_of_the_largest_density_wherever_the_search_starts(mixture, rng, first):
     weight, mean, shape, factor, constant = mixture

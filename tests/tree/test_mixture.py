@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.stats import chi2
 from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 from tests import naive
@@ -9,7 +12,7 @@ from tests import naive
 from ravine import NCutH
 from ravine.tree import HyperplaneTree
 from ravine.tree import _mixture as module
-from ravine.tree._mixture import Mixture, fit_mixture
+from ravine.tree._mixture import Mixture, fit_mixture, with_limit
 
 
 def wide_beside_narrow(rng, n=2000):
@@ -150,6 +153,109 @@ def test_rows_without_a_density_keep_their_label(rng, value):
     assert_array_equal(mixture.memberships(far, of_far), np.eye(2)[of_far])
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_limits_and_outliers_agree_with_naive(rng, own, monkeypatch):
+    monkeypatch.setattr(module, "MOST_OWN", 100 if own else 0)
+    X, _, label = wide_beside_narrow(rng, 60)
+    X[:2] += 50
+    weights = rng.uniform(0.5, 2, len(X))
+    mixture = with_limit(fit_mixture(X, weights, label, 2, always_decides=True), X, weights, label)
+    shape = mixture.covariance * (1 - 2 / mixture.freedom)
+    component = naive.log_joint(X, mixture.weight, mixture.mean, shape, mixture.freedom).argmax(axis=1)
+    least = np.sqrt(chi2.isf(module.LEAST_BEYOND, 2))
+    limit = naive.distance_limits(X, weights, component, mixture.mean, shape, least)
+    assert_allclose(mixture.limit, limit, rtol=2e-6)
+    is_outlier = naive.outliers(X, component, mixture.mean, shape, limit)
+    assert_array_equal(mixture.labels(X, label), np.where(is_outlier, -1, component))
+    assert_array_equal(np.flatnonzero(is_outlier), [0, 1])
+
+
+@pytest.mark.parametrize("decides", [True, False])
+def test_outliers_do_not_change_the_labels_of_other_rows(rng, decides):
+    X, _, label = wide_beside_narrow(rng, 300)
+    X[:3] += 500
+    mixture = replace(fitted(X, label), decides=decides)
+    limited = with_limit(mixture, X, np.ones(len(X)), label)
+    found = limited.labels(X, label)
+    assert_array_equal(found[:3], -1)
+    assert_array_equal(found[found >= 0], mixture.labels(X, label)[found >= 0])
+    assert_array_equal(limited.memberships(X, label), mixture.memberships(X, label))
+    assert_array_equal(limited.merged(np.array([0, 0])).labels(X, 0 * label) < 0, found < 0)
+
+
+CLEAN = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "uniform": lambda rng, shape: rng.uniform(size=shape),
+    "t": lambda rng, shape: rng.standard_t(5, size=shape),
+    "exponential": lambda rng, shape: rng.exponential(size=shape),
+}
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 10, 120])
+@pytest.mark.parametrize("kind", CLEAN)
+def test_clean_clusters_have_hardly_any_outliers_and_far_rows_are_outliers(rng, kind, n_columns):
+    label = rng.integers(0, 2, 1000)
+    X = CLEAN[kind](rng, (1000, n_columns)) + 30 * label[:, np.newaxis]
+    mixture = with_limit(fitted(X, label), X, np.ones(1000), label)
+    assert np.mean(mixture.labels(X, label) < 0) <= 0.012
+    far = 300 * rng.choice([-1, 1], (20, n_columns))
+    assert_array_equal(mixture.labels(far, np.zeros(20, dtype=np.int64)), -1)
+
+
+def test_limit_of_a_weight_is_that_of_copies(rng):
+    X, _, label = wide_beside_narrow(rng, 100)
+    weights = rng.integers(1, 4, len(X)).astype(np.float64)
+    mixture, copies = fitted(X, label), np.repeat(np.arange(len(X)), weights.astype(np.int64))
+    ours = with_limit(mixture, X, weights, label)
+    assert_allclose(ours.limit, with_limit(mixture, X[copies], np.ones(len(copies)), label[copies]).limit)
+
+
+def test_limits_do_not_depend_on_the_units_or_on_the_unit_of_the_weights(rng):
+    X, _, label = wide_beside_narrow(rng, 100)
+    unit, shift = np.array([1e6, 1e-3]), np.array([1e3, 5.0])
+    ones = np.ones(len(X))
+    limits = [
+        with_limit(fit_mixture(rows, weights, label, 2), rows, weights, label).limit
+        for rows, weights in ((X, ones), (X * unit + shift, ones), (X, 3 * ones))
+    ]
+    assert_allclose(limits[1], limits[0], rtol=1e-6)
+    assert_allclose(limits[2], limits[0], rtol=1e-6)
+
+
+def test_rows_at_equal_distances_are_no_outliers_in_any_units(rng, monkeypatch):
+    monkeypatch.setattr(module, "MOST_OWN", 0)
+    label = np.repeat([0, 1], [400, 8])
+    pair = 100 + 9.0 * np.array([[-1, 1, 1], [1, -1, -1]])  # far from their mean by the shared covariance
+    X = np.concatenate([rng.normal(size=(400, 3)), np.repeat(pair, 4, axis=0)])
+    mixture = with_limit(fitted(X, label), X, np.ones(408), label)
+    assert mixture.limit[1] < 1.00001 * mixture.distance(X[-8:], np.ones(8, dtype=np.int64)).min()
+    for scale in rng.uniform(0.1, 10, (20, 3)):
+        assert (mixture.unscaled(X[0], scale).labels(X * scale + X[0], label) >= 0).all()
+
+
+def test_component_of_one_row_keeps_it_and_takes_rows_near_it(rng):
+    X = np.concatenate([rng.normal(size=(200, 2)), [[60.0, 60.0]]])
+    label = np.repeat([0, 1], [200, 1])
+    mixture = with_limit(fitted(X, label), X, np.ones(201), label)
+    near, far = [[60.1, 59.9]], [[200.0, -50.0]]
+    assert_array_equal(mixture.labels(np.concatenate([X[-1:], near, far]), np.array([1, 1, 1])), [1, 1, -1])
+
+
+def test_there_is_no_limit_if_a_cluster_would_lose_all_its_rows(rng):
+    label = np.repeat([0, 1], [200, 5])
+    X = rng.normal(size=(205, 2)) + 1000.0 * label[:, np.newaxis]
+    mixture = fitted(X, label)
+    near = replace(mixture, mean=np.repeat(mixture.mean[:1], 2, axis=0), decides=False)
+    assert near.limit is with_limit(near, X, np.ones(205), label).limit is None
+
+
+@pytest.mark.parametrize("value", [1e149, -1e149])
+def test_rows_without_a_density_are_outliers(rng, value):
+    X, _, label = wide_beside_narrow(rng, 100)
+    mixture = with_limit(fitted(X * 1e-20, label), X * 1e-20, np.ones(len(X)), label)
+    assert_array_equal(mixture.labels(np.full((2, 2), value), np.array([1, 0])), -1)
+
+
 @pytest.fixture(scope="module")
 def iris_tree():
     return NCutH(3).fit(load_iris().data).tree_
@@ -206,6 +312,19 @@ def test_bad_fields_are_named(iris_tree, name, change, message):
     record["mixture"] = {**record["mixture"], name: change(record["mixture"][name])}
     with pytest.raises(ValueError, match=message):
         HyperplaneTree.from_dict(record)
+
+
+def test_limits_are_checked_and_may_be_missing(iris_tree):
+    record = iris_tree.to_dict()
+    limit = np.array([3.0, 4, 5])
+    limited = HyperplaneTree.from_dict({**record, "mixture": {**record["mixture"], "limit": limit}})
+    assert_array_equal(limited.mixture.limit, limit)
+    assert limited != iris_tree
+    assert HyperplaneTree.from_dict(limited.to_dict()) == limited
+    assert "limit" not in record["mixture"]  # files of trees without outliers are as they were before
+    for bad in (-limit, limit[:2], limit * np.nan):
+        with pytest.raises(ValueError, match="limit"):
+            HyperplaneTree.from_dict({**record, "mixture": {**record["mixture"], "limit": bad}})
 
 
 def test_mixture_of_another_number_of_clusters_is_refused(iris_tree):

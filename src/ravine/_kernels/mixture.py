@@ -25,6 +25,14 @@ def squared_distances(X, mean, factor, out):
 
 
 @kernel
+def squared_distance(X, component, mean, factor, out):
+    """Compute out[i] = |factor[k] (X[i] - mean[k])|² for k = component[i]; a single factor is that of all k."""
+    z = np.empty(X.shape[1])
+    for i in range(X.shape[0]):
+        out[i] = _distance(X[i], component[i], mean, factor, np.inf, z)
+
+
+@kernel
 def likeliest(X, mean, factor, constant, freedom, first, out):
     """Compute out[i] = the k of the largest log density, the smallest k if there are several.
 

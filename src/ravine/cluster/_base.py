@@ -34,13 +34,13 @@ from ravine._checks import (
 from ravine._matrix import LARGEST, SMALLEST, Bools, Floats, Ints, Matrix, Moments, with_weight
 from ravine._outofcore import ChunkedNode, FetchedRows, chunked_root, is_dask, is_out_of_core
 from ravine._schema import Array, Group, Sizes, State, require
-from ravine._sklearn import Interval, InvalidParameterError, fit_context, is_fitted
+from ravine._sklearn import Interval, InvalidParameterError, StrOptions, fit_context, is_fitted
 from ravine.cluster._chunked_predict import by_chunks
 from ravine.cluster._outliers import find_outliers, is_outlier
 from ravine.cuts import Cut
 from ravine.tree import HyperplaneTree
 from ravine.tree._check import TREE
-from ravine.tree._coarser import labels_in
+from ravine.tree._coarser import labels_in, relabeled
 from ravine.tree._grow import FindCut, Order, grow
 from ravine.tree._tree import restored
 from ravine.tree._valley_test import Direction, cut_with_evidence
@@ -65,6 +65,9 @@ N_JOBS = [Interval(Integral, -10_000, 10_000, closed="both"), None]
 
 LEAST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
 """A bandwidth is between these multiples of the standard deviation of the rows."""
+
+OUTLIERS = [StrOptions({"assign", "label"})]
+"""Constraint of the parameter `outliers`."""
 
 FACTOR = Interval(Real, LEAST_FACTOR, LARGEST_FACTOR, closed="both")
 """Constraint of the parameter `bandwidth_factor`."""
@@ -342,16 +345,25 @@ class Clusterer(ClusterMixin, RowEstimator):
 
 
 def labels_are_clusters(state: State, sizes: Sizes) -> None:
-    """The labels are numbers of leaves."""
+    """The labels are numbers of leaves, or -1 if the mixture of the tree makes outliers."""
+    if state["labels"] is None:
+        return
     n_clusters = (sizes.get("n_nodes", 0) + 1) // 2  # of a binary tree
-    is_valid = state["labels"] is None or state["labels"].max() < n_clusters
+    mixture = None if state["tree"] is None else state["tree"]["mixture"]
+    least = 0 if mixture is None or mixture["limit"] is None else -1
+    is_valid = least <= state["labels"].min() and state["labels"].max() < n_clusters
     require(is_valid, "labels", f"has an entry outside the {n_clusters} clusters of the tree")
 
 
 LABELED_TREE = Group(
-    {"tree": TREE, "labels": Array("integer", ("n_samples",), low=0, optional=True)}, (labels_are_clusters,)
+    {"tree": TREE, "labels": Array("integer", ("n_samples",), low=-1, optional=True)}, (labels_are_clusters,)
 )
 """What most models with a tree save. Labels are left out if single rows are not to be saved."""
+
+
+def _smallest_type(labels: Ints) -> np.dtype[Any]:
+    """Return the smallest type of integers that holds the labels."""
+    return np.result_type(*(np.min_scalar_type(int(end)) for end in (labels.min(), labels.max())))
 
 
 class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer):
@@ -379,7 +391,8 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Cluster of each row. For the rows of `fit` they are equal to `labels_`. Lazy for a Dask collection.
+            Cluster of each row, or -1 for an outlier if the model has ``outliers="label"``. For the rows of `fit` they
+            are equal to `labels_`. Lazy for a Dask collection.
 
         Examples
         --------
@@ -506,7 +519,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         model = copy(self)
         model.tree_ = tree
         if hasattr(self, "labels_"):
-            model.labels_ = labels_in(self.tree_, tree)[self.labels_]
+            model.labels_ = relabeled(self.labels_, labels_in(self.tree_, tree))
         return model
 
     def _drop_labels(self) -> None:
@@ -518,7 +531,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         labels = getattr(self, "labels_", None) if resume and not self._learned_in_batches else None
         if is_dask(labels):  # lazy labels would have to be computed, and their rows are stored elsewhere
             labels = None
-        smallest = None if labels is None else labels.astype(np.min_scalar_type(int(labels.max())))
+        smallest = None if labels is None else labels.astype(_smallest_type(labels))
         return {"tree": self.tree_.to_dict(), "labels": smallest}
 
     def _restore(self, state: State) -> None:

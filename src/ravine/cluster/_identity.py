@@ -42,7 +42,7 @@ class Identities:
         """Return the identifiers of new clusters, given the old and the new label of the same rows.
 
         An old and a new cluster that share no rows are never paired. A new cluster without a pair gets a new
-        identifier.
+        identifier. Rows with the label -1, before or after, do not count.
 
         Examples
         --------
@@ -53,6 +53,8 @@ class Identities:
         Identities(ids=array([0, 2, 1]), next_id=3)
         """
         n_before = len(self.ids)
+        in_clusters = (before >= 0) & (after >= 0)
+        before, after, weights = before[in_clusters], after[in_clusters], weights[in_clusters]
         shared = np.bincount(before * n_clusters + after, weights, n_before * n_clusters).reshape(n_before, n_clusters)
         old, new = linear_sum_assignment(shared, maximize=True)
         is_pair = shared[old, new] > 0

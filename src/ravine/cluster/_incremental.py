@@ -25,6 +25,7 @@ from ravine._sklearn import Interval, StrOptions, fit_context
 from ravine.cluster._base import (
     LABELED_TREE,
     N_JOBS,
+    OUTLIERS,
     all_or_nothing,
     fitting,
     thread_pools,
@@ -35,7 +36,7 @@ from ravine.cluster._sampled_stream import STREAM, SampledStream, saved_center_a
 from ravine.cluster._soft import ASSIGN_LABELS, SoftTreeClusterer
 from ravine.tree import HyperplaneTree
 from ravine.tree._check import TREE
-from ravine.tree._coarser import labels_in
+from ravine.tree._coarser import labels_in, relabeled
 from ravine.tree._derived import with_counts_of, with_leaves
 from ravine.tree._imdh import IMDHTree, Settings
 from ravine.tree._mixture import sample_size
@@ -157,6 +158,10 @@ class IncrementalMDH(SoftTreeClusterer):
         component of a mixture of t distributions that is started from the leaves; it also gives `predict_proba` and
         `score_samples`. "auto" fits the mixture, and uses it for the labels if it moves at least one row in 1,000.
         Sparse data, and data with more than 2,048 columns, has no mixture.
+    outliers : {"assign", "label"}, default="assign"
+        "assign" assigns outliers to a cluster, "label" gives them the label -1. A row is an outlier if it is far
+        from its component of the mixture, compared with most rows of this component. "label" needs a mixture: dense
+        data, and neither ``assign_labels="tree"`` nor ``algorithm="online"``.
     random_state : int, RandomState instance or None, default=0
         Controls the random sample, and the random halves of the rows that the valley test draws.
     n_jobs : int or None, default=-1
@@ -168,7 +173,7 @@ class IncrementalMDH(SoftTreeClusterer):
         The tree of cuts. After `partial_fit`, it is grown at its first use, and counts, means and sums of squares are
         estimates from the sample.
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row of `fit`, or of the last batch of `partial_fit`.
+        Cluster of each row of `fit`, or of the last batch of `partial_fit`; -1 for outliers if ``outliers="label"``.
     n_clusters_ : int
         Number of clusters found.
     cluster_ids_ : ndarray of shape (`n_clusters_`,)
@@ -227,6 +232,7 @@ class IncrementalMDH(SoftTreeClusterer):
         "significance": [Interval(Real, 0, 1, closed="neither")],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "assign_labels": ASSIGN_LABELS,
+        "outliers": OUTLIERS,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
     }
@@ -263,6 +269,7 @@ class IncrementalMDH(SoftTreeClusterer):
         significance: float = 0.05,
         min_cluster_size: int | Literal["auto"] = "auto",
         assign_labels: Literal["auto", "tree", "mixture"] = "auto",
+        outliers: Literal["assign", "label"] = "assign",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = -1,
     ) -> None:
@@ -280,6 +287,7 @@ class IncrementalMDH(SoftTreeClusterer):
         self.significance = significance
         self.min_cluster_size = min_cluster_size
         self.assign_labels = assign_labels
+        self.outliers = outliers
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -478,7 +486,7 @@ class IncrementalMDH(SoftTreeClusterer):
         return self._identities.ids
 
     def _recent_clusters(self, X: ArrayLike) -> Ints:
-        """Return ``cluster_ids_[predict(X)]``, or the same of the last tree if few rows were learned after it.
+        """Return the identifier of the cluster of each row, or that in the last tree if few rows were learned after it.
 
         A question after every row would otherwise grow a tree for every row. The public methods never use an old tree:
         their results do not depend on the questions that were asked before.
@@ -487,7 +495,7 @@ class IncrementalMDH(SoftTreeClusterer):
             labels = self._last_tree.predict(self._check_rows(X), self.n_jobs, check_input=False)
         else:
             labels = self.predict(X)
-        return self._identities.ids[labels]
+        return relabeled(labels, self._identities.ids)
 
     def _is_stale(self) -> bool:
         """Return whether the last tree misses a tenth of the rows that the model remembers."""
@@ -626,6 +634,11 @@ class IncrementalMDH(SoftTreeClusterer):
             raise ValueError(
                 "selection='evidence' needs rows for its test, but algorithm='online' keeps none: use "
                 "selection='elbow', or algorithm='polished'"
+            )
+        if self.algorithm == "online" and self.outliers == "label":
+            raise ValueError(
+                "outliers='label' needs rows for its mixture, but algorithm='online' keeps none: use "
+                "outliers='assign', or algorithm='polished'"
             )
         self._tree = self._last_tree = None
         self._n_grown_from = 0

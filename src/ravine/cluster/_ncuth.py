@@ -66,6 +66,10 @@ class NCutH(PursuitClusterer):
         component of a mixture of t distributions that is started from the leaves; it also gives `predict_proba` and
         `score_samples`. "auto" fits the mixture, and uses it for the labels if it moves at least one row in 1,000.
         Sparse data, and data with more than 2,048 columns, has no mixture.
+    outliers : {"assign", "label"}, default="assign"
+        "assign" assigns outliers to a cluster, "label" gives them the label -1. A row is an outlier if it is far
+        from its component of the mixture, compared with most rows of this component. "label" needs a mixture: dense
+        data, and not ``assign_labels="tree"``.
     random_state : int, RandomState instance or None, default=0
         Controls the random halves of the rows that the valley test draws. Nothing else is random.
     n_jobs : int or None, default=-1
@@ -76,7 +80,7 @@ class NCutH(PursuitClusterer):
     tree_ : HyperplaneTree
         The tree of cuts. `value` is the NCut of each cut.
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, from 0 to ``n_clusters_ - 1``.
+        Cluster of each row, from 0 to ``n_clusters_ - 1``; -1 for outliers if ``outliers="label"``.
     n_clusters_ : int
         Number of clusters found.
     confirmed_ : int
@@ -118,6 +122,11 @@ class NCutH(PursuitClusterer):
 
     >>> NCutH().fit(X).n_clusters_
     2
+
+    A row that is far from its cluster gets the label -1 if ``outliers="label"``.
+
+    >>> NCutH(outliers="label").fit(X).predict([[5.0, 3.4, 1.5, 0.2], [50.0, 3.4, 1.5, 0.2]])
+    array([ 0, -1])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -138,6 +147,7 @@ class NCutH(PursuitClusterer):
         min_cluster_size: int | Literal["auto"] = "auto",
         max_depth: int | None = None,
         assign_labels: Literal["auto", "tree", "mixture"] = "auto",
+        outliers: Literal["assign", "label"] = "assign",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = -1,
     ) -> None:
@@ -151,6 +161,7 @@ class NCutH(PursuitClusterer):
         self.min_cluster_size = min_cluster_size
         self.max_depth = max_depth
         self.assign_labels = assign_labels
+        self.outliers = outliers
         self.random_state = random_state
         self.n_jobs = n_jobs
 

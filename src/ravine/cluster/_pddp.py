@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ravine._outofcore import is_out_of_core
 from ravine._sklearn import Interval, StrOptions
-from ravine.cluster._base import FACTOR, N_JOBS, checked_order, fitting
+from ravine.cluster._base import FACTOR, N_JOBS, OUTLIERS, checked_order, fitting
 from ravine.cluster._batch import BatchTreeClusterer
 from ravine.cluster._soft import ASSIGN_LABELS
 from ravine.cuts._chunked import chunked_antimode_cut, chunked_mean_cut, cut_with_sampled_evidence
@@ -61,6 +61,10 @@ class PDDP(BatchTreeClusterer):
         component of a mixture of t distributions that is started from the leaves; it also gives `predict_proba` and
         `score_samples`. "auto" fits the mixture, and uses it for the labels if it moves at least one row in 1,000.
         Sparse data, and data with more than 2,048 columns, has no mixture.
+    outliers : {"assign", "label"}, default="assign"
+        "assign" assigns outliers to a cluster, "label" gives them the label -1. A row is an outlier if it is far
+        from its component of the mixture, compared with most rows of this component. "label" needs a mixture: dense
+        data, and another `assign_labels` than "tree".
     random_state : int, RandomState instance or None, default=0
         Controls the random halves of the rows that the valley test draws. Nothing else is random.
     n_jobs : int or None, default=-1
@@ -71,7 +75,7 @@ class PDDP(BatchTreeClusterer):
     tree_ : HyperplaneTree
         The tree of cuts. `p_value` is the p-value of each node that was tested.
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, from 0 to ``n_clusters_ - 1``.
+        Cluster of each row, from 0 to ``n_clusters_ - 1``; -1 for outliers if ``outliers="label"``.
     n_clusters_ : int
         Number of clusters found.
     confirmed_ : int
@@ -117,6 +121,7 @@ class PDDP(BatchTreeClusterer):
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
         "assign_labels": ASSIGN_LABELS,
+        "outliers": OUTLIERS,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
     }
@@ -133,6 +138,7 @@ class PDDP(BatchTreeClusterer):
         min_cluster_size: int | Literal["auto"] = "auto",
         max_depth: int | None = None,
         assign_labels: Literal["auto", "tree", "mixture"] = "tree",
+        outliers: Literal["assign", "label"] = "assign",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = -1,
     ) -> None:
@@ -145,6 +151,7 @@ class PDDP(BatchTreeClusterer):
         self.min_cluster_size = min_cluster_size
         self.max_depth = max_depth
         self.assign_labels = assign_labels
+        self.outliers = outliers
         self.random_state = random_state
         self.n_jobs = n_jobs
 

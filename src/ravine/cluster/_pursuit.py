@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ravine._matrix import Floats, Matrix, Moments, moments_of
 from ravine._outofcore import ChunkedNode, is_out_of_core
 from ravine._sklearn import Interval, StrOptions, is_fitted
-from ravine.cluster._base import N_JOBS, checked_directions, checked_order, fitting
+from ravine.cluster._base import N_JOBS, OUTLIERS, checked_directions, checked_order, fitting
 from ravine.cluster._batch import BatchTreeClusterer
 from ravine.cluster._soft import ASSIGN_LABELS
 from ravine.cuts import Cut
@@ -48,6 +48,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
         "assign_labels": ASSIGN_LABELS,
+        "outliers": OUTLIERS,
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
     }

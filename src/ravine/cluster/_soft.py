@@ -1,5 +1,7 @@
 """Base class of the tree methods that can also assign rows to clusters by a mixture."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
@@ -10,12 +12,12 @@ from ravine._matrix import Floats, Matrix, with_weight
 from ravine._outofcore import ChunkedNode, is_out_of_core
 from ravine._reservoir import content_rows, merge_copies
 from ravine._sklearn import StrOptions, is_fitted
-from ravine.cluster._base import thread_pools
+from ravine.cluster._base import thread_pools, warn_user
 from ravine.cluster._chunked_predict import by_chunks
 from ravine.cluster._number import SEED, EvidenceTreeClusterer
 from ravine.tree import HyperplaneTree
 from ravine.tree._derived import with_mixture
-from ravine.tree._mixture import MOST_COLUMNS, fit_mixture, sample_size
+from ravine.tree._mixture import MOST_COLUMNS, fit_mixture, sample_size, with_limit
 
 ASSIGN_LABELS = [StrOptions({"auto", "tree", "mixture"})]
 """Constraint of the parameter `assign_labels`."""
@@ -30,6 +32,7 @@ class SoftTreeClusterer(EvidenceTreeClusterer):
     """Base class of the tree methods with memberships, densities and boundaries by a mixture."""
 
     assign_labels: str = "tree"  # of a method without this parameter
+    outliers: str = "assign"  # of a method without this parameter
 
     @available_if(_has_mixture)
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -146,4 +149,39 @@ class SoftTreeClusterer(EvidenceTreeClusterer):
         label = tree.label[tree.apply(rows, self.n_jobs, check_input=False)]
         with thread_pools().limit(limits=1, user_api="blas"):  # as in `_grown`
             mixture = fit_mixture(rows, total, label, tree.n_clusters, self.assign_labels == "mixture")
+            if mixture is not None and self.outliers == "label":
+                mixture = with_limit(mixture, rows, total, label)
+        if self.outliers == "label" and (mixture is None or mixture.limit is None):
+            warn_user(
+                "no outliers are labeled, because a cluster would lose all its rows: set a smaller n_clusters or a "
+                "larger min_cluster_size"
+            )
         return with_mixture(tree, mixture)
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        if self.outliers == "label" and self.assign_labels == "tree":
+            raise ValueError(
+                "outliers='label' needs a mixture, but assign_labels='tree' fits none: use assign_labels='auto', or "
+                "outliers='assign'"
+            )
+
+    def _validate(self, X: ArrayLike, reset: bool, order: str | None) -> Matrix:
+        rows = super()._validate(X, reset=reset, order=order)
+        if reset:
+            self._check_mixture_of_outliers(sparse.issparse(rows), rows.shape[1])
+        return rows
+
+    def _root_of_chunks(self, X: Any, sample_weight: Any) -> ChunkedNode:
+        root = super()._root_of_chunks(X, sample_weight)
+        self._check_mixture_of_outliers(False, root.whole.chunks.n_features)
+        return root
+
+    def _check_mixture_of_outliers(self, is_sparse: bool, n_features: int) -> None:
+        """Raise ValueError before a long fit if outliers are asked for and there cannot be a mixture."""
+        if self.outliers == "label" and (is_sparse or n_features > MOST_COLUMNS):
+            found = "a sparse X" if is_sparse else f"{n_features} columns"
+            raise ValueError(
+                f"outliers='label' needs a mixture, which {found} cannot have: use outliers='assign', or reduce X to "
+                f"a dense array of at most {MOST_COLUMNS} columns, for instance with TruncatedSVD"
+            )

@@ -83,6 +83,10 @@ class SpectralPursuit(PursuitClusterer):
         component of a mixture of t distributions that is started from the leaves; it also gives `predict_proba` and
         `score_samples`. "auto" fits the mixture, and uses it for the labels if it moves at least one row in 1,000.
         Sparse data, and data with more than 2,048 columns, has no mixture.
+    outliers : {"assign", "label"}, default="assign"
+        "assign" assigns outliers to a cluster, "label" gives them the label -1. A row is an outlier if it is far
+        from its component of the mixture, compared with most rows of this component. "label" needs a mixture: dense
+        data, and another `assign_labels` than "tree".
     random_state : int, RandomState instance or None, default=0
         Controls the random rows from which the microclusters start, and the random halves of the rows that the valley
         test draws.
@@ -99,7 +103,7 @@ class SpectralPursuit(PursuitClusterer):
         it is the bound at the first bandwidth. The bound is a worst case: with few microclusters, values far above 1
         are normal.
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row, from 0 to ``n_clusters_ - 1``.
+        Cluster of each row, from 0 to ``n_clusters_ - 1``; -1 for outliers if ``outliers="label"``.
     n_clusters_ : int
         Number of clusters found.
     confirmed_ : int
@@ -163,6 +167,7 @@ class SpectralPursuit(PursuitClusterer):
         min_cluster_size: int | Literal["auto"] = "auto",
         max_depth: int | None = None,
         assign_labels: Literal["auto", "tree", "mixture"] = "tree",
+        outliers: Literal["assign", "label"] = "assign",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = -1,
     ) -> None:
@@ -180,6 +185,7 @@ class SpectralPursuit(PursuitClusterer):
         self.min_cluster_size = min_cluster_size
         self.max_depth = max_depth
         self.assign_labels = assign_labels
+        self.outliers = outliers
         self.random_state = random_state
         self.n_jobs = n_jobs
 

@@ -42,7 +42,7 @@ from ravine._svc import (
     max_epochs,
     rows_counted,
 )
-from ravine.cluster._base import N_JOBS, Clusterer, fitting, uninterrupted, warn_user
+from ravine.cluster._base import N_JOBS, OUTLIERS, Clusterer, fitting, uninterrupted, warn_user
 from ravine.cluster._identity import IDENTITIES, Identities, ids_are_distinct
 from ravine.cluster._support_stream import SAMPLE, STREAM, Stream
 
@@ -235,7 +235,7 @@ class SupportVectorClustering(Clusterer):
         "assignment": [StrOptions({"modes", "segments"})],
         "epsilon": [Interval(Real, 0, None, closed="left")],
         "contamination": [Interval(Real, 0, 1, closed="left")],
-        "outliers": [StrOptions({"assign", "label"})],
+        "outliers": OUTLIERS,
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="left")],

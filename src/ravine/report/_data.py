@@ -38,7 +38,7 @@ class ReportData:
     number : ndarray of shape (n_kept,)
         Numbers of the rows, usually their positions among all rows.
     cluster : ndarray of shape (n_kept,)
-        Clusters of the rows. For a tree, these are the leaves from left to right.
+        Clusters of the rows. For a tree, these are the leaves from left to right. Rows in no cluster come last.
     classes : ndarray of shape (n_kept,), or None
         Classes of the rows, as positions in `class_names`; None if no labels were given.
     class_names : list of str, or None
@@ -46,7 +46,7 @@ class ReportData:
     n_rows : int
         Number of rows seen.
     leaf_count : ndarray of shape (n_clusters,)
-        Number of rows in each cluster. For a model without a tree, the last entry counts rows in no cluster, if any.
+        Number of rows in each cluster. If there are rows in no cluster, one more entry counts them.
     contingency : ndarray of shape (n_clusters, n_classes), or None
         Number of rows in each cluster and class.
 
@@ -138,7 +138,7 @@ class ReportAccumulator:
         Returns
         -------
         cluster : ndarray of shape (n_samples,)
-            Cluster of each row.
+            Cluster of each row; -1 for outliers.
         """
         X = self._groups.rows(X)
         leaf = self._groups.number(X)
@@ -149,7 +149,7 @@ class ReportAccumulator:
         self._sample.add(keys, numbers, X, leaf, codes)
         self._leaf_count += np.bincount(leaf, minlength=len(self._leaf_count))
         self._n_rows += len(leaf)
-        return leaf
+        return self._groups.labels(leaf)
 
     def rows(self) -> ReportData:
         """Return the counts and the sample of the rows added so far.

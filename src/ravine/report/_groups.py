@@ -12,6 +12,7 @@ from ravine._names import shown
 from ravine.cluster._base import RowEstimator
 from ravine.tree import HyperplaneTree
 from ravine.tree._model import rows_to_show
+from ravine.tree._text import counted
 
 OUTLIERS = "outliers"
 
@@ -55,13 +56,13 @@ class Groups:
                 what = "None" if model is None else f"an object of type {type(model).__name__}"
                 raise TypeError(f"model is {what}: pass a fitted model of ravine, or its tree")
         if tree is not None:
-            return cls(model, tree, tree.n_features, *_clusters(tree.n_clusters))
+            has_outliers = tree.mixture is not None and tree.mixture.limit is not None
+            return cls(model, tree, tree.n_features, *_clusters(tree.n_clusters, has_outliers))
         if hasattr(model, "classes_"):
             classes = model.classes_.tolist()
             names = [f"class {shown(value)}" for value in classes]
             return cls(model, None, model.n_features_in_, classes, names, f"{len(classes):,} classes")
-        values, names, finding = _clusters(int(model.n_clusters_))
-        return cls(model, None, model.n_features_in_, [*values, -1], [*names, OUTLIERS], finding)
+        return cls(model, None, model.n_features_in_, *_clusters(int(model.n_clusters_), True))
 
     def rows(self, X: Any) -> Matrix:
         """Validate rows. Raises ValueError if they do not fit the model."""
@@ -70,7 +71,7 @@ class Groups:
     def number(self, rows: Matrix) -> Ints:
         """Number of the group of each row."""
         if self.tree is not None:
-            return self.tree.predict(rows)
+            return self._with_outliers_last(self.tree.predict(rows))
         if not rows.shape[0]:
             return np.empty(0, dtype=np.int64)
         with warnings.catch_warnings():
@@ -79,7 +80,14 @@ class Groups:
             predicted = self.model.predict(rows)
         if hasattr(self.model, "classes_"):
             return np.searchsorted(self.model.classes_, predicted)
-        return np.where(predicted < 0, len(self.values) - 1, predicted).astype(np.int64)
+        return self._with_outliers_last(predicted)
+
+    def _with_outliers_last(self, labels: Ints) -> Ints:
+        return np.where(labels < 0, len(self.values) - 1, labels).astype(np.int64)
+
+    def labels(self, number: Ints) -> Ints:
+        """Number of the group of each row, with -1 for rows in no cluster."""
+        return np.where(number == len(self.values) - 1, -1, number) if self.may_be_left_out else number
 
     @property
     def may_be_left_out(self) -> bool:
@@ -87,6 +95,8 @@ class Groups:
         return self.names[-1] == OUTLIERS
 
 
-def _clusters(n_clusters: int) -> tuple[list[Any], list[str], str]:
-    finding = f"{n_clusters:,} cluster{'' if n_clusters == 1 else 's'}"
-    return list(range(n_clusters)), [f"cluster {k}" for k in range(n_clusters)], finding
+def _clusters(n_clusters: int, with_outliers: bool) -> tuple[list[Any], list[str], str]:
+    values, names = list(range(n_clusters)), [f"cluster {k}" for k in range(n_clusters)]
+    if with_outliers:
+        values, names = [*values, -1], [*names, OUTLIERS]
+    return values, names, counted(n_clusters, "cluster")

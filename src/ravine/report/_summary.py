@@ -44,7 +44,7 @@ def summarize(
         nodes = _describe_nodes(tree, rows, ranges, Sample(rows, ranges), choice, names)
     return {
         "title": shown(title or "Clustering report"),
-        "finding": f"{groups.finding} in {counted(rows.n_rows, 'row')} × {counted(groups.n_features, 'column')}",
+        "finding": f"{_found(groups, rows)} in {counted(rows.n_rows, 'row')} × {counted(groups.n_features, 'column')}",
         "version": __version__,
         "method": _method(model),
         "preparation": None if preparation is None else shown(preparation),
@@ -103,9 +103,7 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
     """
     groups, rows = Groups.of(model), gathered(model, X)
     names = _names(groups, feature_names)
-    ranges = _ranges(groups, rows)
-    sample = Sample(rows, ranges)
-    single = np.flatnonzero(ranges.end - ranges.first == 1)[-len(rows.leaf_count) :]
+    sample = Sample(rows, LeafRanges.of_groups(len(rows.leaf_count)))
     return [
         {
             "cluster": value,
@@ -115,7 +113,7 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
             "typical_rows": described["typical"],
             "spread": described["spread"],
         }
-        for value, node, count in zip(groups.values, single.tolist(), rows.leaf_count.tolist(), strict=False)
+        for node, (value, count) in enumerate(zip(groups.values, rows.leaf_count.tolist(), strict=False), 1)
         for described in (_clusters.describe(sample, sample.of(node), names, names),)
     ]
 
@@ -134,6 +132,12 @@ def _names(groups: Groups, feature_names: Sequence[str] | None) -> list[str]:
 
 def _ranges(groups: Groups, rows: ReportData) -> LeafRanges:
     return LeafRanges.of_groups(len(rows.leaf_count)) if groups.tree is None else LeafRanges(groups.tree)
+
+
+def _found(groups: Groups, rows: ReportData) -> str:
+    """The number of groups, and of outliers of a tree, which has no node for them, in words."""
+    has_outliers = groups.tree is not None and len(rows.leaf_count) > groups.tree.n_clusters
+    return f"{groups.finding} and {counted(int(rows.leaf_count[-1]), 'outlier')}" if has_outliers else groups.finding
 
 
 def _n_fitted(model: Any, rows: ReportData) -> float:
@@ -182,7 +186,8 @@ def _classes(tree: HyperplaneTree | None, rows: ReportData, ranges: LeafRanges) 
     if tree is None:
         tables = [rows.contingency]
     else:
-        tables = [table[clusters_at(tree, k)] for k in range(1, tree.n_clusters + 1)]
+        outliers = rows.contingency[tree.n_clusters :]
+        tables = [np.vstack([table[clusters_at(tree, k)], outliers]) for k in range(1, tree.n_clusters + 1)]
     return {
         "names": rows.class_names,
         "shown": shown,

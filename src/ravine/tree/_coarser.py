@@ -35,7 +35,7 @@ def nodes_in(tree: "HyperplaneTree", coarser: "HyperplaneTree") -> Ints:
 def labels_in(tree: "HyperplaneTree", coarser: "HyperplaneTree") -> Ints:
     """Return, for each label of `tree`, the label in `coarser`, which `cut_to` or `prune` made from `tree`.
 
-    Thus ``labels_in(tree, coarser)[tree.predict(X)]`` equals ``coarser.predict(X)``.
+    Thus ``relabeled(tree.predict(X), labels_in(tree, coarser))`` equals ``coarser.predict(X)``.
 
     Examples
     --------
@@ -51,6 +51,17 @@ def labels_in(tree: "HyperplaneTree", coarser: "HyperplaneTree") -> Ints:
         below = tree.label[mine[leaf] : subtree_end(tree, int(mine[leaf]))]
         out[below[below >= 0]] = coarser.label[leaf]
     return out
+
+
+def relabeled(labels: Ints, new: Ints) -> Ints:
+    """Return the new label of each row, given that of each old label; an outlier keeps the label -1.
+
+    Examples
+    --------
+    >>> relabeled(np.array([0, 2, -1, 1]), np.array([5, 6, 7]))
+    array([ 5,  7, -1,  6])
+    """
+    return np.asarray(np.append(new, -1)[labels])  # -1 is the position of the last entry
 
 
 def subtree_end(tree: "HyperplaneTree", node: int) -> int:

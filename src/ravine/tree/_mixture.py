@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.linalg import solve_triangular
-from scipy.special import logsumexp
+from scipy.special import chdtri, logsumexp
 
 from ravine import _kernels
 from ravine._blocks import map_blocks
@@ -53,6 +53,17 @@ LEAST_MOVED, LEAST_ROWS = 1e-3, 10
 """The mixture decides about labels if it moves at least this share of the rows to another cluster, and if there are at
 least so many distinct rows for each cluster, and for each column of a shared covariance."""
 
+FENCE, FENCE_SHARE = 5.0, 0.9
+"""The limit for outliers is the median distance plus the first number times the way from it to the quantile of the
+second number."""
+
+LEAST_BEYOND = 1e-4
+"""The limit is at least the distance that this share of the rows of a Gaussian component exceeds: a component of a few
+rows, or of copies of one row, says little about its distances."""
+
+ABOVE_ROUNDING = 1.000001
+"""Limits are multiplied by this number: if all distances are equal, rounding must not put rows beyond the limit."""
+
 
 def sizes_fit(state: State, sizes: Sizes) -> None:
     """There is one factor, or one for each component that is not Gaussian; every cluster has a component."""
@@ -80,6 +91,7 @@ MIXTURE = Group(
         "cluster": Array("integer", ("n_components",), low=0),
         "freedom": Number(float, low=3.0, high=math.inf),
         "decides": Number(bool),
+        "limit": Array("float64", ("n_components",), low=POSITIVE, optional=True, required=False),
     },
     (sizes_fit, factors_are_triangular),
     optional=True,
@@ -107,6 +119,9 @@ class Mixture:
         Degrees of freedom, more than 2; infinity for Gaussian components, which share one factor.
     decides : bool
         Whether the labels of rows come from the mixture. If not, they come from the cuts.
+    limit : ndarray of shape (n_components,) or None
+        A row that is farther from its likeliest component, in the length of F (x - mean), is an outlier with the label
+        -1. If None, no row is.
     """
 
     weight: Floats
@@ -115,10 +130,12 @@ class Mixture:
     cluster: Ints
     freedom: float = math.inf
     decides: bool = True
+    limit: Floats | None = None
 
     def __post_init__(self) -> None:
-        for name in ("weight", "mean", "factor", "cluster"):
-            getattr(self, name).setflags(write=False)
+        for array in (self.weight, self.mean, self.factor, self.cluster, self.limit):
+            if array is not None:
+                array.setflags(write=False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mixture):
@@ -160,10 +177,32 @@ class Mixture:
         """Return the mixture for fewer clusters; `label` has the new label of each old one."""
         return replace(self, cluster=label[self.cluster])
 
-    def predict(self, X: Matrix, label: Ints, n_jobs: int | None = None) -> Ints:
-        """Return the cluster of the likeliest component of each row.
+    @property
+    def has_labels(self) -> bool:
+        """Whether the labels of a tree depend on the mixture."""
+        return self.decides or self.limit is not None
 
-        `label` has the label of each row by the cuts. It is kept where no component has a density above zero.
+    def labels(self, X: Matrix, label: Ints, n_jobs: int | None = None) -> Ints:
+        """Return the label of each row: -1 for an outlier, or else its cluster by what decides; `label` is by the cuts.
+
+        This is the only place that makes outliers.
+        """
+        component = self.likeliest(X, label, n_jobs)
+        found = self.cluster[component] if self.decides else label
+        if self.limit is None:
+            return np.asarray(found)
+        is_inside = self.distance(X, component, n_jobs) <= self.limit[component]  # False also for what is no number
+        return np.where(is_inside, found, -1)
+
+    def predict(self, X: Matrix, label: Ints, n_jobs: int | None = None) -> Ints:
+        """Return the cluster of the likeliest component of each row; see `likeliest` for `label`."""
+        return np.asarray(self.cluster[self.likeliest(X, label, n_jobs)])
+
+    def likeliest(self, X: Matrix, label: Ints, n_jobs: int | None = None) -> Ints:
+        """Return the likeliest component of each row.
+
+        `label` has the label of each row by the cuts. Where no component has a density above zero, the result is the
+        first component of that cluster.
         """
         first_of = np.zeros(self.n_clusters, dtype=np.int64)
         first_of[self.cluster[::-1]] = np.arange(len(self.cluster))[::-1]
@@ -178,10 +217,20 @@ class Mixture:
             return out
 
         parts = map_blocks(predict_block, X.shape, n_jobs)
-        return np.asarray(self.cluster[np.concatenate(parts)] if parts else label)
+        return np.concatenate(parts) if parts else first
+
+    def distance(self, X: Matrix, component: Ints, n_jobs: int | None = None) -> Floats:
+        """Return the distance of each row from the mean of its component, in the length of F (x - mean)."""
+        out = np.empty(X.shape[0])
+
+        def fill(b: slice) -> None:
+            _kernels.mixture.squared_distance(_dense(X, b), component[b], self.mean, self.factor, out[b])
+
+        map_blocks(fill, X.shape, n_jobs)
+        return np.asarray(np.sqrt(out))
 
     def memberships(self, X: Matrix, label: Ints, n_jobs: int | None = None) -> Floats:
-        """Return the probability that each row belongs to each cluster; see `predict` for `label`."""
+        """Return the probability that each row belongs to each cluster; see `likeliest` for `label`."""
         joint = self._joint(X, n_jobs)
         total = logsumexp(joint, axis=1, keepdims=True) if joint.size else np.zeros((len(joint), 1))
         known = np.isfinite(total[:, 0])
@@ -382,9 +431,48 @@ def _log_joint(Z: Floats, mixture: Mixture) -> tuple[Floats, Floats]:
     return mixture._log_densities(squares), squares
 
 
+def with_limit(mixture: Mixture, X: Floats, weights: Floats, label: Ints) -> Mixture:
+    """Return the mixture with a limit for outliers, which is learned from the distances of the rows of each component.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    X : ndarray of shape (n_samples, n_features)
+        The rows to which the mixture was fitted.
+    weights : ndarray of shape (n_samples,)
+    label : ndarray of shape (n_samples,)
+        Cluster of each row by the cuts.
+
+    Returns
+    -------
+    mixture : Mixture
+        The same mixture, without a limit if some cluster would lose all its rows.
+    """
+    component = mixture.likeliest(X, label)
+    distance = mixture.distance(X, component)
+    limit = np.full(len(mixture.weight), math.sqrt(chdtri(X.shape[1], LEAST_BEYOND)))
+    for k in np.unique(component):
+        rows = np.flatnonzero(component == k)
+        middle, far = _quantiles(distance[rows], weights[rows], (0.5, FENCE_SHARE))
+        limit[k] = max(limit[k], ABOVE_ROUNDING * (middle + FENCE * (far - middle)))
+    limited = replace(mixture, limit=limit)
+    left = np.setdiff1d(limited.labels(X, label), [-1])
+    return limited if len(left) == mixture.n_clusters else mixture
+
+
+def _quantiles(values: Floats, weights: Floats, shares: tuple[float, ...]) -> Floats:
+    """Return the smallest values that at least these shares of the weight do not exceed, up to rounding."""
+    order = np.argsort(values, kind="stable")
+    up_to = np.cumsum(weights[order])
+    return values[order][np.searchsorted(up_to, np.array(shares) * (1 - 1e-9) * up_to[-1])]
+
+
 def packed(mixture: Mixture | None) -> dict[str, Any] | None:
-    """Return the fields of a mixture for a file."""
-    return None if mixture is None else {f.name: getattr(mixture, f.name) for f in fields(mixture)}
+    """Return the fields of a mixture for a file; a limit that is not there is left out."""
+    if mixture is None:
+        return None
+    values = {f.name: getattr(mixture, f.name) for f in fields(mixture)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def unpacked(record: State | None) -> Mixture | None:

@@ -194,8 +194,8 @@ class HyperplaneTree:
 
     @property
     def has_soft_labels(self) -> bool:
-        """Whether the labels of rows come from `mixture`; if not, they come from the cuts."""
-        return self.mixture is not None and self.mixture.decides
+        """Whether the labels of rows depend on `mixture`; if not, they are those of the leaves."""
+        return self.mixture is not None and self.mixture.has_labels
 
     @property
     def label(self) -> Ints:
@@ -268,6 +268,8 @@ class HyperplaneTree:
     def predict(self, X: Matrix, n_jobs: int | None = -1, check_input: bool = True) -> Ints:
         """Predict the label of each row: that of its leaf, or of its likeliest component if `mixture` decides.
 
+        If the mixture has a limit for outliers, rows beyond it have the label -1.
+
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_samples, n_features)
@@ -280,7 +282,8 @@ class HyperplaneTree:
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Cluster of each row, from 0 to ``n_clusters - 1``, in the order of the leaves from left to right.
+            Cluster of each row, from 0 to ``n_clusters - 1``, in the order of the leaves from left to right; -1 for
+            outliers.
 
         Examples
         --------
@@ -292,7 +295,7 @@ class HyperplaneTree:
         """
         X = self._rows(X) if check_input else X
         label = self.label[self.apply(X, n_jobs, check_input=False)]
-        return self.mixture.predict(X, label, n_jobs) if self.mixture is not None and self.has_soft_labels else label
+        return self.mixture.labels(X, label, n_jobs) if self.mixture is not None and self.has_soft_labels else label
 
     def membership(self, X: Matrix, n_jobs: int | None = -1, check_input: bool = True) -> Floats:
         """Compute the probability that each row belongs to each cluster, by the mixture.
