@@ -24,10 +24,14 @@ function outlines(node) {
   });
 }
 
-const ellipseNote = (count) =>
-  count === 0
-    ? ""
-    : ` ${count === 1 ? "The ellipse shows the cluster" : "Each ellipse shows a cluster"} in the mixture: ${percent(soft.level)} of a Gaussian cluster with the same mean and covariance.`;
+function ellipseNote(count) {
+  if (count === 0) return "";
+  const [which, whose] = count === 1 ? ["The ellipse", "the"] : ["Each ellipse", "a"];
+  return ` ${which} has the mean and the covariance of ${whose} cluster in the mixture. It holds ${percent(soft.level)} of a Gaussian cluster.`;
+}
+
+// A row may belong to the cluster on the other side of the cut only if the mixture decides.
+const beyondNote = () => (soft?.decides ? " Where clusters touch, the mixture decides, so some rows lie beyond the cut." : "");
 
 const ellipseMarks = (ellipses, color) => [
   ...ellipses.map((ellipse) => Plot.line(ellipse.points, { x: "x", y: "y", curve: "linear-closed", stroke: color(ellipse), strokeWidth: 2, fill: color(ellipse), fillOpacity: 0.07 })),
