@@ -303,7 +303,7 @@ def test_scatter_of_all_rows_has_an_ellipse_for_every_cluster_of_every_number(so
         assert "It holds 90% of a Gaussian cluster" in soft_page.locator("#panel").inner_text()
 
 
-def test_rows_near_a_border_are_those_of_the_model_with_so_many_clusters(soft, soft_page):
+def test_rows_near_a_boundary_are_those_of_the_model_with_so_many_clusters(soft, soft_page):
     model, X = soft
     for k in (4, 3):
         set_clusters(soft_page, k)
@@ -311,9 +311,9 @@ def test_rows_near_a_border_are_those_of_the_model_with_so_many_clusters(soft, s
         label, membership = coarser.predict(X), coarser.membership(X)
         for cluster, node in enumerate(nodes):
             soft_page.locator(f'.node[data-node="{node}"] .touch').click()
-            head = soft_page.locator(".border th").all_inner_texts()
+            head = soft_page.locator(".boundary th").all_inner_texts()
             assert head[:4] == ["row", f"membership in cluster {cluster}", "next cluster", "membership in it"]
-            for line in soft_page.locator(".border tbody tr").all():
+            for line in soft_page.locator(".boundary tbody tr").all():
                 row, own, following, second, name = line.locator("td").all_inner_texts()
                 shares = membership[int(row)].copy()
                 assert label[int(row)] == cluster
@@ -342,7 +342,7 @@ def test_clusters_are_sorted_by_their_unsure_rows(soft_page):
 def test_page_with_a_mixture_fits_and_has_no_serious_fault_of_accessibility(browser, soft_path, scheme, width):
     page, troubles = opened(browser, soft_path, viewport={"width": width, "height": 760}, color_scheme=scheme)
     page.locator(".node.leaf .touch").first.click()
-    assert page.locator(".border").count() == 1
+    assert page.locator(".boundary").count() == 1
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
     faults = [fault["id"] for fault in Axe().run(page).response["violations"] if fault["impact"] != "minor"]
     page.context.close()
@@ -352,7 +352,7 @@ def test_page_with_a_mixture_fits_and_has_no_serious_fault_of_accessibility(brow
 
 def test_page_without_a_mixture_speaks_of_none(page):
     body = page.locator("body").inner_text()
-    assert page.locator(".border").count() == 0
+    assert page.locator(".boundary").count() == 0
     assert all(word not in body for word in ("mixture", "nsure rows", "ellipse"))
 
 

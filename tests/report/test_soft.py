@@ -34,7 +34,7 @@ def summary_of(model, X, labels=None):
     return found
 
 
-def test_unsure_rows_and_border_rows_are_those_of_predict_proba_for_every_number(touching):
+def test_unsure_rows_and_boundary_rows_are_those_of_predict_proba_for_every_number(touching):
     X, model = touching
     tree, found = model.tree_, summary_of(model, X)["nodes"]
     for k in range(2, tree.n_clusters + 1):
@@ -45,16 +45,16 @@ def test_unsure_rows_and_border_rows_are_those_of_predict_proba_for_every_number
             rows = np.flatnonzero(label == cluster)
             assert found[node]["unsure"] == pytest.approx(np.mean(own[rows] < 0.8), rel=1e-3, abs=1e-9)
             nearest = rows[np.argsort(own[rows], kind="stable")]
-            assert [row["row"] for row in found[node]["border"]] == nearest[own[nearest] < 0.99][:6].tolist()
-    assert any(found[node]["border"] for node in tree.leaves)
+            assert [row["row"] for row in found[node]["boundary"]] == nearest[own[nearest] < 0.99][:6].tolist()
+    assert any(found[node]["boundary"] for node in tree.leaves)
 
 
-def test_memberships_of_a_border_row_are_those_in_the_leaves(touching):
+def test_memberships_of_a_boundary_row_are_those_in_the_leaves(touching):
     X, model = touching
     tree = model.tree_
     membership = model.predict_proba(X)
     for node in summary_of(model, X)["nodes"]:
-        for row in node["border"]:
+        for row in node["boundary"]:
             listed = np.zeros(tree.n_clusters)
             for leaf, share in row["memberships"]:
                 listed[tree.label[leaf]] = share
@@ -107,11 +107,11 @@ def test_only_the_largest_memberships_are_kept(touching, monkeypatch):
     monkeypatch.setattr(_soft, "MOST_SHARES", 3)
     monkeypatch.setattr(_soft, "BLOCK_CELLS", 500)
     for node, expected in zip(summary_of(model, X)["nodes"], whole, strict=True):
-        assert [row["row"] for row in node["border"]] == [row["row"] for row in expected["border"]]
-        assert all(len(row["memberships"]) <= 3 for row in node["border"])
+        assert [row["row"] for row in node["boundary"]] == [row["row"] for row in expected["boundary"]]
+        assert all(len(row["memberships"]) <= 3 for row in node["boundary"])
 
 
-def test_where_a_cut_bends_there_are_no_ellipses_but_border_rows(rng):
+def test_where_a_cut_bends_there_are_no_ellipses_but_boundary_rows(rng):
     X = rng.normal(size=(200, 2))
     X *= (np.where(rng.uniform(size=200) < 0.5, 1.0, 6.0) / np.linalg.norm(X, axis=1))[:, np.newaxis]  # two rings
     tree = SpectralPursuit(2, bandwidth_factor=0.3).fit(X).tree_
@@ -119,7 +119,7 @@ def test_where_a_cut_bends_there_are_no_ellipses_but_border_rows(rng):
     factor = np.array([np.eye(2), np.eye(2) / 6])
     mixture = Mixture(np.full(2, 0.5), np.zeros((2, 2)), factor, np.arange(2), 10.0)
     found = summary_of(with_mixture(tree, mixture), X)
-    assert any(node["border"] for node in found["nodes"])
+    assert any(node["boundary"] for node in found["nodes"])
     assert "ellipses" not in found["nodes"][0]["scatter"]
     assert "ellipses" in found["nodes"][1]["scatter"]
 
@@ -128,14 +128,14 @@ def test_model_without_a_mixture_has_neither(touching):
     X, _ = touching
     found = summary_of(NCutH(5, assign_labels="tree").fit(X), X)
     assert found["soft"] is None
-    assert all("border" not in node and "unsure" not in node for node in found["nodes"])
+    assert all("boundary" not in node and "unsure" not in node for node in found["nodes"])
     assert all("ellipses" not in node["scatter"] for node in found["nodes"])
 
 
-def test_classes_of_border_rows_are_given(touching):
+def test_classes_of_boundary_rows_are_given(touching):
     X, model = touching
     labels = np.arange(len(X)) % 3
-    rows = [row for node in summary_of(model, X, labels)["nodes"] for row in node["border"]]
+    rows = [row for node in summary_of(model, X, labels)["nodes"] for row in node["boundary"]]
     assert_array_equal([row["class"] for row in rows], [row["row"] % 3 for row in rows])
 
 

@@ -1,4 +1,4 @@
-"""What the mixture of a tree says about its nodes: their ellipses in a plane, and their rows near a border.
+"""What the mixture of a tree says about its nodes: their ellipses in a plane, and their rows near a boundary.
 
 A node is a cluster for some numbers of clusters. Its mean, its covariance and the memberships of rows are the same for
 all of them: those of the leaves below it, added up.
@@ -19,9 +19,9 @@ from ravine.tree._mixture import Mixture
 MOST_ELLIPSES = 10
 """A scatter plot has ellipses if at most this many clusters are below its node."""
 
-SURE, NO_BORDER, N_BORDER = 0.8, 0.99, 6
-"""A row with a smaller membership in its cluster is unsure. A row with a membership above the second number is not near
-a border. Number of rows listed for a cluster."""
+SURE, NO_BOUNDARY, N_BOUNDARY = 0.8, 0.99, 6
+"""A row with a smaller membership in its cluster is unsure. A row with at least the second number is not near
+a boundary. Number of rows listed for a cluster."""
 
 MOST_SHARES, LEAST_SHARE = 12, 5e-4
 """Only the largest memberships of a row are kept, and only those that are not rounded to 0 are listed."""
@@ -31,7 +31,7 @@ BLOCK_CELLS = 1 << 22
 
 
 class SoftClusters:
-    """Ellipses and border rows of the nodes of a tree that has a mixture.
+    """Ellipses and boundary rows of the nodes of a tree that has a mixture.
 
     Parameters
     ----------
@@ -61,16 +61,16 @@ class SoftClusters:
         ellipses = self._ellipses.of(below, plane, origin)
         return [[int(n), *all_rounded(ellipse)] for n, ellipse in zip(nodes, ellipses, strict=True)]
 
-    def border(self, node: int) -> dict[str, Any]:
-        """Return the share of the rows of a node that are unsure, and its rows nearest to a border."""
+    def boundary(self, node: int) -> dict[str, Any]:
+        """Return the share of the rows of a node that are unsure, and its rows nearest to a boundary."""
         here = self._sample.of(node)
         leaf, membership = self._leaf[here], self._membership[here]
         is_own = (self._ranges.first[node] <= leaf) & (leaf < self._ranges.end[node])
         own = np.where(is_own, membership, 0.0).sum(axis=1)
-        nearest = np.lexsort((self._sample.number[here], own))[:N_BORDER]
+        nearest = np.lexsort((self._sample.number[here], own))[:N_BOUNDARY]
         return {
             "unsure": rounded(float(np.mean(own < SURE))) if len(own) else None,
-            "border": [self._listed(here.start + i) for i in nearest if own[i] < NO_BORDER],
+            "boundary": [self._listed(here.start + i) for i in nearest if own[i] < NO_BOUNDARY],
         }
 
     def _listed(self, i: int) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def _describe_nodes(
             "rows": int(count[node]),
             "evidence": "" if tree is None else _count_reason.evidence_text(tree, node, choice),
             **_clusters.describe(sample, sample.of(node), names, short_names),
-            **({} if soft is None else soft.border(node)),
+            **({} if soft is None else soft.boundary(node)),
         }
         if tree is None or tree.is_leaf[node]:
             entry |= {"cut": False, **_nodes.leaf_picture(sample, node, n_points[node], soft)}

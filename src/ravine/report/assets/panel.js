@@ -54,7 +54,7 @@ function panelFigures(node) {
   const figures = [alongFigure(node), scatterFigure(node)];
   if (about.cut) figures.push(featureFigure(node), nearestFigure(node));
   else if (about.differences.length) figures.push(differenceFigure(node));
-  if (isSoftCluster(node)) figures.push(borderFigure(node));
+  if (isSoftCluster(node)) figures.push(boundaryFigure(node));
   return figures;
 }
 

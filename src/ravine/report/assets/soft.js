@@ -48,10 +48,10 @@ function membershipsOf(row, own) {
   return [[own, mine[0]?.[1] ?? 0], ...others.sort((a, b) => b[1] - a[1] || a[0] - b[0])];
 }
 
-function borderFigure(node) {
-  const title = "Rows near a border";
-  const { border } = nodes[node];
-  if (border.length === 0) return el("div", { class: "full" }, el("h4", {}, title), el("p", { class: "note" }, "None. Every row belongs almost entirely to this cluster."));
+function boundaryFigure(node) {
+  const title = "Rows near a boundary";
+  const { boundary } = nodes[node];
+  if (boundary.length === 0) return el("div", { class: "full" }, el("h4", {}, title), el("p", { class: "note" }, "None. Every row belongs almost entirely to this cluster."));
   const row = (about) => {
     const [[, own], [next, second] = [null, 0]] = membershipsOf(about, node);
     return el("tr", {},
@@ -62,5 +62,5 @@ function borderFigure(node) {
   const head = (text, isNumber) => el("th", { class: isNumber ? "number" : null, scope: "col" }, text);
   const heads = [head("row", true), head(`membership in ${clusterText(node)}`, true), head("next cluster"), head("membership in it", true)];
   const note = "These rows could most easily belong to another cluster. Membership is the probability that a row belongs to a cluster (predict_proba). Rows are numbered from 0.";
-  return rowTable("border", title, note, heads, border.map(row));
+  return rowTable("boundary", title, note, heads, boundary.map(row));
 }
