@@ -10,6 +10,7 @@ from tests.strategies import random_tree, seeds
 from ravine import NCutH, SpectralPursuit
 from ravine.report import ReportAccumulator, _soft
 from ravine.report._summary import clusters_at, summarize
+from ravine.tree._coarser import subtree_end
 from ravine.tree._derived import with_mixture
 from ravine.tree._ellipses import RADIUS
 from ravine.tree._mixture import Mixture
@@ -87,7 +88,10 @@ def test_rows_have_the_marks_of_their_clusters_on_either_side_of_the_cut(touchin
         n_left = scatter["n_left"]
         assert np.all(label[scatter["row"][:n_left]] <= last_left)
         assert np.all(label[scatter["row"][n_left:]] > last_left)
-        n_beyond += np.count_nonzero(np.array(scatter["x"][:n_left]) >= 0)
+        passes = np.isin(label, tree.label[cut : subtree_end(tree, cut)])
+        is_beyond = passes & (tree.cut(cut).goes_left(X) != (label <= last_left))
+        assert found[cut]["n_beyond"] == is_beyond.sum()
+        n_beyond += is_beyond.sum()
         for row in found[cut]["nearest"]:
             assert row["left"] == (label[row["row"]] <= last_left)
     assert n_beyond

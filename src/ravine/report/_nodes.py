@@ -64,6 +64,7 @@ def cut_picture(
             {"feature": j, "share": rounded(share, 3), **feature_bins(X[:, j], n_left)} for j, share in carriers
         ],
         "along": _along(distance),
+        "n_beyond": int(np.count_nonzero((distance < 0) != (np.arange(len(distance)) < n_left))),
         "scatter": _scatter(sample, node, n_points, _Axes(distance, along, across, deviation, n_left), soft),
         "nearest": _nearest(sample, here, distance, n_left, [j for j, _ in carriers[:N_VALUES]]),
     }

@@ -84,7 +84,7 @@ function alongFigure(node) {
   const label = cut ? "distance to the cut" : "distance from the mean";
   return chartFigure({
     title: cut ? "Density across the cut" : "Density along the main direction",
-    note: cut ? `How far the rows of this node lie from the cut, which is at 0.${beyondNote()}` : main ? `In the main direction the rows vary most: mainly in ${listed(main.map((j) => nameOf(j)))}.` : "All rows are equal.",
+    note: cut ? `How far the rows of this node lie from the cut, which is at 0.${beyondNote(node)}` : main ? `In the main direction the rows vary most: mainly in ${listed(main.map((j) => nameOf(j)))}.` : "All rows are equal.",
     above: cut ? sides(node) : null,
     draw: (width) => plot(width, cut ? "Histogram and density of the distances to the cut" : "Histogram and density", {
       height: 232, marginBottom: 38, x: { label, labelAnchor: "center", labelArrow: "none", ticks: Math.max(width / 80, 3), tickFormat: figure, tickSize: 4 }, y: { axis: null },

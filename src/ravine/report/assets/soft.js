@@ -30,8 +30,11 @@ function ellipseNote(count) {
   return ` ${which} has the mean and the covariance of ${whose} cluster in the mixture. It holds ${percent(soft.level)} of a Gaussian cluster.`;
 }
 
-// A row may belong to the cluster on the other side of the cut only if the mixture decides.
-const beyondNote = () => (soft?.decides ? " Where clusters touch, the mixture decides, so some rows lie beyond the cut." : "");
+// A row may belong to a cluster on the other side of the cut only if the mixture decides.
+function beyondNote(node) {
+  const count = nodes[node].n_beyond;
+  return soft?.decides && count > 0 ? ` Where clusters touch, the mixture decides: ${counted(count, "row")} ${count === 1 ? "lies" : "lie"} beyond the cut.` : "";
+}
 
 const ellipseMarks = (ellipses, color) => [
   ...ellipses.map((ellipse) => Plot.line(ellipse.points, { x: "x", y: "y", curve: "linear-closed", stroke: color(ellipse), strokeWidth: 2, fill: color(ellipse), fillOpacity: 0.07 })),
