@@ -24,6 +24,7 @@ from ravine import (
     HSDC,
     PDDP,
     IncrementalMDH,
+    NCutH,
     SpectralPursuit,
     StreamClusterer,
     SumOfNorms,
@@ -233,9 +234,63 @@ def test_where_a_cut_bends_rows_are_drawn_on_the_side_they_go_to(rng):
     assert model.tree_.surface[0] is not None
     counts = np.bincount(model.labels_).tolist()
     assert [len(c.get_offsets()) for c in plot.node(model, X).collections] == counts
+    with pytest.raises(ValueError, match="has no ellipses, because its cut is not a hyperplane"):
+        plot.node(model, X, ellipses=True)
     bars = plot.density(model, X).patches
     on_left = sum(bar.get_width() * bar.get_height() for bar in bars if to_hex(bar.get_facecolor()) == _node.LEFT)
     assert on_left == pytest.approx(counts[0] / 300)
+
+
+# The ellipses of the clusters in a node
+
+
+@pytest.fixture(scope="module")
+def with_ellipses():
+    """A model with a mixture; its root has one cluster on one side and two on the other."""
+    X, _ = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=1)
+    model = NCutH(3).fit(X)
+    assert model.tree_.mixture is not None
+    return X, model
+
+
+def ellipses_of(ax):
+    return [line.get_xydata() for line in ax.lines if line.get_linestyle() == "-"]
+
+
+def test_node_has_an_ellipse_with_a_number_for_every_cluster_below_it(with_ellipses):
+    X, model = with_ellipses
+    tree = model.tree_
+    ax = plot.node(model, X)
+    middle = [(outline.min(axis=0) + outline.max(axis=0)) / 2 for outline in ellipses_of(ax)]
+    assert_allclose(np.array(middle)[:, 0], model.cluster_centers_ @ tree.normal[0] - tree.offset[0], atol=0.02)
+    assert_allclose([text.get_position() for text in ax.texts], middle, atol=0.02)
+    assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
+    assert sum("mixture" in text.get_text() for text in ax.get_legend().get_texts()) == 1
+    cut = tree.cuts[1]
+    assert len(ellipses_of(plot.node(model, X, node=cut))) == 2
+    assert len(ellipses_of(plot.node(tree.cut_to(2), X))) == 2
+    plt.close("all")
+
+
+def test_width_of_an_ellipse_is_that_of_the_covariance_in_the_plane(with_ellipses):
+    X, model = with_ellipses
+    normal = model.tree_.normal[0]
+    widths = [np.ptp(outline[:, 0]) for outline in ellipses_of(plot.node(model, X))]
+    deviations = np.sqrt(np.einsum("i,kij,j->k", normal, model.covariances_, normal))
+    assert_allclose(widths, 2 * np.sqrt(2 * np.log(10)) * deviations, rtol=0.01)
+    plt.close("all")
+
+
+def test_ellipses_are_left_out_on_demand_and_where_they_are_many_or_missing(with_ellipses, fitted, monkeypatch):
+    X, model = with_ellipses
+    assert ellipses_of(plot.node(model, X, ellipses=False)) == []
+    monkeypatch.setattr(_node, "MOST_NAMED", 2)
+    assert ellipses_of(plot.node(model, X)) == []
+    assert len(ellipses_of(plot.node(model, X, ellipses=True))) == 3
+    _, without = fitted
+    assert ellipses_of(plot.node(without, X)) == []
+    with pytest.raises(ValueError, match="node 0 has no ellipses, because the tree has no mixture"):
+        plot.node(without, X, ellipses=True)
 
 
 def test_of_many_rows_the_same_few_are_drawn_each_time(fitted, monkeypatch):

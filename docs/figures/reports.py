@@ -57,6 +57,6 @@ if __name__ == "__main__":
         chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         picture(browser, folder / "demo" / "report.html", None, 1174, "report.png")
-        picture(browser, folder / "iris.html", "How the rows were split", 1010, "iris-report.png")
-        picture(browser, folder / "wine.html", "How the rows were split", 1120, "wine-report.png")
+        picture(browser, folder / "iris.html", "How the rows were split", 1066, "iris-report.png")
+        picture(browser, folder / "wine.html", "How the rows were split", 1186, "wine-report.png")
         browser.close()

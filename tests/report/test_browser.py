@@ -4,9 +4,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from tests.browser import launched, needs_browser
 
-from ravine import HSDC, PDDP, MDHClassifier, StreamClusterer, SupportVectorClustering, report
+from ravine import HSDC, PDDP, MDHClassifier, NCutH, StreamClusterer, SupportVectorClustering, report
 from ravine.datasets import make_blobs
 from ravine.report import Compared, write_comparison
+from ravine.tree._coarser import nodes_in
 
 HOSTILE = ["<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "long " * 30, "<b>bold</b>"]
 
@@ -255,6 +256,104 @@ def test_model_without_a_tree_has_a_page_of_its_groups(browser, tmp_path, kind):
     page.context.close()
     assert faults == []
     assert troubles == []
+
+
+# A model whose tree has a mixture
+
+
+@pytest.fixture(scope="module")
+def soft():
+    rng = np.random.default_rng(0)
+    centers = [[0, 0], [5, 0], [0, 12], [4, 12]]
+    X = np.concatenate([rng.normal(center, 1 + i % 2, (150, 2)) for i, center in enumerate(centers)])
+    model = NCutH(4).fit(X)
+    assert model.tree_.has_soft_labels
+    return model, X
+
+
+@pytest.fixture(scope="module")
+def soft_path(soft, tmp_path_factory):
+    model, X = soft
+    labels = np.where(np.arange(600) < 300, HOSTILE[0], "bee")
+    return report.write(model, X, tmp_path_factory.mktemp("soft") / "report.html", labels=labels)
+
+
+@pytest.fixture(scope="module")
+def soft_page(browser, soft_path):
+    page, troubles = opened(browser, soft_path, viewport={"width": 1280, "height": 900}, color_scheme="light")
+    yield page
+    page.context.close()
+    assert troubles == []
+
+
+def clusters_of(tree, k):
+    """The clusters at some number of clusters: their nodes in the whole tree, and the tree that has only them."""
+    coarser = tree.cut_to(k)
+    return nodes_in(tree, coarser)[coarser.leaves].tolist(), coarser
+
+
+def test_scatter_of_all_rows_has_an_ellipse_for_every_cluster_of_every_number(soft, soft_page):
+    for k in (4, 3, 2, 1):
+        set_clusters(soft_page, k)
+        soft_page.locator('.node[data-node="0"]').click()
+        chart = soft_page.get_by_role("img", name="Scatter plot of the rows")
+        expected = f"with {k} ellipse{'s' if k > 1 else ''}"
+        assert chart.get_attribute("aria-label") == f"Scatter plot of the rows of the node, {expected}"
+        assert chart.locator('path[fill-opacity="0.07"], g[fill-opacity="0.07"] path').count() == k
+        assert "It holds 90% of a Gaussian cluster" in soft_page.locator("#panel").inner_text()
+
+
+def test_rows_near_a_boundary_are_those_of_the_model_with_so_many_clusters(soft, soft_page):
+    model, X = soft
+    for k in (4, 3):
+        set_clusters(soft_page, k)
+        nodes, coarser = clusters_of(model.tree_, k)
+        label, membership = coarser.predict(X), coarser.membership(X)
+        for cluster, node in enumerate(nodes):
+            soft_page.locator(f'.node[data-node="{node}"] .touch').click()
+            head = soft_page.locator(".boundary th").all_inner_texts()
+            assert head[:4] == ["row", f"membership in cluster {cluster}", "next cluster", "membership in it"]
+            for line in soft_page.locator(".boundary tbody tr").all():
+                row, own, following, second, name = line.locator("td").all_inner_texts()
+                shares = membership[int(row)].copy()
+                assert label[int(row)] == cluster
+                assert float(own.rstrip("%")) == pytest.approx(100 * shares[cluster], abs=0.6)
+                shares[cluster] = 0
+                assert following == f"cluster {shares.argmax()}"
+                assert float(second.rstrip("%")) == pytest.approx(100 * shares.max(), abs=0.6)
+                assert name == (HOSTILE[0] if int(row) < 300 else "bee")
+            unsure = np.mean(membership[label == cluster, cluster] < 0.8)
+            fact = soft_page.locator(".facts div").filter(has_text="Unsure rows").locator("dd").inner_text()
+            assert float(fact.split("%")[0]) == pytest.approx(100 * unsure, abs=0.6)
+
+
+def test_clusters_are_sorted_by_their_unsure_rows(soft_page):
+    set_clusters(soft_page, 4)
+    soft_page.locator('.clusters [data-key="unsure"]').click()
+    shares = soft_page.locator('.clusters td[data-label="unsure rows"]').all_inner_texts()
+    found = [float(text.rstrip("%")) for text in shares]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > 0
+    soft_page.locator('.clusters [data-key="number"]').click()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_page_with_a_mixture_fits_and_has_no_serious_fault_of_accessibility(browser, soft_path, scheme, width):
+    page, troubles = opened(browser, soft_path, viewport={"width": width, "height": 760}, color_scheme=scheme)
+    page.locator(".node.leaf .touch").first.click()
+    assert page.locator(".boundary").count() == 1
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    faults = [fault["id"] for fault in Axe().run(page).response["violations"] if fault["impact"] != "minor"]
+    page.context.close()
+    assert faults == []
+    assert troubles == []
+
+
+def test_page_without_a_mixture_speaks_of_none(page):
+    body = page.locator("body").inner_text()
+    assert page.locator(".boundary").count() == 0
+    assert all(word not in body for word in ("mixture", "nsure rows", "ellipse"))
 
 
 def test_stream_has_the_page_of_its_tree(browser, tmp_path):

@@ -5,17 +5,34 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
-from ravine._matrix import Matrix, column_deviations, project
+from ravine._matrix import Floats, Ints, Matrix, column_deviations, project
 from ravine.cuts._density import normal_bandwidth, projected_density
 from ravine.cuts._principal import spread_across
-from ravine.plot._common import LEFT, LINE, LONGEST, MOST_POINTS, RIGHT, new_axes, rows_of_cut, tree_and_names, written
+from ravine.plot._common import (
+    LEFT,
+    LINE,
+    LONGEST,
+    MOST_NAMED,
+    MOST_POINTS,
+    RIGHT,
+    new_axes,
+    rows_of_cut,
+    tree_and_names,
+    written,
+)
 from ravine.tree import HyperplaneTree, _map
 from ravine.tree._coarser import subtree_end
+from ravine.tree._ellipses import LEVEL, PlaneEllipses, outlines
+from ravine.tree._mixture import Mixture
 from ravine.tree._text import shares_of_cut, shares_of_spread
 
 DASHES = (0, (3, 2))
+
+HALO = [withStroke(linewidth=3, foreground="white")]
+"""A white rim around numbers, so that they can be read on top of rows."""
 
 
 def density(
@@ -73,10 +90,14 @@ def node(
     X: ArrayLike,
     node: int = 0,
     *,
+    ellipses: bool | None = None,
     feature_names: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the rows of a node: their distance to the cut, and the perpendicular direction in which they vary most.
+
+    If the tree has a mixture, an ellipse shows each cluster below the node. It has the mean and the covariance of the
+    cluster in the mixture, and holds 90 % of a Gaussian cluster.
 
     Parameters
     ----------
@@ -86,6 +107,9 @@ def node(
         Rows to draw. Rows that do not reach the node are left out. At most 2,000 rows are drawn, at even steps.
     node : int, default=0
         Node of the cut, one of ``tree_.cuts``.
+    ellipses : bool, optional
+        Whether to draw the ellipses. Default: if the tree has a mixture, the cut is a hyperplane, and at most 12
+        clusters are below the node.
     feature_names : sequence of str, optional
         Names of the columns. Default: the names that the estimator saw in `fit`, or x0, x1 and so on.
     ax : matplotlib Axes, optional
@@ -100,7 +124,7 @@ def node(
     --------
     .. plot::
         :include-source:
-        :alt: 100 rows to the left and right of the second cut; the two sides touch, without a valley between them.
+        :alt: 100 rows left and right of the second cut, and the ellipses of two clusters, which overlap a little.
 
         >>> from sklearn.datasets import load_iris
         >>> from ravine import NCutH, plot
@@ -126,6 +150,9 @@ def node(
             distance[shown], height[shown], s=14, marker=marker, facecolor=color, linewidth=0, alpha=0.6, label=label
         )
     ax.axvline(0, color=LINE, linestyle=DASHES, linewidth=1)
+    mixture = _mixture_to_draw(tree, node, ellipses)
+    if mixture is not None and across is not None:
+        _draw_ellipses(ax, tree, mixture, node, across)
     ax.set_xlabel(written(f"distance to the cut\n{_map.carriers(shares_of_cut(tree, node), names, LONGEST)}"))
     if across is None:
         ax.set_yticks([])
@@ -164,7 +191,34 @@ def draw_density(ax: Axes, tree: HyperplaneTree, node: int, rows: Matrix, names:
     ax.axvline(0, color=LINE, linestyle=DASHES, linewidth=1)
 
 
+def _mixture_to_draw(tree: HyperplaneTree, node: int, wanted: bool | None) -> Mixture | None:
+    """Return the mixture whose ellipses are drawn. Raises ValueError if they are wanted, but there are none."""
+    bends = tree.surface[node] is not None
+    if wanted and (tree.mixture is None or bends):
+        reason = "its cut is not a hyperplane" if bends else "the tree has no mixture: see assign_labels"
+        raise ValueError(f"node {node} has no ellipses, because {reason}")
+    if wanted is None:
+        wanted = not bends and len(_labels_below(tree, node)) <= MOST_NAMED
+    return tree.mixture if wanted else None
+
+
+def _draw_ellipses(ax: Axes, tree: HyperplaneTree, mixture: Mixture, node: int, across: Floats) -> None:
+    """Draw the ellipses of the clusters below a node, in the colors of the two sides, with their numbers."""
+    labels = _labels_below(tree, node)
+    plane, origin = np.array([tree.normal[node], across]), np.array([tree.offset[node], 0.0])
+    found = PlaneEllipses(mixture).of(mixture.cluster == labels[:, np.newaxis], plane, origin)
+    n_left = len(_labels_below(tree, int(tree.left[node])))
+    for i, (label, (x, y, *_), outline) in enumerate(zip(labels, found, outlines(found), strict=True)):
+        name = f"cluster in the mixture ({LEVEL:.0%})" if i == 0 else None
+        ax.plot(*outline.T, color=LEFT if i < n_left else RIGHT, linewidth=1.5, label=name)
+        ax.text(x, y, str(label), ha="center", va="center", weight="bold", path_effects=HALO)
+
+
+def _labels_below(tree: HyperplaneTree, node: int) -> Ints:
+    label = tree.label[node : subtree_end(tree, node)]
+    return label[label >= 0]
+
+
 def _clusters_below(tree: HyperplaneTree, node: int) -> str:
-    below = tree.label[node : subtree_end(tree, node)]
-    first, last = below[below >= 0][[0, -1]]
+    first, last = _labels_below(tree, node)[[0, -1]]
     return f"cluster {first}" if first == last else f"clusters {first}–{last}"

@@ -3,6 +3,7 @@
 The size of these data does not grow with the number of rows: a density, a histogram, some points.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ravine.cuts._density import normal_bandwidth, projected_density
 from ravine.cuts._principal import principal_directions, spread_across
 from ravine.report._format import all_rounded, as_given, rounded
 from ravine.report._sample import Sample
+from ravine.report._soft import SoftClusters
 from ravine.tree import HyperplaneTree
 from ravine.tree._text import largest, shares_of_cut, shares_of_spread
 
@@ -41,8 +43,13 @@ def points_each(n_rows: list[int]) -> list[int]:
     return [int(n) for n in np.clip(n_points, LEAST_POINTS, MAX_POINTS)]
 
 
-def cut_picture(tree: HyperplaneTree, node: int, sample: Sample, n_points: int) -> dict[str, Any]:
-    """Charts of a node that is cut. Distances to the cut are negative on the left."""
+def cut_picture(
+    tree: HyperplaneTree, node: int, sample: Sample, n_points: int, soft: SoftClusters | None
+) -> dict[str, Any]:
+    """Charts of a node that is cut. Distances to the cut are negative on the left.
+
+    The first `n_left` rows belong to clusters on the left. If a mixture decides, some of them may lie beyond the cut.
+    """
     here = sample.of(node)
     X = sample.X[here]
     n_left = sample.of(int(tree.left[node])).stop - here.start
@@ -51,17 +58,19 @@ def cut_picture(tree: HyperplaneTree, node: int, sample: Sample, n_points: int) 
     carriers = largest(shares_of_cut(tree, node), N_FEATURES)
     few = _few(sample, node)
     across = spread_across(few, tree.normal[node]) if len(few) else None
+    along = None if tree.surface[node] is not None else (tree.normal[node], float(tree.offset[node]))
     return {
         "features": [
             {"feature": j, "share": rounded(share, 3), **feature_bins(X[:, j], n_left)} for j, share in carriers
         ],
         "along": _along(distance),
-        "scatter": _scatter(sample, node, n_points, distance, across, deviation),
-        "nearest": _nearest(sample, here, distance, [j for j, _ in carriers[:N_VALUES]]),
+        "n_beyond": int(np.count_nonzero((distance < 0) != (np.arange(len(distance)) < n_left))),
+        "scatter": _scatter(sample, node, n_points, _Axes(distance, along, across, deviation, n_left), soft),
+        "nearest": _nearest(sample, here, distance, n_left, [j for j, _ in carriers[:N_VALUES]]),
     }
 
 
-def leaf_picture(sample: Sample, node: int, n_points: int) -> dict[str, Any]:
+def leaf_picture(sample: Sample, node: int, n_points: int, soft: SoftClusters | None) -> dict[str, Any]:
     """Charts of a node that is not cut, along the directions in which its rows vary most."""
     few = _few(sample, node)
     if not len(few):
@@ -72,12 +81,14 @@ def leaf_picture(sample: Sample, node: int, n_points: int) -> dict[str, Any]:
     if not len(directions):
         return {"along": _along(np.zeros(len(few))), "scatter": None}
     X = sample.X[sample.of(node)]
-    distance, deviation = project(X, directions[0]) - moments.mean @ directions[0], column_deviations(X)
+    middle = float(moments.mean @ directions[0])
+    distance, deviation = project(X, directions[0]) - middle, column_deviations(X)
     main = largest(shares_of_spread(directions[0], deviation), 2)
     across = directions[1] if len(directions) > 1 else None
+    axes = _Axes(distance, (directions[0], middle), across, deviation, len(X))
     return {
         "along": _along(distance),
-        "scatter": _scatter(sample, node, n_points, distance, across, deviation),
+        "scatter": _scatter(sample, node, n_points, axes, soft),
         "main": [j for j, _ in main],
     }
 
@@ -117,21 +128,51 @@ def _density(distance: Floats, bandwidth: float) -> dict[str, Any]:
     }
 
 
-def _scatter(
-    sample: Sample, node: int, n_points: int, distance: Floats, across: Floats | None, deviation: Floats
-) -> dict[str, Any] | None:
-    if across is None:
+@dataclass(frozen=True, eq=False)
+class _Axes:
+    """The axes of the scatter plot of a node.
+
+    Parameters
+    ----------
+    distance : ndarray of shape (n_rows,)
+        Position of each row of the node along the horizontal axis.
+    along : tuple of ndarray and float, or None
+        Direction of the horizontal axis, and the position that is drawn as 0; None if the cut bends.
+    across : ndarray or None
+        Direction of the vertical axis, if there is one.
+    deviation : ndarray of shape (n_features,)
+        Standard deviation of each column.
+    n_left : int
+        Number of rows that belong to the left side; they come first.
+    """
+
+    distance: Floats
+    along: tuple[Floats, float] | None
+    across: Floats | None
+    deviation: Floats
+    n_left: int
+
+
+def _scatter(sample: Sample, node: int, n_points: int, axes: _Axes, soft: SoftClusters | None) -> dict[str, Any] | None:
+    if axes.across is None:
         return None
     here, picked = sample.of(node), sample.some_of(node, n_points)
-    height = project(np.ascontiguousarray(sample.X[picked]), across)
-    main = largest(shares_of_spread(across, deviation), 2)
-    return {
-        "x": all_rounded(distance[picked - here.start]),
-        "y": all_rounded(height - height.mean()),
+    height = project(np.ascontiguousarray(sample.X[picked]), axes.across)
+    middle = height.mean()
+    main = largest(shares_of_spread(axes.across, axes.deviation), 2)
+    scatter = {
+        "x": all_rounded(axes.distance[picked - here.start]),
+        "y": all_rounded(height - middle),
+        "n_left": int(np.count_nonzero(picked < here.start + axes.n_left)),
         "row": sample.number[picked].tolist(),
         "class": None if sample.classes is None else sample.classes[picked].tolist(),
         "across": [j for j, _ in main],
     }
+    if soft is not None and axes.along is not None:
+        direction, zero = axes.along
+        plane, origin = np.array([direction, axes.across]), np.array([zero, middle])
+        scatter["ellipses"] = soft.ellipses(node, plane, origin)
+    return scatter
 
 
 def feature_bins(values: Floats, n_left: int) -> dict[str, Any]:
@@ -154,12 +195,13 @@ def feature_bins(values: Floats, n_left: int) -> dict[str, Any]:
     }
 
 
-def _nearest(sample: Sample, here: slice, distance: Floats, features: list[int]) -> list[dict[str, Any]]:
+def _nearest(sample: Sample, here: slice, distance: Floats, n_left: int, features: list[int]) -> list[dict[str, Any]]:
     order = np.lexsort((sample.number[here], np.abs(distance)))[:N_NEAREST]
     return [
         {
             "row": int(sample.number[here][i]),
             "distance": rounded(distance[i]),
+            "left": bool(i < n_left),
             "values": [as_given(float(sample.X[here][i, j])) for j in features],
             "class": None if sample.classes is None else int(sample.classes[here][i]),
         }

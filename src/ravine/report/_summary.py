@@ -15,6 +15,7 @@ from ravine.report._data import ReportData, gathered
 from ravine.report._format import MAX_NAME, parameter_text, rounded
 from ravine.report._groups import Groups
 from ravine.report._sample import LeafRanges, Sample
+from ravine.report._soft import SoftClusters
 from ravine.tree import HyperplaneTree
 from ravine.tree._text import counted, named, shortened
 
@@ -41,7 +42,10 @@ def summarize(
     ranges = _ranges(groups, rows)
     choice = _count_reason.choice_of(model, tree)
     with threadpool_limits(limits=1, user_api="blas"):  # many small products, which threads would slow down
-        nodes = _describe_nodes(tree, rows, ranges, Sample(rows, ranges), choice, names)
+        sample = Sample(rows, ranges)
+        mixture = None if tree is None else tree.mixture
+        soft = None if tree is None or mixture is None else SoftClusters(tree, mixture, ranges, sample)
+        nodes = _describe_nodes(tree, rows, ranges, sample, soft, choice, names)
     return {
         "title": shown(title or "Clustering report"),
         "finding": f"{_found(groups, rows)} in {counted(rows.n_rows, 'row')} × {counted(groups.n_features, 'column')}",
@@ -62,6 +66,7 @@ def summarize(
         "noun": "class" if tree is None and hasattr(model, "classes_") else "cluster",
         "groups": None if tree is not None else groups.names[: len(rows.leaf_count)],
         "nodes": nodes,
+        "soft": None if soft is None else soft.words(),
         "classes": _classes(tree, rows, ranges),
         "reproduce": {
             "by": "in Python" if command is None else "with this command",
@@ -153,6 +158,7 @@ def _describe_nodes(
     rows: ReportData,
     ranges: LeafRanges,
     sample: Sample,
+    soft: SoftClusters | None,
     choice: _count_reason.CountReason,
     names: list[str],
 ) -> list[dict[str, Any]]:
@@ -166,12 +172,14 @@ def _describe_nodes(
             "rows": int(count[node]),
             "evidence": "" if tree is None else _count_reason.evidence_text(tree, node, choice),
             **_clusters.describe(sample, sample.of(node), names, short_names),
+            **({} if soft is None else soft.boundary(node)),
         }
         if tree is None or tree.is_leaf[node]:
-            entry |= {"cut": False, **_nodes.leaf_picture(sample, node, n_points[node])}
+            entry |= {"cut": False, **_nodes.leaf_picture(sample, node, n_points[node], soft)}
         else:
             depth = rounded(float(tree.relative_depth[node]), 3)
-            entry |= {"cut": True, "relative_depth": depth, **_nodes.cut_picture(tree, node, sample, n_points[node])}
+            picture = _nodes.cut_picture(tree, node, sample, n_points[node], soft)
+            entry |= {"cut": True, "relative_depth": depth, **picture}
         nodes.append(entry)
     return nodes
 

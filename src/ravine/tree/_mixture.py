@@ -161,12 +161,7 @@ class Mixture:
         """Return weight, mean and covariance matrix of each cluster."""
         of_cluster = (self.cluster == np.arange(self.n_clusters)[:, np.newaxis]) * self.weight
         weight = of_cluster.sum(axis=1)
-        share = of_cluster / weight[:, np.newaxis]
-        mean = share @ self.mean
-        apart = self.mean[np.newaxis] - mean[:, np.newaxis]
-        covariance = np.einsum("ck,kij->cij", share, self.covariance) + np.einsum(
-            "ck,cki,ckj->cij", share, apart, apart
-        )
+        mean, covariance = pooled(of_cluster / weight[:, np.newaxis], self.mean, self.covariance)
         return weight, mean, covariance
 
     def unscaled(self, center: Floats, scale: Floats) -> "Mixture":
@@ -297,6 +292,14 @@ class Mixture:
             _kernels.rows.project_all(rows - center, direction, out)
             out += constant
         return out
+
+
+def pooled(share: Floats, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    """Return mean and covariance matrix of groups of components; `share` has the share of each component in a group."""
+    center = share @ mean
+    apart = mean[np.newaxis] - center[:, np.newaxis]
+    within = np.einsum("ck,kij->cij", share, covariance)
+    return center, within + np.einsum("ck,cki,ckj->cij", share, apart, apart)
 
 
 def _dense(X: Matrix, b: slice) -> Any:

@@ -10,6 +10,7 @@ const columns = [
   { key: "words", title: "what sets it apart" },
   { key: "typical", title: "typical rows" },
   { key: "spread", title: "spread", number: true, of: (row) => nodes[row.node].spread ?? -1 },
+  ...(soft === null ? [] : [{ key: "unsure", title: "unsure rows", number: true, of: (row) => nodes[row.node].unsure ?? -1 }]),
   ...(data.classes === null ? [] : [{ key: "class", title: "most common class", of: (row) => commonestClass(row.node).share }]),
 ];
 
@@ -42,6 +43,7 @@ function clusterRow({ node, number }, largest) {
     cell({ class: "typical", "data-label": "typical rows" }, about.typical.join(", ") || "–"),
     cell({ class: "number", "data-label": "spread" }, about.spread === null ? "–" : figure(+about.spread.toPrecision(2))),
   ];
+  if (soft !== null) cells.push(cell({ class: "number", "data-label": "unsure rows" }, unsureText(node)));
   if (data.classes !== null) {
     const { code, share: part } = commonestClass(node);
     cells.push(cell({ "data-label": "class" }, about.rows === 0 ? "–" : el("span", {}, className("span", code), ` (${percent(part)})`)));

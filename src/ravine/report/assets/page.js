@@ -13,7 +13,7 @@ function setClusters(k) {
   while (!isShown(state.node)) state.node = tree.parent[state.node];
   if (!isFlat) setSlider(k);
   const compared = isFlat ? `Each ${data.noun} is compared with all rows. Select one to look inside.` : k === 1 ? "There is one cluster, which holds all rows." : `${k} clusters, each compared with all rows.`;
-  byId("clusters-lead").textContent = `${compared} Typical rows are the rows closest to the mean of the ${data.noun}. Spread is how far the rows lie from that mean; all rows together have spread 1. Rows are numbered from 0.`;
+  byId("clusters-lead").textContent = `${compared} Typical rows are the rows closest to the mean of the ${data.noun}. Spread is how far the rows lie from that mean; all rows together have spread 1.${soft === null ? "" : ` Unsure rows have a membership below ${percent(soft.sure)} in their cluster.`} Rows are numbered from 0.`;
   if (!isFlat) drawMap(true);
   showInMap(state.node);
   drawPanel();

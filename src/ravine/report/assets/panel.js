@@ -43,6 +43,7 @@ function panelFacts(node) {
   const tested = (data.choice.evidence?.nodes ?? []).indexOf(node);
   if (tested >= 0) facts.push(fact("p-value", pText(data.choice.evidence.p[tested])));
   if (about.spread !== null && node !== 0) facts.push(fact("Spread", figure(+about.spread.toPrecision(2)), "all rows together: 1"));
+  if (isSoftCluster(node) && about.unsure !== null) facts.push(fact("Unsure rows", unsureText(node), `membership below ${percent(soft.sure)}`));
   return el("dl", { class: "facts" }, facts);
 }
 
@@ -53,6 +54,7 @@ function panelFigures(node) {
   const figures = [alongFigure(node), scatterFigure(node)];
   if (about.cut) figures.push(featureFigure(node), nearestFigure(node));
   else if (about.differences.length) figures.push(differenceFigure(node));
+  if (isSoftCluster(node)) figures.push(boundaryFigure(node));
   return figures;
 }
 
@@ -82,7 +84,7 @@ function alongFigure(node) {
   const label = cut ? "distance to the cut" : "distance from the mean";
   return chartFigure({
     title: cut ? "Density across the cut" : "Density along the main direction",
-    note: cut ? "How far the rows of this node lie from the cut, which is at 0." : main ? `In the main direction the rows vary most: mainly in ${listed(main.map((j) => nameOf(j)))}.` : "All rows are equal.",
+    note: cut ? `How far the rows of this node lie from the cut, which is at 0.${beyondNote(node)}` : main ? `In the main direction the rows vary most: mainly in ${listed(main.map((j) => nameOf(j)))}.` : "All rows are equal.",
     above: cut ? sides(node) : null,
     draw: (width) => plot(width, cut ? "Histogram and density of the distances to the cut" : "Histogram and density", {
       height: 232, marginBottom: 38, x: { label, labelAnchor: "center", labelArrow: "none", ticks: Math.max(width / 80, 3), tickFormat: figure, tickSize: 4 }, y: { axis: null },
@@ -108,13 +110,15 @@ function scatterFigure(node) {
   const points = scatter.x.map((x, i) => ({ x, y: scatter.y[i], row: scatter.row[i], class: scatter.class?.[i] ?? null }));
   const byClass = data.classes !== null && state.color === "class";
   const groups = byClass ? classGroups(points) : sideGroups(node, points);
+  const ellipses = outlines(node);
+  const colorOf = ({ cluster }) => (byClass ? "var(--text)" : !isCut(node) ? "var(--accent)" : isBelow(cluster, tree.left[node]) ? "var(--left-text)" : "var(--right-text)");
   const switchButton = (value, text) => el("button", { type: "button", "aria-pressed": String(state.color === value), onclick: () => setColor(value) }, text);
   return chartFigure({
     title: "Scatter plot of the rows",
-    note: `Vertical axis: the direction perpendicular to the horizontal one in which the rows vary most, mainly in ${listed(scatter.across.map((j) => nameOf(j)))}.`,
+    note: `Vertical axis: the direction perpendicular to the horizontal one in which the rows vary most, mainly in ${listed(scatter.across.map((j) => nameOf(j)))}.${ellipseNote(ellipses.length)}`,
     extra: data.classes === null ? null : el("div", { class: "switch", role: "group", "aria-label": "Color of the points" }, switchButton("side", cut ? "by side" : "plain"), switchButton("class", "by class")),
     above: groups.length > 1 || byClass ? el("ul", { class: "swatches" }, groups.map((group) => swatch(group.symbol, group.color, group.text))) : null,
-    draw: (width) => plot(width, "Scatter plot of the rows of the node", {
+    draw: (width) => plot(width, `Scatter plot of the rows of the node${ellipses.length === 0 ? "" : `, with ${counted(ellipses.length, "ellipse")}`}`, {
       height: 250, marginBottom: 38, inset: 6, x: { label: cut ? "distance to the cut" : "distance from the mean", labelAnchor: "center", labelArrow: "none", ticks: Math.max(width / 80, 3), tickFormat: figure, tickSize: 4 },
       y: { axis: null },
       marks: [
@@ -124,6 +128,7 @@ function scatterFigure(node) {
           x: "x", y: "y", r: 3, symbol: group.symbol, ...(strokedSymbols.has(group.symbol) ? { stroke: group.color, strokeWidth: 1.6 } : { fill: group.color }), opacity: 0.78,
           title: (point) => `row ${point.row}${point.class === null ? "" : `, ${cropped(data.classes.names[point.class], 60)}`}`,
         })),
+        ...ellipseMarks(ellipses, colorOf),
       ],
     }),
   });
@@ -138,9 +143,10 @@ function setColor(value) {
 function sideGroups(node, points) {
   if (!nodes[node].cut) return [{ symbol: "circle", color: "var(--accent)", points, text: "" }];
   const [left, right] = sideNames(node);
+  const nLeft = nodes[node].scatter.n_left;
   return [
-    { symbol: "circle", color: "var(--left)", points: points.filter((point) => point.x < 0), text: left },
-    { symbol: "triangle", color: "var(--right)", points: points.filter((point) => point.x >= 0), text: right },
+    { symbol: "circle", color: "var(--left)", points: points.slice(0, nLeft), text: left },
+    { symbol: "triangle", color: "var(--right)", points: points.slice(nLeft), text: right },
   ];
 }
 
@@ -196,19 +202,25 @@ function nearestFigure(node) {
   const row = (about) => el("tr", {},
     el("td", { class: "number" }, String(about.row)),
     el("td", { class: "number" }, figure(about.distance)),
-    el("td", {}, about.distance < 0 ? `◀ ${left}` : `▶ ${right}`),
+    el("td", {}, about.left ? `◀ ${left}` : `▶ ${right}`),
     about.values.map((value) => el("td", { class: "number" }, figure(value))),
     about.class === null ? null : className("td", about.class));
-  return el("div", { class: "full nearest" },
-    el("h4", { id: "nearest-title" }, "Rows closest to the cut"),
-    el("p", { class: "note" }, "These rows could most easily have ended up on the other side. Rows are numbered from 0."),
-    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": "nearest-title" },
+  const heads = [
+    el("th", { class: "number", scope: "col" }, "row"), el("th", { class: "number", scope: "col" }, "distance"), el("th", { scope: "col" }, "side"),
+    ...listedFeatures.map((about) => featureName("th", about.feature, { class: "number", scope: "col" }, 24)),
+  ];
+  return rowTable("nearest", "Rows closest to the cut", "These rows could most easily have ended up on the other side. Rows are numbered from 0.", heads, nearest.map(row));
+}
+
+// A table of rows, with their classes in the last column if these are known.
+function rowTable(id, title, note, heads, rows) {
+  return el("div", { class: `full row-table ${id}` },
+    el("h4", { id: `${id}-title` }, title),
+    el("p", { class: "note" }, note),
+    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": `${id}-title` },
       el("table", {},
-        el("thead", {}, el("tr", {},
-          el("th", { class: "number", scope: "col" }, "row"), el("th", { class: "number", scope: "col" }, "distance"), el("th", { scope: "col" }, "side"),
-          listedFeatures.map((about) => featureName("th", about.feature, { class: "number", scope: "col" }, 24)),
-          data.classes === null ? null : el("th", { scope: "col" }, "class"))),
-        el("tbody", {}, nearest.map(row)))));
+        el("thead", {}, el("tr", {}, heads, data.classes === null ? null : el("th", { scope: "col" }, "class"))),
+        el("tbody", {}, rows))));
 }
 
 function differenceFigure(node) {
