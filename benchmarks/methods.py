@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from sklearn.cluster import HDBSCAN, BisectingKMeans, KMeans
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import HDBSCAN, AgglomerativeClustering, BisectingKMeans, KMeans, SpectralClustering
+from sklearn.metrics import pairwise_distances, silhouette_score
+from sklearn.mixture import GaussianMixture
+from sklearn.neighbors import kneighbors_graph
 
 import ravine
+
+N_STARTS = 10
+"""Starts of KMeans and of a Gaussian mixture with k given."""
+
+MAX_CLUSTERS, N_STARTS_PER_K = 30, 3
+"""The largest k that is tried where an index chooses it, and the starts of KMeans for each k."""
+
+N_NEIGHBORS = 15
+"""Neighbors of a row in the graph that Leiden divides."""
+
+Covariance = Literal["full", "diag"]
 
 
 def pddp_mean(n_clusters: int, seed: int) -> ravine.PDDP:
@@ -106,7 +123,7 @@ def spdc(n_clusters: int, seed: int) -> ravine.SPDC:
 
 
 def kmeans(n_clusters: int, seed: int) -> KMeans:
-    return KMeans(n_clusters, n_init=10, random_state=seed)
+    return KMeans(n_clusters, n_init=N_STARTS, random_state=seed)
 
 
 def bisecting_kmeans(n_clusters: int, seed: int) -> BisectingKMeans:
@@ -125,3 +142,95 @@ class PercentHDBSCAN(HDBSCAN):
 def hdbscan(n_clusters: int, seed: int) -> HDBSCAN:
     """With k chosen automatically; noise counts as one more cluster."""
     return PercentHDBSCAN(copy=True)
+
+
+def ward(n_clusters: int, seed: int) -> AgglomerativeClustering:
+    return AgglomerativeClustering(n_clusters, linkage="ward")
+
+
+def spectral(n_clusters: int, seed: int) -> SpectralClustering:
+    """Spectral clustering of the graph of nearest neighbors."""
+    return SpectralClustering(n_clusters, affinity="nearest_neighbors", random_state=seed)
+
+
+def mixture_full(n_clusters: int, seed: int) -> GaussianMixture:
+    return GaussianMixture(n_clusters, covariance_type="full", n_init=N_STARTS, random_state=seed)
+
+
+def mixture_diagonal(n_clusters: int, seed: int) -> GaussianMixture:
+    return GaussianMixture(n_clusters, covariance_type="diag", n_init=N_STARTS, random_state=seed)
+
+
+class SilhouetteKMeans(ClusterMixin, BaseEstimator):
+    """KMeans with the k of the largest mean silhouette."""
+
+    def __init__(self, random_state: int) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: NDArray[np.float64], y: object = None) -> SilhouetteKMeans:
+        distances = pairwise_distances(X)
+        self.labels_ = max(
+            (self._labels(X, k) for k in range(2, min(MAX_CLUSTERS, len(X) - 1) + 1)),
+            key=lambda labels: silhouette_score(distances, labels, metric="precomputed"),
+        )
+        return self
+
+    def _labels(self, X: NDArray[np.float64], k: int) -> NDArray[np.int32]:
+        return KMeans(k, n_init=N_STARTS_PER_K, random_state=self.random_state).fit_predict(X)
+
+
+def kmeans_silhouette(n_clusters: int, seed: int) -> SilhouetteKMeans:
+    return SilhouetteKMeans(seed)
+
+
+class BICGaussianMixture(ClusterMixin, BaseEstimator):
+    """A Gaussian mixture with the k of the smallest BIC."""
+
+    def __init__(self, covariance_type: Covariance, random_state: int) -> None:
+        self.covariance_type, self.random_state = covariance_type, random_state
+
+    def fit(self, X: NDArray[np.float64], y: object = None) -> BICGaussianMixture:
+        mixtures = (self._mixture(k).fit(X) for k in range(1, min(MAX_CLUSTERS, len(X)) + 1))
+        self.labels_ = min(mixtures, key=lambda mixture: mixture.bic(X)).predict(X)
+        return self
+
+    def _mixture(self, k: int) -> GaussianMixture:
+        return GaussianMixture(k, covariance_type=self.covariance_type, random_state=self.random_state)
+
+
+def mixture_full_bic(n_clusters: int, seed: int) -> BICGaussianMixture:
+    return BICGaussianMixture("full", seed)
+
+
+def mixture_diagonal_bic(n_clusters: int, seed: int) -> BICGaussianMixture:
+    return BICGaussianMixture("diag", seed)
+
+
+class Leiden(ClusterMixin, BaseEstimator):
+    """Communities of the graph of nearest neighbors (Traag, Waltman and van Eck 2019), at resolution 1.
+
+    Rows are joined where one is among the nearest of the other. Moves are repeated until none improves the partition.
+    """
+
+    def __init__(self, random_state: int) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: NDArray[np.float64], y: object = None) -> Leiden:
+        import igraph  # an optional package: the other methods run without it
+        import leidenalg
+
+        neighbors = kneighbors_graph(X, min(N_NEIGHBORS, len(X) - 1)).tocoo()
+        edges = np.unique(np.sort(np.column_stack([neighbors.row, neighbors.col])), axis=0)
+        partition = leidenalg.find_partition(
+            igraph.Graph(len(X), edges.tolist()),
+            leidenalg.RBConfigurationVertexPartition,
+            resolution_parameter=1.0,
+            n_iterations=-1,
+            seed=self.random_state,
+        )
+        self.labels_ = np.array(partition.membership)
+        return self
+
+
+def leiden(n_clusters: int, seed: int) -> Leiden:
+    return Leiden(seed)

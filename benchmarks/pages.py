@@ -55,6 +55,7 @@ WORKS: Mapping[str, str] = {
     "r-packages": "R packages",
     "scikit-learn": "scikit-learn",
     "hdbscan": "HDBSCAN",
+    "strong-peers": "Strong peers",
 }
 PAGES = [
     Page("table_2", "papers.table_2", "hofmeyr-2020"),
@@ -76,6 +77,7 @@ PAGES = [
     Page("number_of_clusters", "peers.number_of_clusters", "scikit-learn"),
     Page("predict", "peers.predict", "scikit-learn"),
     Page("labels_and_clusters", "peers.labels_and_clusters", "scikit-learn"),
+    Page("strong_peers", "peers.strong_peers", "strong-peers"),
     Page("false_clusters", "peers.false_clusters", "false-clusters"),
     Page("convex", "peers.convex", "hdbscan"),
     Page("support_vectors_peers", "peers.support_vectors", "hdbscan"),

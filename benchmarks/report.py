@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 import pandas as pd
@@ -107,11 +108,16 @@ def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _numbers(values: Iterable[float], best: Callable[[list[float]], float] | None) -> list[str]:
+def _numbers(
+    values: Iterable[float], best: Callable[[list[float]], float] | None, missing: Iterable[str] = repeat("–")
+) -> list[str]:
     shown = [round(float(value), 3) for value in values]
     finite = [value for value in shown if np.isfinite(value)]
     top = best(finite) if best and finite else None
-    return ["–" if np.isnan(v) else f"**{v:.3f}**" if v == top else f"{v:.3f}" for v in shown]
+    return [
+        word if np.isnan(v) else f"**{v:.3f}**" if v == top else f"{v:.3f}"
+        for v, word in zip(shown, missing, strict=False)
+    ]
 
 
 def score_table(results: pd.DataFrame, score: str, methods: Sequence[str], note: str = "") -> str:
@@ -119,12 +125,20 @@ def score_table(results: pd.DataFrame, score: str, methods: Sequence[str], note:
     return score_lines(TITLES[score], pivot(results, score, methods), note=note)
 
 
-def score_lines(title: str, table: pd.DataFrame, *, normalize: bool = False, note: str = "") -> str:
-    """Return data sets × methods with the mean and the mean (normalized) regret; the best of each line is bold."""
+def score_lines(
+    title: str, table: pd.DataFrame, *, normalize: bool = False, note: str = "", missing: pd.DataFrame | None = None
+) -> str:
+    """Return data sets × methods with the mean and the mean (normalized) regret; the best of each line is bold.
+
+    `missing` has the words to show where there is no score.
+    """
     common = comparable(table)
     mean = common.mean().reindex(table.columns)
     behind = pd.DataFrame(regret(table, normalize=normalize), table.index, table.columns).loc[common.index]
-    lines = [[name, *_numbers(row, max)] for name, row in zip(table.index, table.to_numpy(), strict=True)]
+    words = repeat(repeat("–")) if missing is None else missing.loc[table.index, table.columns].to_numpy()
+    lines = [
+        [name, *_numbers(row, max, why)] for name, row, why in zip(table.index, table.to_numpy(), words, strict=False)
+    ]
     lines.append([f"mean of {len(common)}", *_numbers(mean, max)])
     kind = "normalized regret" if normalize else "regret"
     lines.append([f"mean {kind} of {len(common)}", *_numbers(behind.mean(), min)])
@@ -145,6 +159,32 @@ def time_table(results: pd.DataFrame, methods: Sequence[str]) -> str:
     lines.append([f"geometric mean of {len(common)}", "", *_numbers(mean, min)])
     heads = ["data set", f"{methods[0]}, s", *ratio.columns]
     return section(f"Time to fit, as a ratio to {methods[0]}", grid(heads, lines))
+
+
+def clusters_found(results: pd.DataFrame, methods: Sequence[str], *, missing: pd.DataFrame | None = None) -> str:
+    """Return the table of the number of classes and the number of clusters found; `missing` as in `score_lines`."""
+    table = pivot(results, "k", methods)
+    classes = results.groupby("dataset")["n_classes"].first()
+    shown = table.map("{:.0f}".format).where(table.notna(), "–" if missing is None else missing)
+    lines = [[name, f"{classes[name]}", *row] for name, row in zip(shown.index, shown.to_numpy(), strict=True)]
+    common = comparable(table)
+    means = common.assign(classes=classes).mean().reindex(["classes", *methods])
+    lines.append([f"mean of {len(common)}", *("–" if np.isnan(mean) else f"{mean:.0f}" for mean in means)])
+    return section("Clusters found", grid(["data set", "classes", *methods], lines))
+
+
+def why_missing(results: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Return data sets × methods: in a word or two, why there is no score."""
+    why = results["status"].map(_why).groupby([results["dataset"], results["method"]]).max()
+    return why.unstack(fill_value="not run").reindex(columns=list(methods), fill_value="not run")
+
+
+def _why(status: str) -> str:
+    if status == "ok":
+        return ""
+    if status == "timeout":
+        return "not finished"
+    return "not installed" if status.startswith("error: ModuleNotFoundError") else "failed"
 
 
 def unfinished(results: pd.DataFrame) -> str:

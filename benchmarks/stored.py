@@ -25,14 +25,14 @@ PACKAGES = ("numpy", "scikit-learn", "ravine")
 Entry = dict[str, Any]
 
 
-def run_details(words: Sequence[str]) -> Entry:
+def run_details(words: Sequence[str], packages: Sequence[str] = ()) -> Entry:
     """Return when, how and with which versions a run is made; it holds no path and no host name."""
     module = getattr(sys.modules["__main__"], "__spec__", None)
     program = ["python", "-m", module.name] if module else ["python", Path(sys.argv[0]).name]
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": shlex.join([*program, *map(_last_part, words)]),
-        "versions": {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}},
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in (*PACKAGES, *packages)}},
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
     }
 

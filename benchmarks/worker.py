@@ -21,10 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, v_measure_score
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from ravine.metrics import purity
 
@@ -49,12 +51,13 @@ class DataSet:
     n: int
     d: int
     n_classes: int
+    sampled: bool = False
 
     @classmethod
-    def describe(cls, path: Path, rows: int | None = None) -> DataSet:
-        """Read the labels of the file, or of its first `rows` rows."""
-        labels = pq.read_table(path, columns=["label"])["label"].to_numpy()[:rows]
-        return cls(path, len(labels), len(pq.read_schema(path).names) - 1, len(np.unique(labels)))
+    def describe(cls, path: Path, rows: int | None = None, *, sampled: bool = False) -> DataSet:
+        """Read the labels of the file, of its first `rows` rows, or, if `sampled`, of as many random ones."""
+        labels = _chosen(pq.read_table(path, columns=["label"]), rows, sampled)["label"].to_numpy()
+        return cls(path, len(labels), len(pq.read_schema(path).names) - 1, len(np.unique(labels)), sampled)
 
     @property
     def name(self) -> str:
@@ -72,10 +75,17 @@ class Task:
     scale: bool
 
 
+def _chosen(table: pa.Table, rows: int | None, sampled: bool) -> pa.Table:
+    """Return the first rows, or random ones in the order of the file: the same ones in every process."""
+    if not sampled or rows is None or rows >= len(table):
+        return table.slice(0, rows)
+    return table.take(np.sort(np.random.default_rng(0).choice(len(table), rows, replace=False)))
+
+
 @lru_cache(maxsize=1)
 def load(data: DataSet, scale: bool) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Features and labels; `scale` drops constant columns and gives the others unit variance."""
-    table = pq.read_table(data.path).slice(0, data.n)
+    table = _chosen(pq.read_table(data.path), data.n, data.sampled)
     y = table["label"].to_numpy().astype(np.int64)
     X = np.column_stack([table[name].to_numpy().astype(np.float64) for name in table.column_names if name != "label"])
     if scale:
@@ -108,17 +118,24 @@ def _timed(
     return labels, min(times)
 
 
-def _fit(task: Task, methods: Methods, warm: set[str], stage_over: Callable[[], None]) -> Row:
+def _make(task: Task, methods: Methods, threads: int | None) -> Any:
+    """Make the estimator of a task, with so many threads where it has a parameter for them."""
+    estimator = methods[task.method](task.data.n_classes, task.seed)
+    if threads is not None and hasattr(estimator, "n_jobs"):
+        estimator.n_jobs = threads
+    return estimator
+
+
+def _fit(task: Task, make: Callable[[], Any], warm: set[str], stage_over: Callable[[], None]) -> Row:
     X, y = load(task.data, task.scale)
     if task.shuffle:
         order = np.random.default_rng(task.seed).permutation(len(X))
         X, y = X[order], y[order]
     stage_over()
-    make = methods[task.method]
     if task.method not in warm:
-        _warm_up(make(task.data.n_classes, task.seed), X)
+        _warm_up(make(), X)
         warm.add(task.method)
-    labels, fit_s = _timed(lambda: make(task.data.n_classes, task.seed), X, stage_over)
+    labels, fit_s = _timed(make, X, stage_over)
     scores = {name: round(float(score(y, labels)), 6) for name, score in SCORES.items()}
     return {"k": len(np.unique(labels)), **scores, "fit_s": round(fit_s, 6), "status": "ok"}
 
@@ -128,7 +145,7 @@ def _error(error: Exception) -> Row:
     return {"status": without_folders(message)[:200]}
 
 
-def _serve(pipe: Connection[Any, Any], methods: Methods) -> None:
+def _serve(pipe: Connection[Any, Any], methods: Methods, threads: int | None) -> None:
     """Answer tasks with rows until the other end closes; `None` says that a stage is over and the clock starts anew."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warm: set[str] = set()
@@ -136,7 +153,8 @@ def _serve(pipe: Connection[Any, Any], methods: Methods) -> None:
         while True:
             task = pipe.recv()
             try:
-                row = _fit(task, methods, warm, stage_over=lambda: pipe.send(None))
+                with threadpool_limits(threads):
+                    row = _fit(task, partial(_make, task, methods, threads), warm, lambda: pipe.send(None))
             except BrokenPipeError:
                 raise
             except Exception as error:
@@ -145,11 +163,15 @@ def _serve(pipe: Connection[Any, Any], methods: Methods) -> None:
 
 
 class Worker:
-    """A process that fits; `limit` bounds the seconds of a fit, and of the warm-up before the first one of a method."""
+    """A process that fits; `limit` bounds the seconds of a fit, and of the warm-up before the first one of a method.
 
-    def __init__(self, methods: Methods, limit: float | None) -> None:
+    `threads` bounds the threads of a fit: those of BLAS, of OpenMP and of an estimator with the parameter `n_jobs`.
+    """
+
+    def __init__(self, methods: Methods, limit: float | None, threads: int | None = None) -> None:
         self._methods = methods
         self._limit = limit
+        self._threads = threads
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Connection[Any, Any]
 
@@ -162,7 +184,7 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, self._methods))
+        self._process = context.Process(target=_serve, args=(theirs, self._methods, self._threads))
         self._process.start()
         theirs.close()
 

@@ -11,14 +11,26 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks import pages, report, runner, stored
+from benchmarks import methods, pages, report, runner, stored
 from benchmarks.papers import compare, stream_tables, support_vectors, tables_3, tables_6_5_and_6_6
-from benchmarks.peers import false_clusters, groups, known_changes, real_streams, stationary_streams, stream_speed
+from benchmarks.peers import (
+    false_clusters,
+    groups,
+    known_changes,
+    real_streams,
+    stationary_streams,
+    stream_speed,
+    strong_peers,
+)
 from benchmarks.worker import REPEATS, DataSet, Methods, load, without_folders
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_info
+
+from ravine.metrics import purity
 
 ROWS = {"far": 300, "near": 301}  # more than the warm-up takes, so that a real fit is told from it by its rows
 
@@ -65,6 +77,15 @@ class Sleeping(Estimator):
         return self
 
 
+class Threaded(Estimator):
+    """Fails, and says how many threads it may use."""
+
+    n_jobs = -1
+
+    def fit(self, X: NDArray[Any]) -> Self:
+        raise ValueError(f"{self.n_jobs} and {max(library['num_threads'] for library in threadpool_info())}")
+
+
 def logged(n_clusters: int, seed: int, log: Path) -> LoggedKMeans:
     return LoggedKMeans(n_clusters, log)
 
@@ -79,6 +100,10 @@ def failing(n_clusters: int, seed: int) -> Failing:
 
 def sleeping(n_clusters: int, seed: int) -> Sleeping:
     return Sleeping()
+
+
+def threaded(n_clusters: int, seed: int) -> Threaded:
+    return Threaded()
 
 
 PAIRS = {"one cluster": "kmeans"}
@@ -213,6 +238,43 @@ def test_scaling_drops_constant_columns(tmp_path: Path) -> None:
     np.testing.assert_allclose(X.std(axis=0), 1)
     assert len(y) == 200
     assert load(data, scale=False)[0].shape == (200, 4)
+
+
+def test_random_rows_are_the_same_ones_each_time_and_keep_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "numbered.parquet"
+    pd.DataFrame({"x0": np.arange(1000.0), "label": np.arange(1000)}).to_parquet(path)
+    data = DataSet.describe(path, 100, sampled=True)
+    assert (data.n, data.n_classes) == (100, 100)
+    X, y = load(data, scale=False)
+    assert 300 < np.median(y) < 700
+    assert (np.diff(y) > 0).all()
+    np.testing.assert_array_equal(X[:, 0], y)
+    load.cache_clear()
+    np.testing.assert_array_equal(load(data, scale=False)[1], y)
+    assert DataSet.describe(path, 5000, sampled=True).n == 1000
+
+
+def test_fits_at_the_same_time_have_their_rows_and_their_threads(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    results = runner.run(
+        {"one cluster": one_cluster, "threaded": threaded},
+        name="jobs",
+        page=lambda stem: "",
+        sample=250,
+        threads=1,
+        packages=["nothing"],
+        argv=[str(tmp_path), "--out", str(tmp_path / "out"), "--jobs", "2"],
+    )
+    found = results.set_index(["dataset", "method"])["status"].to_dict()
+    assert found == {
+        (name, method): status
+        for name in ROWS
+        for method, status in {"one cluster": "ok", "threaded": "error: ValueError: 1 and 1"}.items()
+    }
+    assert set(results["n"]) == {250}
+    entry = json.loads((tmp_path / "out" / "jobs.json").read_text())[0]
+    assert entry["settings"]["sample"] == 250
+    assert entry["versions"]["nothing"] == "not installed"
 
 
 def test_mean_takes_only_data_sets_that_all_finished() -> None:
@@ -530,6 +592,53 @@ def test_stream_clusterer_is_compared_with_both_published_methods() -> None:
     means = stream_tables.comparison(results, 1, "v_measure").means()
     assert means["StreamClusterer vs. HSDC"] == pytest.approx(0.07)
     assert means["StreamClusterer vs. CluStream"] == pytest.approx(0.41)
+
+
+FAR_GROUPS = make_blobs(120, 2, centers=[[0, 0], [20, 0], [0, 20]], random_state=0)
+
+
+@pytest.mark.parametrize("make", [methods.kmeans_silhouette, methods.mixture_full_bic, methods.mixture_diagonal_bic])
+def test_peers_that_choose_k_find_far_groups(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(methods, "MAX_CLUSTERS", 5)
+    X, y = FAR_GROUPS
+    assert adjusted_rand_score(y, make(0, 0).fit_predict(X)) == 1
+
+
+def test_communities_do_not_mix_far_groups() -> None:
+    pytest.importorskip("leidenalg")
+    X, y = FAR_GROUPS
+    assert purity(y, methods.leiden(0, 0).fit_predict(X)) == 1
+
+
+def test_means_of_strong_peers_are_of_common_sets_and_show_what_is_lost_and_what_did_not_finish(tmp_path: Path) -> None:
+    statuses = {"Leiden": "error: ModuleNotFoundError: No module named 'igraph'", "HDBSCAN": "timeout"}
+    rows = []
+    for number, name in enumerate(("a", "b")):
+        for method in strong_peers.METHODS:
+            peer = method.removesuffix(", k automatic").removesuffix(", k given")
+            status = statuses.get(peer, "ok") if number or peer == "Leiden" else "ok"
+            score = 0.5 if peer == strong_peers.REFERENCE else 0.6 if peer in ("Ward", "HDBSCAN") else 0.3
+            ok = {"k": 4, "nmi": score, "ari": score - 0.1, "fit_s": 2.0} if status == "ok" else {}
+            rows.append({"dataset": name, "method": method, "seed": 0, "n_classes": 4, "status": status, **ok})
+    stem = tmp_path / strong_peers.NAME
+    stored.record(stem, stored.run_details([]))
+    pd.DataFrame(rows, columns=list(runner.COLUMNS)).to_csv(stem.with_suffix(".csv"), index=False)
+    text = strong_peers.page(stem)
+    assert "| IncrementalMDH | 2 of 2 | 0.500 | 0.400 | – | – | – | – | 0.000 | 2.000 |" in text
+    assert "| Leiden | 0 of 2, 2 not installed | – | – | – | – | 0 | 0 | – | – |" in text
+    assert (
+        "| HDBSCAN | 1 of 2, 1 not finished | 0.600 | 0.500 | **−0.100** | **−0.100** | 1 | 1 | 0.000 | 2.000 |" in text
+    )
+    assert "| Ward | 2 of 2 | 0.600 | 0.500 | **−0.100** | **−0.100** | 2 | 2 | 2.000 |" in text
+    assert "| KMeans | 2 of 2 | 0.300 | 0.200 | +0.200 | +0.200 | 2 | 0 | 2.000 |" in text
+    assert "| b | **0.500** | 0.300 | 0.300 | not installed | 0.300 | 0.300 | 0.300 | not finished |" in text
+    assert "| b | 4 | 4 | 4 | 4 | not installed | 4 | 4 | 4 | not finished |" in text
+    assert "| mean of 1 | 4 | 4 | 4 | 4 | – | 4 | 4 | 4 | 4 |" in text
+    assert "- b, HDBSCAN, k automatic, seed 0: timeout" in text
+    assert "- a, Leiden, k automatic, seed 0: error: ModuleNotFoundError: No module named 'igraph'" in text
+    found = strong_peers.comparisons(stem)[0]
+    assert found.title == "NMI (geometric), k automatic"
+    assert found.means()["IncrementalMDH vs. HDBSCAN"] == pytest.approx(-0.1)
 
 
 RESULTS = Path(runner.__file__).parent / "results"

@@ -7,9 +7,8 @@ Writes number_of_clusters.csv, .md and .json. The first table has the number of 
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-
-import pandas as pd
 
 from benchmarks import methods, report, runner, stored
 from benchmarks.report import Comparison
@@ -25,21 +24,12 @@ METHODS = {
 PAIRS = {"evidence": "published"}
 
 
-def found(results: pd.DataFrame) -> str:
-    """Return the table of the number of classes and the number of clusters found."""
-    table = report.pivot(results, "k", list(METHODS))
-    classes = results.groupby("dataset")["n_classes"].first()
-    lines = [[name, f"{classes[name]}", *(f"{k:.0f}" for k in row)] for name, row in table.iterrows()]
-    lines.append([f"mean of {len(table)}", f"{classes.mean():.0f}", *(f"{k:.0f}" for k in table.mean())])
-    return report.section("Clusters found", report.grid(["data set", "classes", *METHODS], lines))
-
-
 def comparisons(stem: Path) -> list[Comparison]:
     return [report.against(stored.read_table(stem), score, PAIRS) for score in ("nmi", "ari")]
 
 
 def page(stem: Path) -> str:
-    title = "PDDP with k chosen automatically"
+    title, found = "PDDP with k chosen automatically", partial(report.clusters_found, methods=list(METHODS))
     return runner.page(stem, title=title, methods=list(METHODS), pairs=PAIRS, first=found)
 
 
