@@ -929,7 +929,7 @@ def log_joint(X, weight, mean, shape, freedom=np.inf):
 
 def own_covariances(Z, part, mean, n_rows, prior_rows, ridge):
     d, scatters = Z.shape[1], [scatter(Z, share, m) for share, m in zip(part.T, mean, strict=True)]
-    pooled = sum(scatters)
+    pooled = sum(scatters) / part.sum()
     drawn = min(1, d * len(mean) / n_rows / 4) if d > 1 else 0
     diagonal = np.diag(np.diag(pooled))
     pooled = (1 - drawn) * pooled + drawn * diagonal + (ridge * np.diag(diagonal).mean() + 1e-9) * np.eye(d)
@@ -974,3 +974,21 @@ def distance_limits(X, weights, component, mean, shape, least):
 def outliers(X, component, mean, shape, limit):
     apart = [x - mean[k] for x, k in zip(X, component, strict=True)]
     return np.array([a @ np.linalg.inv(shape[k]) @ a > limit[k] ** 2 for a, k in zip(apart, component, strict=True)])
+
+
+def simes(p_values):
+    return min(len(p_values) * p / rank for rank, p in enumerate(sorted(p_values), start=1))
+
+
+def share_within_two(values, weights, least):
+    """Least sum of squares of two intervals of the values that both have some weight, relative to that of all."""
+
+    def sum_sq(part):
+        return moments(values[part][:, None], weights[part])[2]
+
+    total, shares = weights.sum(), [1.0]
+    for limit in np.unique(values)[:-1]:
+        left = values <= limit
+        if least * total <= weights[left].sum() <= (1 - least) * total:
+            shares.append((sum_sq(left) + sum_sq(~left)) / sum_sq(np.ones(len(values), dtype=bool)))
+    return min(shares)

@@ -6,7 +6,7 @@ from tests import naive
 
 from ravine._matrix import moments_of
 from ravine.cuts import _principal
-from ravine.cuts._principal import antimode_cut, flattest_direction, mean_cut, principal_direction, spread_across
+from ravine.cuts._principal import antimode_cut, mean_cut, principal_direction, spread_across
 
 
 def direction(X, weights=None):
@@ -129,25 +129,3 @@ def test_widest_of_several_empty_gaps_is_cut():
     X = np.array([0, 1, 2, 50, 51, 52, 200, 201, 202, 230.0])[:, None]
     cut = antimode_cut(X, np.ones(10), moments_of(X, np.ones(10)), bandwidth=0.01)
     assert 52 < cut.offset < 200
-
-
-def test_flattest_direction_shows_clusters_that_no_principal_component_need_show(rng):
-    X = rng.normal(size=(600, 4))
-    X[:300, 0] += 8
-    X /= X.std(axis=0)
-    rotation = np.linalg.qr(rng.normal(size=(4, 4)))[0]
-    weights = np.ones(600)
-    found = flattest_direction(X @ rotation, weights, moments_of(X @ rotation, weights))
-    assert abs(found @ rotation[0]) > 0.98
-    csr = flattest_direction(sparse.csr_array(X @ rotation), weights, moments_of(X @ rotation, weights))
-    assert_allclose(csr, found, atol=1e-9)
-
-
-@pytest.mark.parametrize("X", [np.eye(3), np.zeros((30, 3)), np.random.default_rng(0).normal(size=(200, 15))])
-def test_flattest_direction_of_hard_rows_is_the_principal_one(X):
-    weights = np.ones(X.shape[0])
-    moments = moments_of(X, weights)
-    expected = principal_direction(X, weights, moments)
-    found = flattest_direction(X, weights, moments)
-    assert (found is None) == (expected is None)
-    assert found is None or abs(found @ expected) == pytest.approx(1)

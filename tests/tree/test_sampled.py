@@ -8,7 +8,7 @@ from ravine.datasets import make_blobs
 from ravine.tree import _sampled
 from ravine.tree._imdh import IMDHTree, Settings
 from ravine.tree._prune import sum_sq_path, vote_elbow
-from ravine.tree._sampled import StreamSample, grow_confirmed, grow_to_elbow, grow_to_number, scout_cut, trial_cut
+from ravine.tree._sampled import StreamSample, grow_confirmed, grow_to_elbow, grow_to_number, trial_cut
 
 X, y = make_blobs(600, centers=[[0, 0, 0], [12, 0, 0], [0, 12, 5]], random_state=1)
 
@@ -63,14 +63,13 @@ def test_rows_of_weight_zero_are_left_out(sample):
     assert grow_to_number(StreamSample(X, weights, sample.online), 2, 1.0) == grow_to_number(without, 2, 1.0)
 
 
-@pytest.mark.parametrize("find_cut", [trial_cut, scout_cut])
-def test_trial_cuts_see_only_the_first_rows_that_are_not_held_out(find_cut, monkeypatch):
+def test_trial_cuts_see_only_the_first_rows_that_are_not_held_out(monkeypatch):
     monkeypatch.setattr(_sampled, "TRIAL_ROWS", 150)
     weights = np.ones(600)
     weights[::3] = 0.0
     seen = np.flatnonzero(weights)[:150]
-    cut = find_cut(X, weights, moments_of(X, weights))
-    alone = find_cut(X[seen], np.ones(150), moments_of(X[seen], np.ones(150)))
+    cut = trial_cut(X, weights, moments_of(X, weights))
+    alone = trial_cut(X[seen], np.ones(150), moments_of(X[seen], np.ones(150)))
     assert_array_equal(cut.normal, alone.normal)
     assert cut.offset == alone.offset
 

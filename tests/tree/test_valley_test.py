@@ -10,6 +10,7 @@ from tests import naive
 from ravine._matrix import moments_of
 from ravine.cuts._valley import strongest_valley
 from ravine.tree._valley_test import (
+    Trial,
     ValleyTest,
     confirmed_cut,
     cut_with_evidence,
@@ -179,31 +180,27 @@ def test_confirmed_cut_searches_all_rows_only_where_halves_agree(rng):
         assert (cut is not None and cut.p_value <= 0.05) == (gap > 0)
 
 
-def test_scouts_end_the_test_where_they_see_no_hope(rng):
-    asked = []
+def test_p_values_are_combined_by_simes_rule():
+    test = ValleyTest(first_axis, 1.06, np.zeros(2), 0)
+    for p_values in ([0.001, 0.5, 0.9, 0.2, 1.0, 1.0], [0.03, 0.02, 0.04], [1.0, 1.0], []):
+        trials = [Trial(p, np.array([1.0, 0.0])) for p in p_values]
+        assert test.combine(trials) == pytest.approx(naive.simes(p_values + [1.0] * (6 - len(p_values))))
 
-    def counting(name):
-        def direction(X, weights, moments):
-            asked.append(name)
-            return np.array([1.0, 0.0])
 
-        return direction
-
+def test_halvings_end_where_there_is_no_hope_unless_the_node_is_large(rng):
     def run(values, **options):
-        asked.clear()
         X = np.column_stack([values, np.zeros(len(values))])
-        test = ValleyTest(counting("search"), 1.06, np.zeros(2), 0, scout=counting("scout"), **options)
+        test = ValleyTest(first_axis, 1.06, np.zeros(2), 0, **options)
         return test.run(X, np.ones(len(X)), np.arange(len(X)))
 
-    trials = run(two_modes(rng, 400))
-    assert asked == ["scout"] * 2
-    assert trials[0].p_value < 1e-7
-    unsure = next(v for v in rng.normal(size=(50, 60)) if run(v)[0].p_value < 0.4 and len(asked) == 6)
-    assert len(run(unsure, give_up=0.0)) == 4
-    assert asked == ["scout"] * 2 + ["search"] * 2
-    hopeless = next(v for v in rng.normal(size=(50, 3000)) if run(v)[0].p_value > 0.5 and len(asked) == 2)
-    assert len(run(hopeless)) == 2
-    test = ValleyTest(first_axis, 1.06, np.zeros(2), 0, scout=first_axis)
+    clear = run(two_modes(rng, 400))
+    assert len(clear) == 2
+    assert clear[0].p_value < 1e-7
+    hopeless = next(v for v in rng.normal(size=(50, 3000)) if run(v)[0].p_value > 0.5)
+    assert len(run(hopeless)) == 6
+    assert len(run(hopeless, give_up=0.2)) == 2
+    assert len(run(hopeless, give_up=0.2, patient_rows=3000)) == 6
+    test = ValleyTest(first_axis, 1.06, np.zeros(2), 0)
     X, weights = np.column_stack([hopeless, np.zeros(3000)]), np.ones(3000)
     assert confirmed_cut(X, weights, moments_of(X, weights), test=test, direction=first_axis, significance=0.05) is None
 

@@ -21,14 +21,6 @@ times as much."""
 MAX_GRAM_CELLS = 1 << 20
 """A node with fewer cells than this, and fewer rows than columns, is decomposed by its Gram matrix."""
 
-ROWS_PER_COLUMN, SMALL_VARIANCE = 30, 1e-9
-"""With fewer rows per column, noise determines the minimum kurtosis. Components with a smaller share of the variance
-are ignored."""
-
-MAX_FLATTENINGS, FLAT_ENOUGH = 10, 1e-3
-"""Maximum number of steps towards the minimum kurtosis; they end when the cosine of two successive steps is this close
-to 1."""
-
 SMALL_SPREAD, SMALL_SQUARE = 1e-12, 1e-14
 """A deviation that is this small relative to the rows is rounding, and so is this share of the largest square."""
 
@@ -109,36 +101,6 @@ def spread_across(X: Matrix, normal: Floats, n_jobs: int | None = None) -> Float
     if not project(X, found, n_jobs).std() > SMALL_SPREAD * size:
         return None
     return pointing_up(found[np.newaxis])[0]
-
-
-def flattest_direction(X: Matrix, weights: Floats, moments: Moments, n_jobs: int | None = None) -> Floats | None:
-    """Return a unit vector along which the kurtosis of the rows is small, as it is across two clusters.
-
-    Scaled by their own deviations, all principal components look alike, and none of them needs to show the clusters.
-    Peña and Prieto (2001) therefore search for the kurtosis. The vector is found by fixed-point steps (Hyvärinen and
-    Oja 1997) from the flattest principal component. With few rows per column, the result is the first principal
-    component. Sparse rows are converted to dense ones.
-    """
-    n_rows, n_columns = X.shape
-    if n_columns < 2 or n_rows < ROWS_PER_COLUMN * n_columns or not moments.varies:
-        return principal_direction(X, weights, moments, n_jobs)
-    X = X.toarray() if sparse.issparse(X) else X
-    squares, axes = _leading(scatter(X, weights, moments.mean, n_jobs) / moments.count, n_columns)
-    kept = squares > SMALL_VARIANCE * squares[0]
-    whiten = settled_basis(squares[kept], axes[kept]).T / np.sqrt(squares[kept])
-    rows, share = (X - moments.mean) @ whiten, weights / moments.count
-    square = rows * rows
-    v = np.zeros(len(square.T))
-    v[first_least(share @ (square * square))] = 1.0
-    for _ in range(MAX_FLATTENINGS):
-        step = 3.0 * v - (share * (rows @ v) ** 3) @ rows
-        length = np.linalg.norm(step)
-        if not length > 0:
-            break
-        before, v = v, step / length
-        if abs(v @ before) > 1 - FLAT_ENOUGH:
-            break
-    return pointing_up((whiten @ v)[np.newaxis])[0]
 
 
 def _leading(matrix: Floats, n_vectors: int) -> tuple[Floats, Floats]:

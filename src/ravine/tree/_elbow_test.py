@@ -137,11 +137,11 @@ def share_within_two(values: Floats, weights: Floats) -> float:
     Each interval has at least a tenth of the weight. The result is 1 if the values do not vary.
     """
     order = np.argsort(values)
-    share = weights[order] / weights.sum()
-    centered = values[order] - share @ values[order]
+    values, share = values[order], weights[order] / weights.sum()
+    centered = values - share @ values
     variance = float(share @ centered**2)
     left, moment = np.cumsum(share)[:-1], np.cumsum(share * centered)[:-1]
-    allowed = (left >= LEAST_SHARE) & (left <= 1 - LEAST_SHARE)
+    allowed = (np.diff(values) > 0) & (left >= LEAST_SHARE) & (left <= 1 - LEAST_SHARE)
     if not variance > 0 or not allowed.any():
         return 1.0
     between = moment[allowed] ** 2 / (left[allowed] * (1 - left[allowed]))

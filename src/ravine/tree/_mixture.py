@@ -31,7 +31,7 @@ SAMPLE_ROWS, ROWS_PER_COMPONENT, MOST_SAMPLE_ROWS = 5_000, 100, 20_000
 N_STEPS, TOLERANCE = 40, 1e-3
 """Expectation maximization ends after this many steps, or if the mean change of a membership is below the tolerance."""
 
-PRIOR_ROWS = 100.0
+PRIOR_ROWS = 30.0
 """The covariance of a cluster is averaged with the pooled one, which counts as this many rows and one for each
 column."""
 

@@ -27,8 +27,9 @@ from ravine.tree._valley_test import VALLEY_BANDWIDTH, ValleyTest, confirmed_cut
 POLISH_ROWS, ALPHAS, N_COMPONENTS = 2000, (0.0, 0.9), 2
 """A cut is refined on at most this many rows, within these bounds, from this many principal components."""
 
-TRIAL_ROWS, GIVE_UP = 750, 0.2
-"""The valley test uses at most this many rows of each half, and draws no more halves above this p-value."""
+TRIAL_ROWS, GIVE_UP, PATIENT_SHARE = 750, 0.2, 0.2
+"""The valley test finds a direction on at most this many rows of each half. It draws no more halves above this p-value,
+unless the node has at least this share of the rows: a valley that is missed there costs many clusters."""
 
 BANDWIDTH, TOLERANCE = 0.9, 3e-5
 """Bandwidth factor and tolerance of both searches: refining a cut, and testing for a valley."""
@@ -101,6 +102,7 @@ def grow_confirmed(
         seed,
         min_cluster_size,
         give_up=GIVE_UP,
+        patient_rows=PATIENT_SHARE * sample.rows.shape[0],
     )
     whole = direction_of(sample.refined_cut)
     find_cut = partial(confirmed_cut, test=test, direction=whole, significance=significance)

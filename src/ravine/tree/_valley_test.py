@@ -8,6 +8,7 @@ halvings are drawn. Simes' rule combines the p-values. See `docs/decisions/numbe
 the figures.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -220,7 +221,8 @@ class ValleyTest:
     n_halvings : int
         Maximum number of random halvings; each gives two p-values.
     give_up : float
-        The test ends if no p-value is below this after a halving.
+        In a node with fewer rows than `patient_rows`, the test ends if no p-value is below this after a halving.
+    patient_rows : float
     """
 
     direction: Direction
@@ -230,6 +232,7 @@ class ValleyTest:
     min_cluster_size: float = 1
     n_halvings: int = 3
     give_up: float = 1.0
+    patient_rows: float = math.inf
     n_jobs: int | None = None
 
     def combine(self, trials: list[Trial]) -> float:
@@ -259,7 +262,8 @@ class ValleyTest:
                 trials.append(Trial(p, normal))
             if trials:
                 trials.insert(0, trials.pop(first_least([trial.p_value for trial in trials])))
-            if trials and (self.combine(trials) < BEYOND_DOUBT or trials[0].p_value > self.give_up):
+            is_hopeless = n_rows < self.patient_rows and trials and trials[0].p_value > self.give_up
+            if is_hopeless or self.combine(trials) < BEYOND_DOUBT:
                 break
         return trials
 
