@@ -147,6 +147,10 @@ def test_large_out_of_core_data_has_outliers(rows, monkeypatch):
     assert_array_equal(np.flatnonzero(np.asarray(model.labels_) < 0), np.arange(N_FAR))
 
 
+def too_wide(X):
+    return np.repeat(X[:20], 1025, axis=1)
+
+
 @pytest.mark.parametrize(
     ("model", "change", "message"),
     [
@@ -155,10 +159,9 @@ def test_large_out_of_core_data_has_outliers(rows, monkeypatch):
         (IncrementalMDH(outliers="label", algorithm="online"), np.asarray, "algorithm='online' keeps none"),
         (NCutH(outliers="label"), sparse.csr_array, "a sparse X cannot have"),
         (IncrementalMDH(outliers="label"), sparse.csr_array, "a sparse X cannot have"),
-        (MDH(outliers="label"), lambda X: np.repeat(X[:20], 1025, axis=1), "2050 columns cannot have"),
+        (MDH(outliers="label"), too_wide, "2050 columns cannot have"),
         (NCutH(outliers="mark"), np.asarray, "'outliers' parameter of NCutH"),
     ],
-    ids=str,
 )
 def test_outliers_without_a_mixture_are_an_error_that_says_what_to_do(model, change, message, rows):
     for learn in ("fit", "partial_fit"):

@@ -32,7 +32,7 @@ LEAST_SCORE, LEAST_SIDE = 3.0, 0.02
 MAX_ATOM = 0.1
 """A column is left out if one value has a larger share of the rows: the gap beside that value is no valley."""
 
-FEWEST_COLUMNS = 5
+FEWEST_COLUMNS = 8
 """With fewer columns, the principal components show what a column shows."""
 
 
