@@ -224,11 +224,11 @@ def test_limits_do_not_depend_on_the_units_or_on_the_unit_of_the_weights(rng):
 
 def test_rows_at_equal_distances_are_no_outliers_in_any_units(rng, monkeypatch):
     monkeypatch.setattr(module, "MOST_OWN", 0)
-    label = np.repeat([0, 1], [400, 40])
-    pair = 100 + 9.0 * np.array([[-1, 1, 1], [1, -1, -1]])  # far from their mean by the shared covariance
-    X = np.concatenate([rng.normal(size=(400, 3)), np.repeat(pair, 20, axis=0)])
-    mixture = with_limit(fitted(X, label), X, np.ones(440), label)
-    assert mixture.limit[1] < 1.00001 * mixture.distance(X[-40:], np.ones(40, dtype=np.int64)).min()
+    label = np.repeat([0, 1], [400, 8])
+    pair = 15 + 9.0 * np.array([[-1, 1, 1], [1, -1, -1]])  # far from their mean by the shared covariance
+    X = np.concatenate([rng.normal(size=(400, 3)), np.repeat(pair, 4, axis=0)])
+    mixture = with_limit(fitted(X, label), X, np.ones(408), label)
+    assert mixture.limit[1] < 1.00001 * mixture.distance(X[-8:], np.ones(8, dtype=np.int64)).min()
     for scale in rng.uniform(0.1, 10, (20, 3)):
         assert (mixture.unscaled(X[0], scale).labels(X * scale + X[0], label) >= 0).all()
 

@@ -55,7 +55,7 @@ class BatchTreeClusterer(SoftTreeClusterer, ABC):
         >>> model.tree_.leaves
         array([1, 2])
         >>> np.bincount(model.split(2, X).labels_)
-        array([50, 49, 51])
+        array([50, 47, 53])
         """
         check_is_fitted(self)
         rows = self._check_rows(X)

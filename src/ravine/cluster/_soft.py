@@ -58,7 +58,7 @@ class SoftTreeClusterer(EvidenceTreeClusterer):
         >>> model = NCutH(n_clusters=3).fit(X)
         >>> model.predict_proba(X[[0, 77, 120]]).round(2)
         array([[1.  , 0.  , 0.  ],
-               [0.  , 0.67, 0.33],
+               [0.  , 0.68, 0.32],
                [0.  , 0.  , 1.  ]])
         """
         check_is_fitted(self)

@@ -111,7 +111,7 @@ class ReportAccumulator:
     >>> for batch in np.array_split(X, 3):
     ...     labels = gatherer.add(batch)
     >>> gatherer.rows().leaf_count
-    array([50, 49, 51])
+    array([50, 47, 53])
     >>> page = report.html(model, gatherer.rows())
     """
 

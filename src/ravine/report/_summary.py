@@ -103,8 +103,8 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
     >>> for record in report.describe_clusters(model, X):
     ...     print(record["cluster"], record["rows"], record["sets_apart"])
     0 50 petal length (cm) low, petal width (cm) low, sepal length (cm) low
-    1 49 sepal width (cm) low
-    2 51 petal width (cm) high, petal length (cm) high, sepal length (cm) high
+    1 47 sepal width (cm) low
+    2 53 petal width (cm) high, petal length (cm) high, sepal length (cm) high
     """
     groups, rows = Groups.of(model), gathered(model, X)
     names = _names(groups, feature_names)

@@ -343,9 +343,14 @@ def fit_mixture(
     if n_columns > MOST_COLUMNS or len(np.unique(label)) < n_clusters:
         return None
     scaling, count = Scaling.of(X, weights), float(weights.sum())
-    Z = scaling.rows(np.asarray(X, dtype=np.float64))
+    X = np.asarray(X, dtype=np.float64)
+    Z = scaling.rows(X)
     mixture = _maximize(Z, weights / count, label, n_clusters)
     found = mixture.predict(Z, label)
+    if len(np.unique(found)) < n_clusters:  # perhaps a cluster of cells far outside, which were moved in
+        Z = (X - scaling.center) / scaling.scale
+        mixture = _maximize(Z, weights / count, label, n_clusters)
+        found = mixture.predict(Z, label)
     if len(np.unique(found)) < n_clusters:
         return None
     least = LEAST_ROWS * max(n_clusters, n_columns if math.isinf(mixture.freedom) else 0)

@@ -320,8 +320,8 @@ class HyperplaneTree:
         >>> from sklearn.datasets import load_iris
         >>> tree = NCutH(n_clusters=3).fit(load_iris().data).tree_
         >>> tree.membership([[5.0, 3.4, 1.5, 0.2], [6.3, 2.8, 4.9, 1.7]]).round(2)
-        array([[1. , 0. , 0. ],
-               [0. , 0.3, 0.7]])
+        array([[1.  , 0.  , 0.  ],
+               [0.  , 0.22, 0.78]])
         """
         X = self._rows(X) if check_input else X
         label = self.label[self.apply(X, n_jobs, check_input=False)]
