@@ -27,6 +27,7 @@ WHAT = {
     "_neighbors": "graphs",
     "_checks": "input checks",
     "_lattice": "weights on a line",
+    "_scaling": "robust scales",
     "_structureless": "rows without clusters",
     "_matrix": "dense and sparse rows",
     "_kernels": "Numba loops",

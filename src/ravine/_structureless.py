@@ -96,9 +96,15 @@ class Structureless:
 
 
 def is_stronger_than_chance(
-    strength: float, strength_of: Callable[[Floats], float], rows: Floats, mass: Floats, most_rows: int, seed: int
+    strength: float,
+    strength_of: Callable[[Floats], float],
+    rows: Floats,
+    mass: Floats,
+    most_rows: int,
+    seed: int,
+    n_draws: int = N_DRAWS,
 ) -> bool:
-    """Return whether clusters are stronger than those that are found in each of 19 draws without clusters.
+    """Return whether clusters are stronger than those that are found in each of some draws without clusters.
 
     Parameters
     ----------
@@ -112,6 +118,8 @@ def is_stronger_than_chance(
         Maximum number of rows of a draw. With fewer rows, chance makes stronger clusters, so the test gets stricter.
     seed : int
         Seed of the draws.
+    n_draws : int, default=19
+        Number of draws.
     """
     if not strength > 0:
         return False
@@ -119,7 +127,7 @@ def is_stronger_than_chance(
     random = np.random.default_rng(seed)
     n_rows = int(min(max(np.round(mass.sum()), 2.0), most_rows, MOST_COPIES * len(rows)))
     strongest = 0.0
-    for i in range(N_DRAWS):
+    for i in range(n_draws):
         strongest = max(strongest, strength_of(chance.draw(n_rows, random)))
         if strongest >= strength:
             return False

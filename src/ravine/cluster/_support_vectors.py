@@ -117,7 +117,7 @@ class SupportVectorClustering(Clusterer):
     n_clusters : int, optional
         Number of clusters. If None, it is chosen automatically: the number whose clusters stay the same over the widest
         range of γ and the level. If γ is chosen automatically too, there is one cluster unless they are stronger than
-        those found in each of 19 draws without clusters. These draws have the unimodal distributions nearest to those
+        those found in each of 39 draws without clusters. These draws have the unimodal distributions nearest to those
         of the columns, and the correlations of their ranks.
     gamma : float or "auto", default="auto"
         The inverse γ of the squared width of the kernel. "auto" chooses it together with C and the level, on a sample.
