@@ -74,11 +74,16 @@ class Scaling:
         infinite = np.full(len(center), np.inf)
         return cls(-infinite, infinite.copy(), infinite, center, scale)
 
+    @property
+    def moves_cells(self) -> bool:
+        """Whether some column had a cell far outside."""
+        return bool(np.isfinite(self.reach).any())
+
     def rows(self, X: Matrix) -> Matrix:
         """Return scaled rows; sparse rows are scaled but not centered, and no cell of them is moved."""
         if sparse.issparse(X):
             return sparse.csr_matrix(X.multiply(1.0 / self.scale))
-        if np.isfinite(self.reach).any():
+        if self.moves_cells:
             X = moved_in(X, self.low, self.high, self.reach)
         return np.ascontiguousarray((X - self.center) / self.scale, dtype=X.dtype)
 

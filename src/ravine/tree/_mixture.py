@@ -344,14 +344,15 @@ def fit_mixture(
         return None
     scaling, count = Scaling.of(X, weights), float(weights.sum())
     X = np.asarray(X, dtype=np.float64)
-    Z = scaling.rows(X)
-    mixture = _maximize(Z, weights / count, label, n_clusters)
-    found = mixture.predict(Z, label)
-    if len(np.unique(found)) < n_clusters:  # perhaps a cluster of cells far outside, which were moved in
-        Z = (X - scaling.center) / scaling.scale
+    ways = [scaling.rows(X)]
+    if scaling.moves_cells:  # they may be a cluster of their own
+        ways.append((X - scaling.center) / scaling.scale)
+    for Z in ways:
         mixture = _maximize(Z, weights / count, label, n_clusters)
         found = mixture.predict(Z, label)
-    if len(np.unique(found)) < n_clusters:
+        if len(np.unique(found)) == n_clusters:
+            break
+    else:
         return None
     least = LEAST_ROWS * max(n_clusters, n_columns if math.isinf(mixture.freedom) else 0)
     has_moved = weights[found != label].sum() >= LEAST_MOVED * count
