@@ -105,19 +105,19 @@ def edges_of(X: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
     width = high - low
     for j in np.flatnonzero(width == 0):
         others = ordered[:, j] != low[j]
-        width[j] = _median(np.abs(ordered[others, j] - low[j]), mass[others, j])
+        width[j] = np.inf
+        if others.any():
+            (width[j],) = weighted_quantiles(np.abs(ordered[others, j] - low[j]), mass[others, j], (0.5,))
     reach = FAR * width
     has_far = (ordered[0] < low - reach) | (ordered[-1] > high + reach)
     return np.where(has_far, low, -np.inf), np.where(has_far, high, np.inf), np.where(has_far, reach, np.inf)
 
 
-def _median(values: Floats, weights: Floats) -> float:
-    """Return the smallest value with half of the weight up to it; infinity without values."""
-    if not len(values):
-        return np.inf
+def weighted_quantiles(values: Floats, weights: Floats, shares: tuple[float, ...]) -> Floats:
+    """Return the smallest values that at least these shares of the weight do not exceed, up to rounding."""
     order = np.argsort(values, kind="stable")
-    below = np.cumsum(weights[order])
-    return float(values[order[(below >= (0.5 - TIE) * below[-1]).argmax()]])
+    up_to = np.cumsum(weights[order])
+    return values[order][np.searchsorted(up_to, np.array(shares) * (1 - TIE) * up_to[-1])]
 
 
 def moved_in(X: Matrix, low: Floats, high: Floats, reach: Floats) -> Matrix:

@@ -22,7 +22,7 @@ from scipy.special import chdtri, logsumexp
 from ravine import _kernels
 from ravine._blocks import map_blocks
 from ravine._matrix import Floats, Ints, Matrix, scatter
-from ravine._scaling import Scaling
+from ravine._scaling import Scaling, weighted_quantiles
 from ravine._schema import POSITIVE, Array, Group, Number, Sizes, State, require
 
 SAMPLE_ROWS, ROWS_PER_COMPONENT, MOST_SAMPLE_ROWS = 5_000, 100, 20_000
@@ -462,18 +462,11 @@ def with_limit(mixture: Mixture, X: Floats, weights: Floats, label: Ints) -> Mix
     limit = np.full(len(mixture.weight), math.sqrt(chdtri(X.shape[1], LEAST_BEYOND)))
     for k in np.unique(component):
         rows = np.flatnonzero(component == k)
-        middle, far = _quantiles(distance[rows], weights[rows], (0.5, FENCE_SHARE))
+        middle, far = weighted_quantiles(distance[rows], weights[rows], (0.5, FENCE_SHARE))
         limit[k] = max(limit[k], ABOVE_ROUNDING * (middle + FENCE * (far - middle)))
     limited = replace(mixture, limit=limit)
     left = np.setdiff1d(limited.labels(X, label), [-1])
     return limited if len(left) == mixture.n_clusters else mixture
-
-
-def _quantiles(values: Floats, weights: Floats, shares: tuple[float, ...]) -> Floats:
-    """Return the smallest values that at least these shares of the weight do not exceed, up to rounding."""
-    order = np.argsort(values, kind="stable")
-    up_to = np.cumsum(weights[order])
-    return values[order][np.searchsorted(up_to, np.array(shares) * (1 - 1e-9) * up_to[-1])]
 
 
 def packed(mixture: Mixture | None) -> dict[str, Any] | None:

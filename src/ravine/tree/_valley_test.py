@@ -221,8 +221,9 @@ class ValleyTest:
     n_halvings : int
         Maximum number of random halvings; each gives two p-values.
     give_up : float
-        In a node with fewer rows than `patient_rows`, the test ends if no p-value is below this after a halving.
+        The test of a small node ends if no p-value is below this after a halving.
     patient_rows : float
+        A node with at least so many rows gets all its halvings.
     """
 
     direction: Direction
