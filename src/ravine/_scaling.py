@@ -83,9 +83,12 @@ class Scaling:
         """Return scaled rows; sparse rows are scaled but not centered, and no cell of them is moved."""
         if sparse.issparse(X):
             return sparse.csr_matrix(X.multiply(1.0 / self.scale))
-        if self.moves_cells:
-            X = moved_in(X, self.low, self.high, self.reach)
+        X = self.without_far_cells(X)
         return np.ascontiguousarray((X - self.center) / self.scale, dtype=X.dtype)
+
+    def without_far_cells(self, X: Floats) -> Floats:
+        """Return dense rows in which the cells far outside are moved in; the same rows if there are none."""
+        return moved_in(X, self.low, self.high, self.reach) if self.moves_cells else X
 
 
 def edges_of(X: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:

@@ -16,6 +16,7 @@ from ravine.cluster._number import SEED
 from ravine.cluster._soft import SoftTreeClusterer
 from ravine.tree import HyperplaneTree
 from ravine.tree._chunked import ChunkedRows, FindChunkedCut, FinishChunkedCut
+from ravine.tree._derived import with_counts_of
 from ravine.tree._grow import FindCut, grow_on
 from ravine.tree._prune import cut_to_elbow
 from ravine.tree._sampled import ELBOW_LEAVES
@@ -63,7 +64,7 @@ class BatchTreeClusterer(SoftTreeClusterer, ABC):
         here = np.flatnonzero((self.tree_.apply(rows, self.n_jobs, check_input=False) == node) & (weights > 0))
         cut = None
         if len(here) > 1:
-            X_node, w_node = rows[here], weights[here]
+            X_node, w_node = self._searched(rows, weights)[here], weights[here]
             moments = moments_of(X_node, w_node, self.n_jobs)
             cut = self._find_cut(1.0, float(weights.sum()))(X_node, w_node, moments)
         if cut is None:
@@ -83,18 +84,25 @@ class BatchTreeClusterer(SoftTreeClusterer, ABC):
 
         `find_any_cut` finds a cut without a test. It is needed if the elbow may choose the number of clusters.
         """
+        searched = self._searched(X, sample_weight)
         with self._progress_of_cuts(X) as on_split:
             options["on_split"] = on_split
             if find_any_cut is None or self.n_clusters is not None or self.selection == "evidence":
-                tree = self._grown(X, find_cut, sample_weight, **options)
+                tree = self._grown(searched, find_cut, sample_weight, **options)
             elif self.selection == "elbow":
-                tree = self._grown_to_elbow(X, find_any_cut, sample_weight, **options)
+                tree = self._grown_to_elbow(searched, find_any_cut, sample_weight, **options)
             else:
-                tree = self._grown(X, find_cut, sample_weight, **options)
+                tree = self._grown(searched, find_cut, sample_weight, **options)
                 if tree.n_clusters == 1 and self._may_use_elbow(X, sample_weight, SEED):
-                    tree = self._grown_to_elbow(X, find_any_cut, sample_weight, **options)
+                    tree = self._grown_to_elbow(searched, find_any_cut, sample_weight, **options)
+            if searched is not X:
+                tree = with_counts_of(tree, X, sample_weight, n_jobs=self.n_jobs)
             self.tree_ = self._refined(tree, X, sample_weight)
             self.labels_ = self.tree_.predict(X, self.n_jobs, check_input=False)
+
+    def _searched(self, X: Matrix, weights: Floats) -> Matrix:
+        """Return the rows in which cuts are searched: those of `fit`, or a copy in which far cells are moved in."""
+        return X
 
     def _grown_to_elbow(self, X: Matrix, find_cut: FindCut, weights: Floats, **options: Any) -> HyperplaneTree:
         """Grow a tree without tests, and cut it back to the elbow of its sums of squares."""

@@ -9,12 +9,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
-from ravine._matrix import Floats, Matrix, Moments, moments_of
+from ravine._matrix import Floats, Matrix, Moments, moments_of, with_weight
 from ravine._outofcore import ChunkedNode, is_out_of_core
+from ravine._scaling import Scaling
 from ravine._sklearn import Interval, StrOptions, is_fitted
 from ravine.cluster._base import N_JOBS, OUTLIERS, checked_directions, checked_order, fitting
 from ravine.cluster._batch import BatchTreeClusterer
+from ravine.cluster._outliers import find_outliers
 from ravine.cluster._soft import ASSIGN_LABELS
 from ravine.cuts import Cut
 from ravine.cuts._chunked import ChunkedStarts, cut_with_sampled_evidence
@@ -93,6 +96,13 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
             options |= {"find_cut": self._from_starts(find), "finish_cut": finish}
         options |= {"max_depth": self.max_depth, "order": checked_order(self._order()), "pair_cells": self._pair_cells}
         self._grow(X, sample_weight=weights, find_any_cut=find_cut, **options)
+
+    def _searched(self, X: Matrix, weights: Floats) -> Matrix:
+        return X if sparse.issparse(X) else Scaling.of(*with_weight(X, weights), self.n_jobs).without_far_cells(X)
+
+    def _check_outliers(self, X: Matrix, weights: Floats, reach: float) -> None:
+        if find_outliers(X, weights, reach, self.n_jobs) is not None:
+            super()._check_outliers(self._searched(X, weights), weights, reach)
 
     def _fit_chunks(self, X: Any, sample_weight: Any) -> None:
         starts = make_chunked_starts(self._init())
