@@ -26,6 +26,18 @@ ALIKE = 0.1
 cells."""
 
 
+class ScaledRows(np.ndarray):
+    """Rows whose columns have a common scale on purpose, so that a method that scales columns leaves them alone.
+
+    Slices and copies are of this class, too. Other arrays are not: not even those with columns of unit variance.
+    """
+
+    @classmethod
+    def of(cls, X: Floats) -> "ScaledRows":
+        """Return a view of the rows."""
+        return X.view(cls)
+
+
 @dataclass(frozen=True)
 class Scaling:
     """Where the columns end, their centers and their scales.

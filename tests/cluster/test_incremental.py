@@ -10,7 +10,8 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
-from ravine import IncrementalMDH
+from ravine import IncrementalMDH, load, save
+from ravine._scaling import ScaledRows
 from ravine.datasets import make_blobs
 from ravine.tree._prune import vote_elbow
 
@@ -263,3 +264,18 @@ def test_far_cells_of_rows_that_are_not_in_the_sample_do_not_change_the_scale(bl
     model = IncrementalMDH(sample_size=200).fit(dirty)
     others = np.arange(len(X)) % 300 > 0
     assert adjusted_rand_score(y[others], model.labels_[others]) > 0.99
+
+
+@pytest.mark.parametrize("algorithm", ["polished", "online"])
+def test_rows_on_a_common_scale_are_not_scaled(algorithm, blobs, tmp_path):
+    X = blobs[0] * [1.0, 0.1, 0.01]
+    rows = ScaledRows.of(X)
+    scaled, plain = (IncrementalMDH(algorithm=algorithm, standardize=to) for to in (True, False))
+    assert clone(scaled).fit(rows).tree_ == clone(plain).fit(X).tree_
+    assert clone(scaled).fit(rows[::2]).tree_ == clone(plain).fit(X[::2]).tree_
+    assert clone(scaled).fit(X).tree_ != clone(plain).fit(X).tree_
+    for model, given in ((scaled, rows), (plain, X)):
+        model.partial_fit(given[:300])
+        save(model, tmp_path / "model.ravine")
+        model.__dict__ = load(tmp_path / "model.ravine").partial_fit(given[300:]).__dict__
+    assert scaled.tree_ == plain.tree_

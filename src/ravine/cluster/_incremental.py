@@ -20,6 +20,7 @@ from ravine import _kernels
 from ravine._matrix import Floats, Ints, Matrix
 from ravine._outofcore import in_order, is_out_of_core
 from ravine._reservoir import Reservoir
+from ravine._scaling import ScaledRows
 from ravine._schema import Array, FieldError, Group, Sizes, State, Word, require
 from ravine._sklearn import Interval, StrOptions, fit_context
 from ravine.cluster._base import (
@@ -130,7 +131,8 @@ class IncrementalMDH(SoftTreeClusterer):
         ``algorithm="online"`` supports only the elbow.
     standardize : bool, default=True
         Whether to scale every column to unit variance. A few cells far outside of a dense column do not change its
-        scale, unless ``algorithm="online"``. The cuts are always given in the original units of the data.
+        scale, unless ``algorithm="online"``. The cuts are always given in the original units of the data. Rows from a
+        `TableEncoder` are on a common scale already and are never scaled.
     memory_length : float or None, default=None
         Number of rows over which the past fades in a stream that drifts. If None, nothing is forgotten. The scales of
         sparse columns are never forgotten.
@@ -323,8 +325,9 @@ class IncrementalMDH(SoftTreeClusterer):
         if is_out_of_core(X):
             read, count = self._in_chunks(X, sample_weight)
         else:
+            is_scaled = isinstance(X, ScaledRows)
             X, weights = self._enter(X, sample_weight)
-            read, count = self._in_memory(X, weights)
+            read, count = self._in_memory(X, weights, is_scaled)
         with self._progress_of_cuts(X) as on_split:
             read()
             count(self._settle(on_split))
@@ -333,9 +336,11 @@ class IncrementalMDH(SoftTreeClusterer):
         self._warn_if_short("equal rows cannot be separated")
         return self
 
-    def _in_memory(self, X: Matrix, weights: Floats) -> tuple[Callable[[], None], Callable[[HyperplaneTree], None]]:
+    def _in_memory(
+        self, X: Matrix, weights: Floats, is_scaled: bool = False
+    ) -> tuple[Callable[[], None], Callable[[HyperplaneTree], None]]:
         """Return a function that reads the rows into a new stream, and one that counts them in the resulting tree."""
-        self._stream = self._new_stream(X.shape[1], sparse.issparse(X))
+        self._stream = self._new_stream(X.shape[1], sparse.issparse(X), is_scaled)
         read = partial(self._stream.read_sample, X, weights, self.n_passes, self.n_jobs)
         if self.algorithm == "online":
             passes = 2 if self.n_passes == "auto" else self.n_passes
@@ -434,7 +439,7 @@ class IncrementalMDH(SoftTreeClusterer):
         rows = self._validate(X, reset=first, order="C")
         weights, _ = self._admit(rows, sample_weight, allow_all_zero=not first)
         if first:
-            self._stream = self._new_stream(rows.shape[1], sparse.issparse(rows))
+            self._stream = self._new_stream(rows.shape[1], sparse.issparse(rows), isinstance(X, ScaledRows))
         elif self._stream.is_sparse != sparse.issparse(rows):
             raise ValueError(
                 "X is sparse and the rows learned so far are dense, or the other way round: pass one kind only"
@@ -622,14 +627,16 @@ class IncrementalMDH(SoftTreeClusterer):
         reservoir = None
         if size is not None:
             reservoir = Reservoir.from_state(size, sample["keys"], sample["rows"], sample["weights"])
-        stream = SampledStream(online, reservoir, self.standardize, self.memory_length, state["seed"], is_sparse)
+        is_scaled = bool(state["is_scaled"])
+        options = self.standardize, self.memory_length, state["seed"], is_sparse, is_scaled
+        stream = SampledStream(online, reservoir, *options)
         stream.restore(state)
         return stream
 
     def _is_swayed(self, n_features: int) -> bool:
         return not self.standardize or n_features == 1  # after scaling, a column with one large cell is almost constant
 
-    def _new_stream(self, n_features: int, is_sparse: bool) -> SampledStream:
+    def _new_stream(self, n_features: int, is_sparse: bool, is_scaled: bool = False) -> SampledStream:
         if self.algorithm == "online" and self.selection == "evidence":
             raise ValueError(
                 "selection='evidence' needs rows for its test, but algorithm='online' keeps none: use "
@@ -646,7 +653,8 @@ class IncrementalMDH(SoftTreeClusterer):
         settings, size = self._stream_options()
         online = IMDHTree(self.max_depth, n_features, settings, is_sparse)
         reservoir = Reservoir(size) if size is not None else None
-        return SampledStream(online, reservoir, self.standardize, self.memory_length, self._draw_seed(), is_sparse)
+        options = self.standardize, self.memory_length, self._draw_seed(), is_sparse, is_scaled
+        return SampledStream(online, reservoir, *options)
 
     def _stream_options(self) -> tuple[Settings, int | None]:
         """Return the settings of the stochastic gradient, and the number of rows to keep; None if no rows are kept."""

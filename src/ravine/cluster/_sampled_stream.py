@@ -44,7 +44,8 @@ def _center_and_scale(
 def saved_center_and_scale(state: State, sizes: Sizes) -> tuple[Floats, Floats]:
     """Return the center and the scale of each column from the fields of `STREAM`."""
     columns = state["mean"], state["square"], state["seen"]
-    return _center_and_scale(*columns, state["count"], state["is_sparse"], bool(sizes["standardize"]))
+    standardize = bool(sizes["standardize"]) and not state["is_scaled"]
+    return _center_and_scale(*columns, state["count"], state["is_sparse"], standardize)
 
 
 def sparse_columns_are_counted(state: State, sizes: Sizes) -> None:
@@ -82,6 +83,7 @@ STREAM = Group(
     {
         "seed": Number(int, low=0, high=np.iinfo(np.int32).max),
         "is_sparse": Number(bool),
+        "is_scaled": Number(bool, required=False),  # files of earlier versions do not have it
         "n_rows": Number(int, low=1, high=MOST),
         "count": Number(float, low=POSITIVE),
         "mean": Array("float64", ("n_features",), low=-LARGEST, high=LARGEST),
@@ -116,6 +118,8 @@ class SampledStream:
     memory_length : float or None
     seed : int
     is_sparse : bool
+    is_scaled : bool
+        Whether the rows are `ScaledRows`, which are not standardized.
     """
 
     def __init__(
@@ -126,6 +130,7 @@ class SampledStream:
         memory_length: float | None,
         seed: int,
         is_sparse: bool,
+        is_scaled: bool,
     ) -> None:
         self.online = online
         self.reservoir = reservoir
@@ -133,6 +138,7 @@ class SampledStream:
         self.memory_length = memory_length
         self.seed = seed
         self.is_sparse = is_sparse
+        self.is_scaled = is_scaled
         self.n_rows = 0
         self.count = 0.0
         self.mean = np.zeros(online.n_features)
@@ -144,7 +150,8 @@ class SampledStream:
         sample = None
         if self.reservoir is not None:
             sample = dict(zip(("keys", "rows", "weights"), self.reservoir.state(), strict=True))
-        numbers = {"seed": self.seed, "is_sparse": self.is_sparse, "n_rows": self.n_rows, "count": float(self.count)}
+        kind = {"is_sparse": self.is_sparse, "is_scaled": self.is_scaled}
+        numbers = {"seed": self.seed, **kind, "n_rows": self.n_rows, "count": float(self.count)}
         columns = {"mean": self.mean, "square": self.square, "seen": self._seen}
         return {**numbers, **columns, "online": self.online.state(), "sample": sample}
 
@@ -159,7 +166,7 @@ class SampledStream:
         if not X.shape[0]:
             return
         scaled = self._standardize(X, weights)
-        self.online.learn(scaled if self.standardize else X, weights, n_jobs)
+        self.online.learn(scaled if self._scales else X, weights, n_jobs)
         if self.reservoir is not None:
             self.reservoir.add(arrival_keys(self.n_rows, X.shape[0], self.seed, self.memory_length), X, weights)
         self.n_rows += X.shape[0]
@@ -231,10 +238,14 @@ class SampledStream:
     def scaling(self) -> Scaling:
         """Return the scaling of the columns; far cells do not change it if dense rows are kept."""
         columns = self.mean, self.square, self._seen
-        of_all = _center_and_scale(*columns, self.count, self.is_sparse, self.standardize)
-        if self.standardize and self.reservoir is not None and not self.is_sparse:
+        of_all = _center_and_scale(*columns, self.count, self.is_sparse, self._scales)
+        if self._scales and self.reservoir is not None and not self.is_sparse:
             return Scaling.of(*self.sample()).with_moments_of(*of_all)
         return Scaling.without_bounds(*of_all)
+
+    @property
+    def _scales(self) -> bool:
+        return self.standardize and not self.is_scaled
 
     def sample(self) -> tuple[Matrix, Floats]:
         """Return the rows of the sample, in the units of the data, and their weights."""
