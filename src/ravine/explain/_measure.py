@@ -44,13 +44,11 @@ def differences(counts: Floats, total: Floats, n_rows: Floats, n_others: Floats,
     here, there = _shares(counts), _shares(np.maximum(total - counts, 0.0))
     apart = here - there
     effective = n_rows * n_others / np.maximum(n_rows + n_others, 1e-300)
-    with np.errstate(divide="ignore"):
-        rate = 1.0 / np.sqrt(effective)
-    chance = _by_chance_of_levels(_shares(total[np.newaxis])[0], rate)
+    chance = _by_chance_of_levels(_shares(total[np.newaxis])[0], effective)
     if is_ordered:
         below = np.cumsum(apart[:, :-1], axis=1)
         found = np.maximum(below.max(axis=1, initial=0.0), 0.0) - np.minimum(below.min(axis=1, initial=0.0), 0.0)
-        chance = np.minimum(chance, KUIPER * rate)
+        chance = np.minimum(chance, KUIPER / np.sqrt(np.maximum(effective, 1e-300)))
     else:
         found = np.abs(apart).sum(axis=1) / 2
     chance = np.minimum(chance, MOST_CHANCE)
@@ -71,14 +69,18 @@ def directions(counts: Floats, total: Floats) -> Floats:
     return np.clip(higher - lower, -1.0, 1.0)
 
 
-def _by_chance_of_levels(share: Floats, rate: Floats) -> Floats:
-    """Return the mean total variation distance of rows without a difference, for each rate of 1 / root n.
+def _by_chance_of_levels(share: Floats, n_rows: Floats) -> Floats:
+    """Return the mean total variation distance of rows without a difference, for each number of rows.
 
-    The mean difference of a share p is about the root of 2 p (1 - p) / (π n), and for a rare level at most 2 p (1 - p).
+    The mean difference of a share p is about the root of 2 p (1 - p) / (π n). For a level that less than one row would
+    have, it is 2 p (1 - p)ⁿ.
     """
-    variance = share * (1 - share)
-    spread = np.sqrt(2 / np.pi * variance)
-    return np.array([np.minimum(spread * one, 2 * variance).sum() / 2 for one in rate])
+    share = np.minimum(share, 1 - share)
+    spread = np.sqrt(2 / np.pi * share * (1 - share))
+    chance = np.empty(len(n_rows))
+    for k, n in enumerate(np.maximum(n_rows, 1.0)):
+        chance[k] = np.where(n * share < 1, 2 * share * (1 - share) ** n, spread / np.sqrt(n)).sum() / 2
+    return chance
 
 
 def _shares(counts: Floats) -> Floats:

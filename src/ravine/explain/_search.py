@@ -30,8 +30,9 @@ QUANTILES = np.array([0.0, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9])
 MOST_LISTED = 8
 """A list of levels has at most this many."""
 
-KEPT = 0.01
-"""A rounder bound may cost this much of F1, of precision and of coverage, or one row of the cluster if that is more."""
+KEPT, MOST_KEPT = 0.01, 0.025
+"""A rounder bound may cost the first number of F1, of precision and of coverage, or one row of the cluster if that is
+more, but no more than the second number."""
 
 
 @dataclass(frozen=True)
@@ -283,17 +284,15 @@ def _round_bound(
         hits, total = hits + weights[gaps & is_in].sum(), total + weights[gaps].sum()
     f1 = _f1(hits, total, size)
     unbounded = 0 if which == "low" else len(f1) - 1
-    if not may_drop:
-        f1[unbounded] = -1.0
+    if may_drop and f1[unbounded] >= f1.max() - PRICE:
+        return _with(condition, which, None)
+    f1[unbounded] = -1.0
     precision, coverage = hits / np.maximum(total, 1e-300), hits / max(size, 1e-300)
     k = int(np.argmax(np.round(f1, 9)))
-    kept = max(KEPT, 1.000001 * weights[is_in].max(initial=0.0) / max(size, 1e-300))
-    as_good = (f1 >= f1[k] - kept) & (precision >= precision[k] - kept) & (coverage >= coverage[k] - kept)
-    worse = np.flatnonzero(~as_good)
+    kept = float(np.clip(1.000001 * weights[is_in].max(initial=0.0) / max(size, 1e-300), KEPT, MOST_KEPT))
+    worse = np.flatnonzero((f1 < f1[k] - kept) | (precision < precision[k] - kept) | (coverage < coverage[k] - kept))
     first = int(worse[worse < k].max(initial=-1)) + 1
     last = int(worse[worse > k].min(initial=len(f1))) - 1
-    if first <= unbounded <= last:
-        return _with(condition, which, None)
     at = np.concatenate([[-np.inf], values[distinct], [np.inf]])
     middle = at[k] / 2 + at[k + 1] / 2 if np.isfinite(at[k : k + 2]).all() else at[k + 1]
     ends = float(at[first]), float(at[last + 1]), float(middle)

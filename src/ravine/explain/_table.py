@@ -143,7 +143,9 @@ def column_of(name: str, array: Any) -> Column:
 def _as_numpy(array: Any) -> NDArray[Any]:
     """Return the values as an array of NumPy, with gaps as NaN, NaT or None."""
     if isinstance(array, np.ma.MaskedArray):
-        return np.asarray(np.ma.filled(array.astype(object), None))
+        values = np.array(array.data, dtype=object)
+        values[np.ma.getmaskarray(array)] = None
+        return values
     dtype = getattr(array, "dtype", None)
     if isinstance(array, np.ndarray) or dtype is None:
         if isinstance(array, np.ndarray):
