@@ -992,3 +992,49 @@ def share_within_two(values, weights, least):
         if least * total <= weights[left].sum() <= (1 - least) * total:
             shares.append((sum_sq(left) + sum_sq(~left)) / sum_sq(np.ones(len(values), dtype=bool)))
     return min(shares)
+
+
+def difference_of_shares(values, is_in, conditions):
+    """The largest difference, over some conditions, of the share of the cluster and that of the other rows."""
+    shares = [(np.mean([c(v) for v in values[is_in]]), np.mean([c(v) for v in values[~is_in]])) for c in conditions]
+    return max(here - there for here, there in shares)
+
+
+def range_conditions(values):
+    """All ranges of the values and all complements of ranges; None is a gap."""
+    ends = sorted({v for v in values if v is not None}) + [np.inf]
+    for a in ends:
+        for b in ends:
+            yield lambda v, a=a, b=b: v is not None and a <= v < b
+            yield lambda v, a=a, b=b: not (v is not None and a <= v < b)
+
+
+def set_conditions(values):
+    """All sets of the levels; None is a gap, and a level."""
+    levels = sorted(set(values), key=str)
+    for bits in range(2 ** len(levels)):
+        chosen = {level for i, level in enumerate(levels) if bits >> i & 1}
+        yield lambda v, chosen=chosen: v in chosen
+
+
+def quantile(values, weights, share):
+    """The middle between the smallest and the largest value up to which the weight can be this share of all."""
+    up_to = [sum(w for v, w in zip(values, weights, strict=True) if v <= x) for x in values]
+    below = [sum(w for v, w in zip(values, weights, strict=True) if v < x) for x in values]
+    target = share * sum(weights)
+    low = min(v for v, upper in zip(values, up_to, strict=True) if upper >= target)
+    high = max(v for v, lower in zip(values, below, strict=True) if lower <= target)
+    return (low + high) / 2
+
+
+def best_rule(values, is_in, price):
+    """The best F1 minus the price of its bounds, over all ranges of one column."""
+    ends = [-np.inf, *sorted(set(values)), np.inf]
+    best = -np.inf
+    for i, a in enumerate(ends):
+        for b in ends[i + 1 :]:
+            n_bounds = np.isfinite([a, b]).sum()
+            holds = (a <= values) & (values < b)
+            if n_bounds and holds.any():
+                best = max(best, 2 * (holds & is_in).sum() / (holds.sum() + is_in.sum()) - price * n_bounds)
+    return best

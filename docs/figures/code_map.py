@@ -16,6 +16,7 @@ WHAT = {
     "_io": "tables in files",
     "evaluation": "scores on streams",
     "river": "River's interface",
+    "explain": "clusters in words, rules and SQL",
     "cluster": "estimators",
     "semi_supervised": "classifiers",
     "tree": "the tree; growth, pruning, evidence",
