@@ -353,7 +353,7 @@ def random_messy_table(random_state: Seed = None, **fixed: Any) -> MessyTable:
         "n_identifiers": rng.randint(1, 4),
         "n_texts": rng.randint(0, 2),
         "n_constants": rng.randint(0, 3),
-        "missing": rng.choice([0.0, 0.02, 0.05, 0.1]).item(),
+        "missing": rng.choice([0.0, 0.01, 0.02, 0.05]).item(),
         "gap_spellings": bool(rng.randint(2)),
         "errors": rng.choice([0.0, 0.001, 0.003]).item(),
         "stray_spaces": rng.choice([0.0, 0.01, 0.03]).item(),
