@@ -79,6 +79,7 @@ PAGES = [
     Page("labels_and_clusters", "peers.labels_and_clusters", "scikit-learn"),
     Page("strong_peers", "peers.strong_peers", "strong-peers"),
     Page("false_clusters", "peers.false_clusters", "false-clusters"),
+    Page("messy_tables", "messy_tables", "messy-tables"),
     Page("convex", "peers.convex", "hdbscan"),
     Page("support_vectors_peers", "peers.support_vectors", "hdbscan"),
     Page("stream_speed", "peers.stream_speed", "streams"),

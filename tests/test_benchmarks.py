@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks import methods, pages, report, runner, stored
+from benchmarks import messy_tables, methods, pages, report, runner, stored
 from benchmarks.papers import compare, stream_tables, support_vectors, tables_3, tables_6_5_and_6_6
 from benchmarks.peers import (
     false_clusters,
@@ -30,6 +30,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_info
 
+from ravine.datasets import make_messy_table
 from ravine.metrics import purity
 
 ROWS = {"far": 300, "near": 301}  # more than the warm-up takes, so that a real fit is told from it by its rows
@@ -750,3 +751,60 @@ def test_draws_without_clusters_depend_on_distribution_size_and_number_alone():
         assert X.shape == (50, 3)
         np.testing.assert_array_equal(X, false_clusters.draw(shape, 50, 3, 4))
         assert (false_clusters.draw(shape, 50, 3, 5) != X).any()
+
+
+def run_messy_tables(monkeypatch: pytest.MonkeyPatch, out: Path, *words: str) -> str:
+    monkeypatch.setattr(
+        sys, "argv", ["messy_tables", "--encoder", "numbers", "--rows", "150", *words, "--out", str(out)]
+    )
+    messy_tables.main()
+    return (out / "messy_tables.md").read_text(encoding="utf-8")
+
+
+def test_messy_tables_are_scored_once_each_beside_the_clean_numbers(tmp_path, monkeypatch, capsys):
+    run_messy_tables(monkeypatch, tmp_path, "--tables", "1")
+    first = (tmp_path / "messy_tables.csv").read_text(encoding="utf-8")
+    text = run_messy_tables(monkeypatch, tmp_path, "--tables", "2")
+    results = stored.read_table(tmp_path / "messy_tables")
+    assert results["seed"].tolist() == [0, 1]
+    assert first.splitlines()[1] in (tmp_path / "messy_tables.csv").read_text(encoding="utf-8")
+    assert (results[["ari_clean", "ari_table", "ari_kmeans"]] <= 1).all(axis=None)
+    assert "of 2 tables" in text
+    assert f"**{results['table'][0]}**" in text
+    with pytest.raises(SystemExit, match="choose another --out"):
+        run_messy_tables(monkeypatch, tmp_path, "--rows", "200")
+
+
+def test_an_encoder_that_fails_is_named_and_the_next_table_is_measured(tmp_path, monkeypatch, capsys):
+    def failing(self: Any, frame: pd.DataFrame, y: object = None) -> Any:
+        raise ValueError("cannot read /home/someone/table.csv")
+
+    monkeypatch.setattr(messy_tables.PlainNumbers, "fit", failing)
+    text = run_messy_tables(monkeypatch, tmp_path, "--tables", "2")
+    assert "The encoder failed on 2 of 2 tables." in text
+    assert "ValueError: cannot read table.csv" in text
+    assert "Not lower than the clean numbers by more than 0.03: 0 of 2 tables." in text
+
+
+def test_tables_without_segments_are_counted_by_kind_and_selection(tmp_path, monkeypatch, capsys):
+    text = run_messy_tables(monkeypatch, tmp_path, "--noise", "--tables", "1")
+    results = stored.read_table(tmp_path / "messy_tables", "noise")
+    assert results[["kind", "selection"]].to_numpy().tolist() == [
+        [kind, selection] for kind in messy_tables.KINDS for selection in messy_tables.SELECTIONS
+    ]
+    assert (results["draws"] == 1).all()
+    assert "## Tables without segments" in text
+
+
+@pytest.mark.parametrize("kind", messy_tables.KINDS)
+def test_tables_without_segments_have_ten_columns(kind: str) -> None:
+    table = make_messy_table(30, **messy_tables.CLEAN | messy_tables.KINDS[kind], random_state=0)
+    assert len(table.columns) == 10
+    assert not table.segment.any()
+
+
+def test_plain_numbers_have_no_gaps_and_no_text() -> None:
+    frame = pd.DataFrame({"a": ["1", "-", "3", "5"], "b": ["x", "y", "2", "z"], "c": [np.nan, 1.0, 2.0, 3.0]})
+    found = messy_tables.PlainNumbers().fit_transform(frame)
+    np.testing.assert_array_equal(found, [[1, 2], [3, 1], [3, 2], [5, 3]])
+    assert messy_tables.PlainNumbers().fit_transform(frame[["b"]]).shape == (4, 1)
