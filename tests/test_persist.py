@@ -533,8 +533,8 @@ def changed_header(content, **fields):
         (lambda c: packed({**unpacked(c), "header.json": b'{"a": 1, "a": 2}'}), "occurs twice"),
         (lambda c: changed_header(c, format="other"), "its header has another format"),
         (
-            lambda c: changed_header(c, format_version=2, ravine_version="9.1", more=1),
-            "was written by ravine 9.1 in format 2; this version reads format 1: update ravine",
+            lambda c: changed_header(c, format_version=3, ravine_version="9.1", more=1),
+            "was written by ravine 9.1 in format 3; this version reads formats up to 2: update ravine",
         ),
         (lambda c: changed_header(c, format_version=0), "has the unknown format 0"),
         (lambda c: changed_header(c, format_version=True), "'format_version' of the header has the wrong type bool"),

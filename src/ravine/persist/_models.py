@@ -30,7 +30,8 @@ from ravine.persist._parts import (
     own_model,
     packed_pipeline,
     unpacked_pipeline,
-)from ravine.persist._transformers import difference
+)
+from ravine.persist._transformers import difference
 from ravine.persist._values import Given, bounded
 
 FORMAT, FORMAT_VERSION, PIPELINE_VERSION = "ravine model", 1, 2
@@ -278,11 +279,10 @@ def read(path: str | os.PathLike[str]) -> Saved:
 def _saved(text: str, arrays: Given) -> Saved:
     header = _checked_header(_archive.parsed_json(text))
     with np.errstate(all="ignore"):  # invalid numbers raise errors, not warnings
-        model = (
-            pipeline({name: header[name] for name in PIPELINE}, arrays)
-            if "steps" in header
-            else own_model(header, arrays)
-        )
+        if "steps" in header:
+            model = unpacked_pipeline({name: header[name] for name in PIPELINE}, arrays)
+        else:
+            model = own_model(header, arrays)
     if arrays:
         raise ValueError(f"has arrays that the header does not mention: {', '.join(sorted(arrays))}")
     return Saved(model, header["notes"], header["ravine_version"])

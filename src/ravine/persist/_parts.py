@@ -35,7 +35,7 @@ ESTIMATORS: dict[str, Any] = {
 PREPARATIONS: dict[str, Any] = {}
 """Transformers of ravine that can be saved as steps of a pipeline.
 
-A class needs what an estimator of ravine has for its files: `_state`, `_restore` and `_schema`. To add one, name it here.
+A class needs what an estimator of ravine has for its files: `_state`, `_restore` and `_schema`. Name a new one here.
 """
 
 MOST_PARTS, MOST_CHOSEN = 1000, 1 << 18
