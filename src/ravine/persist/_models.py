@@ -1,8 +1,9 @@
-"""Save models as a JSON header and plain arrays in a zip archive. No code from a file is ever run.
+"""Save models and pipelines as a JSON header and plain arrays in a zip archive. No code from a file is ever run.
 
 The method ``_state(resume)`` of an estimator returns what it has learned, as nested dictionaries of numbers, strings,
 arrays and CSR matrices. The attribute ``_schema`` declares their fields (`ravine._schema`). A state is checked against
-it when it is saved and when it is loaded, before ``_restore(state)``. `numpy.load` can read the arrays, too.
+it when it is saved and when it is loaded, before ``_restore(state)``. `numpy.load` can read the arrays, too. The header
+of a pipeline has a list of its steps instead, see `_parts`.
 """
 
 import json
@@ -14,25 +15,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ravine import __version__, cluster, semi_supervised
-from ravine._blocks import count_threads
+from ravine import __version__
 from ravine._files import written_whole
 from ravine.persist import _archive
 from ravine.persist._archive import MAX_MEMBERS
-from ravine.persist._values import Given, bounded, decode, encode
+from ravine.persist._parts import (
+    ESTIMATORS,
+    PIPELINE,
+    UnsavableError,
+    own_fields,
+    own_model,
+    packed_pipeline,
+    unpacked_pipeline,
+)
+from ravine.persist._transformers import difference
+from ravine.persist._values import Given, bounded
 
-FORMAT, FORMAT_VERSION = "ravine model", 1
-
-ESTIMATORS = {
-    name: member
-    for package in (cluster, semi_supervised)
-    for name in package.__all__
-    if issubclass(member := getattr(package, name), BaseEstimator)
-}
-"""Estimators that can be saved. A file cannot refer to any other class."""
+FORMAT, FORMAT_VERSION, PIPELINE_VERSION = "ravine model", 1, 2
+"""Name of the format, and its version for a single model and for a pipeline. A version of ravine that does not know
+pipelines reads single models, and asks to be updated for a pipeline."""
 
 FIELDS = {
     "format": str,
@@ -45,7 +49,10 @@ FIELDS = {
     "state": dict,
     "notes": dict | None,
 }
-"""Fields of a header and their types."""
+"""Fields of the header of a single model, and their types."""
+
+COMMON = {name: FIELDS[name] for name in ("format", "format_version", "ravine_version", "notes")}
+"""Fields of every header, and their types."""
 
 LONGEST_COMPLAINT = 500
 """Longest error message about a file, in characters. It may contain text from the file."""
@@ -93,12 +100,17 @@ def save(
 ) -> None:
     """Write a fitted model to a file.
 
-    The same model always gives the same bytes. Callbacks and settings of `set_output` are not saved.
+    The same model always gives the same bytes. Callbacks and settings of `set_output` are not saved, except between
+    the steps of a pipeline.
 
     Parameters
     ----------
-    model : fitted estimator of ravine
-        A clusterer or a classifier.
+    model : fitted estimator of ravine, or Pipeline
+        A clusterer or a classifier, or a pipeline of scikit-learn whose last step is one. Its other steps may be
+        `StandardScaler`, `RobustScaler`, `MinMaxScaler`, `MaxAbsScaler`, `Normalizer`, `PowerTransformer`, `PCA`,
+        `TruncatedSVD`, `SimpleImputer` of numbers, `OneHotEncoder`, `OrdinalEncoder`, `FunctionTransformer` with a
+        function of NumPy such as `log1p`, `ColumnTransformer`, and pipelines of these. The loaded pipeline gives the
+        same results, to the last bit. `memory` and `n_jobs` of its steps are not saved.
     path : path-like
         Path of the file. An existing file is replaced once the new one is complete.
     resume : bool, default=True
@@ -130,24 +142,13 @@ def save(
     >>> (same.predict(X) == model.labels_).all()
     np.True_
     """
-    name = type(model).__name__
-    if ESTIMATORS.get(name) is not type(model):
-        raise ValueError(
-            f"{name} cannot be saved: ravine can save only its own estimators, {', '.join(sorted(ESTIMATORS))}"
-        )
-    check_is_fitted(model, msg="this %(name)s is not fitted yet: call fit before save")
-    model._validate_params()  # they may have changed after the fit, and `load` would reject them
-    arrays: dict[str, NDArray[Any]] = {}
-    names = getattr(model, "feature_names_in_", None)
+    name, arrays = type(model).__name__, dict[str, NDArray[Any]]()
+    fields = _fields_of_pipeline(model, resume, arrays) if type(model) is Pipeline else _fields(model, resume, arrays)
     header = {
         "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format_version": PIPELINE_VERSION if type(model) is Pipeline else FORMAT_VERSION,
         "ravine_version": __version__,
-        "estimator": name,
-        "parameters": {key: _parameter(key, value, arrays) for key, value in model.get_params(deep=False).items()},
-        "n_features_in": int(model.n_features_in_),
-        "feature_names": None if names is None else [str(column) for column in names],
-        "state": encode(model._state(resume), "state", arrays),
+        **fields,
         "notes": _checked_notes(notes),
     }
     if len(arrays) >= MAX_MEMBERS:
@@ -155,15 +156,45 @@ def save(
             f"the model has {len(arrays)} arrays, more than a file can hold: pass lists of arrays as one array"
         )
     text = json.dumps(header, indent=1, allow_nan=False)
-    _check_that_it_loads(name, text, arrays)
+    loaded = _loaded(name, text, arrays)
+    if type(model) is Pipeline:
+        _check_that_steps_are_equal(model, loaded)
     with written_whole(path) as place:
         _archive.write(place, text, arrays)
 
 
-def _check_that_it_loads(name: str, text: str, arrays: dict[str, NDArray[Any]]) -> None:
-    """Raise ValueError, which names the field, if `load` would reject the file."""
+def _fields(model: Any, resume: bool, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    name = type(model).__name__
+    if ESTIMATORS.get(name) is not type(model):
+        raise ValueError(
+            f"{name} cannot be saved: ravine can save only its own estimators, {', '.join(sorted(ESTIMATORS))}, and "
+            "pipelines of scikit-learn that end with one of them"
+        )
+    return own_fields(model, resume, arrays)
+
+
+def _fields_of_pipeline(model: Pipeline, resume: bool, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    check_is_fitted(model, msg="this %(name)s is not fitted yet: call fit before save")
     try:
-        _saved(text, {key: lambda array=array: array for key, array in arrays.items()})  # type: ignore[misc]
+        return packed_pipeline(model, resume, arrays)
+    except UnsavableError as error:
+        raise ValueError(f"this Pipeline cannot be saved: {error}") from error.__cause__
+
+
+def _check_that_steps_are_equal(model: Pipeline, loaded: Pipeline) -> None:
+    """Raise ValueError unless the loaded steps before the last one equal the given ones, in all that they know."""
+    for (name, step), (_, other) in zip(model.steps[:-1], loaded.steps[:-1], strict=True):
+        if (where := difference(step, other)) is not None:
+            raise ValueError(
+                f"this Pipeline cannot be saved: step {name!r} is a {type(step).__name__} with an attribute that would "
+                f"be lost, {where.strip('.') or 'itself'}; fit the pipeline again, or pickle it"
+            )
+
+
+def _loaded(name: str, text: str, arrays: dict[str, NDArray[Any]]) -> Any:
+    """Return what `load` would. Raises ValueError, which names the field, if it would reject the file."""
+    try:
+        return _saved(text, {key: lambda array=array: array for key, array in arrays.items()}).model  # type: ignore[misc]
     except RecursionError:
         raise ValueError(f"this {name} cannot be saved: a parameter or a note is nested too deeply") from None
     except ValueError as error:
@@ -248,7 +279,10 @@ def read(path: str | os.PathLike[str]) -> Saved:
 def _saved(text: str, arrays: Given) -> Saved:
     header = _checked_header(_archive.parsed_json(text))
     with np.errstate(all="ignore"):  # invalid numbers raise errors, not warnings
-        model = _model(header, arrays)
+        if "steps" in header:
+            model = unpacked_pipeline({name: header[name] for name in PIPELINE}, arrays)
+        else:
+            model = own_model(header, arrays)
     if arrays:
         raise ValueError(f"has arrays that the header does not mention: {', '.join(sorted(arrays))}")
     return Saved(model, header["notes"], header["ravine_version"])
@@ -257,41 +291,6 @@ def _saved(text: str, arrays: Given) -> Saved:
 def _shortened(error: ValueError) -> str:
     said = str(error)
     return said if len(said) <= LONGEST_COMPLAINT else f"{said[:LONGEST_COMPLAINT]}…"
-
-
-def _model(header: dict[str, Any], arrays: Given) -> Any:
-    """Create the estimator. Each array that is used is removed from `arrays`."""
-    estimator = ESTIMATORS.get(header["estimator"])
-    if estimator is None:
-        raise ValueError(
-            f"contains a {header['estimator'][:50]}, but this version of ravine knows only {', '.join(ESTIMATORS)}"
-        )
-    parameters = {name: decode(node, arrays) for name, node in header["parameters"].items()}
-    unknown = sorted(parameters.keys() - set(estimator._get_param_names()))
-    if unknown:
-        raise ValueError(f"{header['estimator']} has no parameter {unknown[0]!r}")
-    model = estimator(**parameters)
-    model._validate_params()
-    model.n_features_in_ = header["n_features_in"]
-    names = header["feature_names"]
-    if model.n_features_in_ < 1 or (names is not None and len(names) != model.n_features_in_):
-        raise ValueError("field 'n_features_in' is not positive, or does not match the length of 'feature_names'")
-    if names is not None:
-        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            raise ValueError("field 'feature_names' has an entry that is not a string or occurs twice")
-        model._set_feature_names(names)
-    count_threads(model.n_jobs)  # raises if n_jobs is not a number of threads
-    model._restore(model._schema.checked(decode(header["state"], arrays), model._sizes()))
-    return model
-
-
-def _parameter(name: str, value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    try:
-        return encode(value, f"parameters.{name}", arrays)
-    except ValueError as error:
-        raise ValueError(
-            f"parameter {name!r} cannot be saved: {error}; change it with set_params({name}=...) before save"
-        ) from None
 
 
 def _checked_notes(notes: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -312,17 +311,19 @@ def _checked_header(header: Any) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError("is not a model saved by ravine: its header has another format")
     version = header.get("format_version")
-    if type(version) is int and version > FORMAT_VERSION:
+    if type(version) is int and version > PIPELINE_VERSION:
         raise ValueError(
             f"was written by ravine {str(header.get('ravine_version'))[:50]} in format {version}; "
-            f"this version reads format {FORMAT_VERSION}: update ravine"
+            f"this version reads formats up to {PIPELINE_VERSION}: update ravine"
         )
-    if header.keys() != FIELDS.keys():
-        raise ValueError(f"the header must have the fields {list(FIELDS)}, but has {reprlib.repr(sorted(header))}")
-    for name, kind in FIELDS.items():
-        if not isinstance(header[name], kind) or isinstance(header[name], bool):
+    fields = {**COMMON, **PIPELINE} if version == PIPELINE_VERSION else FIELDS
+    if header.keys() != fields.keys():
+        raise ValueError(f"the header must have the fields {list(fields)}, but has {reprlib.repr(sorted(header))}")
+    for name, kind in fields.items():
+        if not isinstance(header[name], kind) or (isinstance(header[name], bool) and kind is not bool):
             raise ValueError(f"field {name!r} of the header has the wrong type {type(header[name]).__name__}")
-    if version != FORMAT_VERSION:
+    if version not in (FORMAT_VERSION, PIPELINE_VERSION):
         raise ValueError(f"has the unknown format {version}")
-    bounded(header["n_features_in"])
+    if version == FORMAT_VERSION:
+        bounded(header["n_features_in"])
     return header
