@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ravine import cluster, datasets, evaluation, metrics, plot, report, semi_supervised, tree
+    from ravine import cluster, datasets, evaluation, metrics, plot, prepare, report, semi_supervised, tree
     from ravine.cluster import (
         HSDC,
         MDH,
@@ -42,6 +42,7 @@ __all__ = [
     "load",
     "metrics",
     "plot",
+    "prepare",
     "report",
     "save",
     "semi_supervised",
@@ -67,7 +68,7 @@ _HOME = {
     **dict.fromkeys(("load", "save"), "ravine.persist"),
     **dict.fromkeys(("MDHClassifier", "SpectralPursuitClassifier"), "ravine.semi_supervised"),
 }
-_MODULES = ("cluster", "datasets", "evaluation", "metrics", "plot", "report", "semi_supervised", "tree")
+_MODULES = ("cluster", "datasets", "evaluation", "metrics", "plot", "prepare", "report", "semi_supervised", "tree")
 
 
 def __getattr__(name: str) -> Any:
