@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ravine import cluster, datasets, evaluation, explain, metrics, plot, report, semi_supervised, tree
+    from ravine import cluster, datasets, evaluation, explain, metrics, plot, prepare, report, semi_supervised, tree
     from ravine.cluster import (
         HSDC,
         MDH,
@@ -43,6 +43,7 @@ __all__ = [
     "load",
     "metrics",
     "plot",
+    "prepare",
     "report",
     "save",
     "semi_supervised",
@@ -68,7 +69,18 @@ _HOME = {
     **dict.fromkeys(("load", "save"), "ravine.persist"),
     **dict.fromkeys(("MDHClassifier", "SpectralPursuitClassifier"), "ravine.semi_supervised"),
 }
-_MODULES = ("cluster", "datasets", "evaluation", "explain", "metrics", "plot", "report", "semi_supervised", "tree")
+_MODULES = (
+    "cluster",
+    "datasets",
+    "evaluation",
+    "explain",
+    "metrics",
+    "plot",
+    "prepare",
+    "report",
+    "semi_supervised",
+    "tree",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,401 @@
+"""Turn a table as it comes from a file into rows for a clusterer, and remember how."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from numbers import Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ravine._matrix import Floats
+from ravine._schema import Group, Sizes, State
+from ravine._sklearn import Interval, StrOptions, fit_context
+from ravine.cluster._base import warn_user
+from ravine.prepare._cells import plain, source_of
+from ravine.prepare._column import Column, TypeChangedError, as_dates
+from ravine.prepare._copies import without_copies
+from ravine.prepare._frame import columns_of, n_rows_of, sampled
+from ravine.prepare._roles import ROLES, Draft, Given, draft
+from ravine.prepare._state import COLUMNS
+
+LOOKED_AT = 100_000
+"""Roles and scales are learned from at most this many rows."""
+
+CATEGORY_WEIGHT = 0.1
+"""Variance of a category if there are numbers, which have variance 1."""
+
+SHIFTED = 20
+"""Frames with fewer known cells in a column are not compared with the fit."""
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn a table with ids, dates, amounts, categories and gaps into rows for a clusterer.
+
+    Every column gets a role, with a reason in a sentence (`summary`). Numbers, also those written as text
+    ("€1,234.50"), dates, Booleans and categories are used. Identifiers, constants, free text, copies of other columns
+    and columns that are mostly empty are ignored. Numbers and dates get mean 0 and variance 1. A category becomes one
+    indicator for each level; all indicators together have a smaller variance than one number.
+
+    Parameters
+    ----------
+    roles : dict or None, default=None
+        Roles of some columns by name, where you know better: "number", "category", "boolean", "date", "identifier",
+        "text" or "ignore".
+    category_weight : float or "auto", default="auto"
+        Variance of each category and Boolean, where a number has variance 1. "auto" is 0.1, and 1 if the table has no
+        numbers.
+
+    Attributes
+    ----------
+    columns_ : tuple of Column
+        What was learned about each column of the table, in its order.
+    identifier_ : str or None
+        First column that names the rows.
+    n_features_in_ : int
+        Number of columns of the table.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if the table has names.
+
+    See Also
+    --------
+    ravine.prepare.Column : What is learned about a column.
+    ravine.IncrementalMDH : Clusters the encoded rows; pass ``standardize=False`` to keep the weights of categories.
+
+    Notes
+    -----
+    Any frame with ``__arrow_c_stream__`` can be passed, such as those of pandas and Polars, also a table of pyarrow, a
+    dictionary of columns, or an array, whose columns are named x0, x1, … It requires pyarrow.
+
+    The result for a row does not depend on the other rows of a frame.
+
+    Examples
+    --------
+    >>> from ravine.prepare import TableEncoder
+    >>> table = {
+    ...     "customer": ["C-001", "C-002", "C-003", "C-004", "C-005"],
+    ...     "spend": ["€1,250.00", "€890.50", "n/a", "€1,020.00", "€99.90"],
+    ...     "newsletter": ["yes", "no", "yes", "yes", "no"],
+    ... }
+    >>> encoder = TableEncoder().fit(table)
+    >>> encoder.transform(table).round(2)
+    array([[ 1.02,  0.26],
+           [ 0.18, -0.39],
+           [ 0.18,  0.26],
+           [ 0.48,  0.26],
+           [-1.68, -0.39]])
+    >>> encoder.get_feature_names_out()
+    array(['spend', 'newsletter=yes'], dtype=object)
+    >>> encoder.identifier_
+    'customer'
+    >>> for line in encoder.summary():
+    ...     print(line["name"], line["role"], line["reason"], sep=" | ")
+    customer | identifier | 5 different values in 5 rows name the rows
+    spend | number | numbers written as text with the unit €; 20 % of its cells are gaps, filled by the median 890.5
+    newsletter | boolean | no or yes
+    """
+
+    columns_: tuple[Column, ...]
+    n_features_in_: int
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "roles": [Mapping, None],
+        "category_weight": [Interval(Real, 0.0, 1e6, closed="right"), StrOptions({"auto"})],
+    }
+
+    _schema: ClassVar[Group] = Group({"columns": COLUMNS})
+
+    def __init__(
+        self, *, roles: Mapping[str, str] | None = None, category_weight: float | Literal["auto"] = "auto"
+    ) -> None:
+        self.roles = roles
+        self.category_weight = category_weight
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the roles of the columns, and how to encode them.
+
+        Parameters
+        ----------
+        X : frame, pyarrow.Table, dict of columns or array-like of shape (n_samples, n_columns)
+            The table. At most 100,000 rows are looked at, drawn at random, the same ones every time.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self : TableEncoder
+            The fitted encoder.
+        """
+        table, has_names = columns_of(X)
+        if not table:
+            raise ValueError(f"0 feature(s) (shape=({n_rows_of(table)}, 0)) while a minimum of 1 is required.")
+        if n_rows_of(table) == 0:
+            raise ValueError(f"0 sample(s) (shape=(0, {len(table)})) while a minimum of 1 is required.")
+        asked = self._asked_roles(table)
+        some = sampled(table, LOOKED_AT)
+        drafts = [
+            draft(Given(name, values, partial(_count_all, table[name])), asked.get(name))
+            for name, values in some.items()
+        ]
+        columns = self._weighted([one.column for one in _checked_copies(drafts, asked)])
+        if not any(column.is_used for column in columns):
+            raise ValueError(f"no column is left to cluster: {_listed(columns)}; say with roles what to use")
+        self.columns_ = columns
+        self.n_features_in_ = len(table)
+        self._set_feature_names(list(table) if has_names else None)
+        return self
+
+    def _asked_roles(self, table: Mapping[str, Any]) -> dict[str, str]:
+        asked = dict(self.roles or {})
+        unknown = [name for name in asked if name not in table]
+        if unknown:
+            raise ValueError(f"roles names columns that the table does not have: {', '.join(map(repr, unknown))}")
+        for name, role in asked.items():
+            if role not in ROLES:
+                raise ValueError(f"the role of {name!r} must be one of {', '.join(map(repr, ROLES))}, not {role!r}")
+        return asked
+
+    def _weighted(self, columns: list[Column]) -> tuple[Column, ...]:
+        """Return the columns with the weights of the categories."""
+        share = self.category_weight
+        if share == "auto":
+            share = CATEGORY_WEIGHT if any(column.is_scaled for column in columns) else 1.0
+        return tuple(_with_weight(column, float(share)) for column in columns)
+
+    def transform(self, X: Any) -> Floats:
+        """Encode the rows of a table.
+
+        Words that did not occur in the fit belong to the level "other" if there is one; otherwise they are gaps. Cells
+        that cannot be read are gaps. Columns that were not in the fit are ignored.
+
+        Parameters
+        ----------
+        X : frame, pyarrow.Table, dict of columns or array-like of shape (n_samples, n_columns)
+            A table with the columns of the fit that are used.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_samples, n_features_out)
+            The encoded rows. All numbers are finite.
+        """
+        check_is_fitted(self)
+        table = self._read(X, [column for column in self.columns_ if column.is_used])
+        rows = np.empty((n_rows_of(table), len(self.get_feature_names_out())))
+        first, changed, shifted = 0, [], []
+        for column in self.columns_:
+            if not column.is_used:
+                continue
+            try:
+                encoded, cells = column.encode(table[column.name])
+            except TypeChangedError as error:
+                changed.append(f"{column.name!r} has {error}")
+                continue
+            rows[:, first : first + encoded.shape[1]] = encoded
+            first += encoded.shape[1]
+            if cells is not None:
+                shifted += _shift(column, cells)
+        if changed:
+            raise ValueError(f"the type of some columns has changed since the fit: {'; '.join(changed)}")
+        if shifted:
+            warn_user(f"these values are on another scale than those of the fit: {'; '.join(shifted)}")
+        return rows
+
+    def _read(self, X: Any, needed: list[Column]) -> dict[str, pa.ChunkedArray]:
+        """Return the columns by the names of the fit, after checking that all needed ones are there."""
+        table, has_names = columns_of(X)
+        if not has_names:
+            if len(table) != self.n_features_in_:
+                raise ValueError(
+                    f"X has {len(table)} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                    "features as input"
+                )
+            table = dict(zip((column.name for column in self.columns_), table.values(), strict=True))
+        missing = [repr(column.name) for column in needed if column.name not in table]
+        if missing:
+            raise ValueError(f"the table lacks columns that were there in the fit: {', '.join(missing)}")
+        if n_rows_of(table) == 0 and not has_names:
+            raise ValueError(f"0 sample(s) (shape=(0, {len(table)})) while a minimum of 1 is required.")
+        return table
+
+    def values(self, X: Any) -> dict[str, NDArray[Any]]:
+        """Read the columns of a table in its own units, for profiles and reports.
+
+        Parameters
+        ----------
+        X : frame, pyarrow.Table, dict of columns or array-like of shape (n_samples, n_columns)
+            A table with columns of the fit. Ignored columns are read too, where they can be read.
+
+        Returns
+        -------
+        values : dict
+            By name: floats with NaN for gaps, datetime64 with NaT for gaps, or objects that are str or None.
+        """
+        check_is_fitted(self)
+        table = self._read(X, [])
+        out: dict[str, NDArray[Any]] = {}
+        for column in self.columns_:
+            if column.name in table and column.kind != "none":
+                try:
+                    out[column.name] = column.values(table[column.name])
+                except TypeChangedError:
+                    continue
+        return out
+
+    def in_units(self, name: str, encoded: ArrayLike) -> Any:
+        """Return encoded numbers in the units of the table.
+
+        Parameters
+        ----------
+        name : str
+            Name of an encoded column, as in `get_feature_names_out`.
+        encoded : float or array-like
+            Encoded numbers.
+
+        Returns
+        -------
+        values : float, numpy.datetime64 or ndarray
+            Numbers or dates in the units of the table; for a level of a category, its share.
+
+        Examples
+        --------
+        >>> from ravine.prepare import TableEncoder
+        >>> encoder = TableEncoder().fit({"age": [20.0, 30.0, 40.0, 70.0]})
+        >>> encoder.in_units("age", 0.0)
+        40.0
+        """
+        check_is_fitted(self)
+        numbers = np.asarray(encoded, dtype=np.float64)
+        for column in self.columns_:
+            if name in column.feature_names:
+                found = _decoded(column, column.feature_names.index(name), numbers)
+                return found if numbers.ndim else found[()].item() if found.dtype.kind == "f" else found[()]
+        raise ValueError(f"there is no encoded column {name!r}; see get_feature_names_out")
+
+    def summary(self) -> list[dict[str, str]]:
+        """Return what was decided about each column, in the order of the table.
+
+        Returns
+        -------
+        lines : list of dict
+            The name, the role, the treatment and the reason of each column.
+        """
+        check_is_fitted(self)
+        keys = ("name", "role", "treatment", "reason")
+        return [{key: getattr(column, key) for key in keys} for column in self.columns_]
+
+    @property
+    def identifier_(self) -> str | None:
+        """Name of the first column that names the rows, None if there is none."""
+        return next((column.name for column in self.columns_ if column.role == "identifier"), None)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Return the names of the encoded columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of the table, if it had none in the fit. Otherwise they must be those of the fit.
+
+        Returns
+        -------
+        names : ndarray of str
+            The name of the column for a number or a date, and column=level for each level of a category.
+        """
+        check_is_fitted(self)
+        columns = self.columns_
+        if input_features is not None:
+            given = [str(name) for name in np.asarray(input_features, dtype=object)]
+            names = getattr(self, "feature_names_in_", None)
+            if names is not None and given != list(names):
+                raise ValueError("input_features is not equal to feature_names_in_")
+            if len(given) != self.n_features_in_:
+                raise ValueError(
+                    f"input_features should have length equal to number of features ({self.n_features_in_})"
+                )
+            columns = tuple(replace(column, name=name) for column, name in zip(columns, given, strict=True))
+        return np.array([name for column in columns for name in column.feature_names], dtype=object)
+
+    def _set_feature_names(self, names: list[str] | None) -> None:
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _sizes(self) -> Sizes:
+        """Return the sizes in `_schema`; the columns are checked one by one."""
+        return {"n_features": self.n_features_in_}
+
+    def _state(self, resume: bool) -> State:
+        """Return what was learned as plain values. There are no rows in it, whatever `resume` is."""
+        return {"columns": [column.state() for column in self.columns_]}
+
+    def _restore(self, state: State) -> None:
+        """Take over a checked state."""
+        if len(state["columns"]) != self.n_features_in_:
+            raise ValueError(f"field 'columns' has {len(state['columns'])} entries for {self.n_features_in_} columns")
+        self.columns_ = state["columns"]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _count_all(values: pa.ChunkedArray) -> tuple[int, int]:
+    """Return the number of distinct values and of known cells of a column."""
+    values = plain(values)
+    if source_of(values.type) == "text":
+        values = pc.utf8_lower(pc.utf8_trim_whitespace(values.cast(pa.large_string())))
+    return pc.count_distinct(values, mode="only_valid").as_py(), len(values) - values.null_count
+
+
+def _checked_copies(drafts: list[Draft], asked: Mapping[str, str]) -> list[Draft]:
+    """Return the columns with copies ignored; a column whose role was asked for is never a copy."""
+    found = without_copies(drafts)
+    return [old if old.column.name in asked else new for old, new in zip(drafts, found, strict=True)]
+
+
+def _with_weight(column: Column, share: float) -> Column:
+    if column.role not in ("boolean", "category"):
+        return column
+    shares = np.array(column.shares)
+    spread = shares[1] * (1 - shares[1]) if column.role == "boolean" else 1.0 - float(shares @ shares)
+    return replace(column, weight=float(np.sqrt(share / spread)) if spread > 0 else 1.0)
+
+
+def _shift(column: Column, cells: Floats) -> list[str]:
+    """Return a complaint if the median of some cells is outside of nearly all cells of the fit."""
+    known = cells[~np.isnan(cells)]
+    if len(known) < SHIFTED:
+        return []
+    median = float(np.median(column.elapsed(known)))
+    if column.lowest <= median <= column.highest:
+        return []
+    return [f"the median of {column.name!r} is {_shown(column, median)}, and was {_shown(column, column.fill)}"]
+
+
+def _shown(column: Column, number: float) -> str:
+    """Return a number with its unit, or days before the reference as a date."""
+    if column.kind == "date":
+        return str(as_dates(np.array([column.reference - number]), has_time=False)[0])
+    return f"{number:.4g} {column.unit}".rstrip()
+
+
+def _decoded(column: Column, which: int, numbers: Floats) -> NDArray[Any]:
+    if column.is_scaled:
+        return column.decode(numbers)
+    return numbers / column.weight + column.shares[1 if column.role == "boolean" else which]
+
+
+def _listed(columns: tuple[Column, ...]) -> str:
+    shown = [f"{column.name!r} is {column.role} ({column.reason})" for column in columns[:5]]
+    return ", ".join(shown) + (f" and {len(columns) - 5} more" if len(columns) > 5 else "")
