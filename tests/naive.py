@@ -1038,3 +1038,23 @@ def best_rule(values, is_in, price):
             if n_bounds and holds.any():
                 best = max(best, 2 * (holds & is_in).sum() / (holds.sum() + is_in.sum()) - price * n_bounds)
     return best
+
+
+def jaccard_matching(reference, found):
+    """For each cluster of the reference, the largest Jaccard overlap with a found cluster, and this cluster."""
+    clusters = sorted(set(found[found >= 0].tolist()))
+    overlaps, matches = [], []
+    for label in sorted(set(reference[reference >= 0].tolist())):
+        rows = set(np.flatnonzero(reference == label).tolist())
+        others = [set(np.flatnonzero(found == other).tolist()) for other in clusters]
+        values = [len(rows & other) / len(rows | other) for other in others]
+        overlaps.append(max(values, default=0.0))
+        matches.append(clusters[values.index(max(values))] if values else None)
+    return overlaps, matches
+
+
+def same_cluster_probability(reference, found):
+    """For two clusters of the reference, how often a row of one and a row of the other are in one found cluster."""
+    labels = sorted(set(reference[reference >= 0].tolist()))
+    together = (found[:, None] == found) & (found >= 0)
+    return np.array([[together[reference == a][:, reference == b].mean() for b in labels] for a in labels])

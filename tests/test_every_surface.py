@@ -52,7 +52,7 @@ DRAWS = {
     **dict.fromkeys(TREE_PICTURES, has_tree),
     **dict.fromkeys(("clusterpath", "fusions"), "SumOfNorms".__eq__),
     "support": "SupportVectorClustering".__eq__,
-    "stream": lambda name: False,
+    **dict.fromkeys(("stability", "stream"), lambda name: False),
     "timeline": "StreamClusterer".__eq__,
 }
 """Which estimators each picture draws."""

@@ -14,6 +14,7 @@ from ravine.plot._map import tree
 from ravine.plot._node import density, node
 from ravine.plot._panels import panels
 from ravine.plot._sequence import elbow, path
+from ravine.plot._stability import stability
 from ravine.plot._stream import stream
 from ravine.plot._support import support
 from ravine.plot._timeline import timeline
@@ -26,6 +27,7 @@ __all__ = [
     "node",
     "panels",
     "path",
+    "stability",
     "stream",
     "support",
     "timeline",

@@ -85,6 +85,8 @@ def _remedy(model: Any) -> str:
         )
     if hasattr(model, "records") and hasattr(model, "events"):
         return "use plot.stream"
+    if hasattr(model, "jaccard") and hasattr(model, "verdicts"):
+        return "use plot.stability"
     return "pass a fitted model, for instance plot.tree(PDDP().fit(X))"
 
 
