@@ -302,7 +302,7 @@ def random_messy_table(random_state: Seed = None, **fixed: Any) -> MessyTable:
     """Generate a messy table whose parameters are random, too.
 
     Two to six segments in three to seven number columns, and every kind of mess at a random level, from none at all to
-    about twice the default of :func:`make_messy_table`.
+    a few times the default of :func:`make_messy_table`.
 
     Parameters
     ----------
