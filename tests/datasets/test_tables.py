@@ -309,6 +309,7 @@ def test_few_rows_are_drawn(n_samples):
 def test_all_cells_may_be_messy(off):
     table = make_messy_table(20, **{off: 1.0}, random_state=0)
     assert len(table.columns) == 21
+    assert table.columns != make_messy_table(20, random_state=0).columns
 
 
 def test_the_file_has_every_cell_and_pandas_reads_it(tmp_path):
@@ -375,3 +376,12 @@ def test_a_table_is_drawn_again_from_its_parameters():
 def test_bad_parameters_are_named_in_the_error(parameter, value):
     with pytest.raises(ValueError, match=f"'{parameter}' parameter of make_messy_table"):
         make_messy_table(**{parameter: value})
+
+
+def test_a_category_has_at_most_as_many_levels_as_asked_and_as_its_theme_has():
+    for n_levels, fewest, most in ((2, 2, 2), (50, 3, 8)):
+        table = make_messy_table(
+            3000, n_levels=n_levels, n_categories=5, n_noise_categories=5, n_long_categories=0, n_codes=0, n_booleans=0,
+            rare_levels=0, missing=0, random_state=0,
+        )  # fmt: skip
+        assert all(fewest <= len(set(table.columns[name])) <= most for name in of_role(table, "category"))

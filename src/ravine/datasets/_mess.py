@@ -245,7 +245,8 @@ def _continental(text: str) -> str:
 def category(draw: Draw, spec: Category, n_levels: int, strength: float, rare_levels: float) -> Cells:
     """Return the cells of a category; a share `strength` of a segment has the level that the segment prefers."""
     rng = draw.rng("category", spec.name)
-    levels = [spec.levels[k] if k < len(spec.levels) else f"{spec.name} {k + 1}" for k in range(n_levels)]
+    levels = spec.levels[:n_levels]
+    n_levels = len(levels)
     frequency = 1 / (1 + np.arange(n_levels))
     number = rng.choice(n_levels, draw.n_samples, p=frequency / frequency.sum())
     preferred = rng.permutation(max(n_levels, draw.n_segments))[draw.segment] % n_levels

@@ -203,7 +203,7 @@ def make_messy_table(
     n_noise_categories : int, default=1
         Number of categories that do not depend on the segment.
     n_levels : int, default=5
-        Number of levels of these categories.
+        Maximum number of levels of these categories. A theme has three to eight for each.
     n_long_categories : int, default=1
         Number of further categories that do not depend on the segment, of 40 levels each.
     rare_levels : float, default=0.01
@@ -302,7 +302,7 @@ def random_messy_table(random_state: Seed = None, **fixed: Any) -> MessyTable:
     """Generate a messy table whose parameters are random, too.
 
     Two to six segments in three to seven number columns, and every kind of mess at a random level, from none at all to
-    about twice the default of :func:`make_messy_table`.
+    a few times the default of :func:`make_messy_table`.
 
     Parameters
     ----------
