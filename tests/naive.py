@@ -1002,7 +1002,7 @@ def difference_of_shares(values, is_in, conditions):
 
 def range_conditions(values):
     """All ranges of the values and all complements of ranges; None is a gap."""
-    ends = sorted({v for v in values if v is not None}) + [np.inf]
+    ends = [*sorted({v for v in values if v is not None}), np.inf]
     for a in ends:
         for b in ends:
             yield lambda v, a=a, b=b: v is not None and a <= v < b

@@ -6,6 +6,7 @@ from tests import naive
 from ravine import _kernels
 
 FREEDOM = 7.0
+POWER = (FREEDOM + 4) / 2
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_squared_distance_is_that_of_the_component_of_each_row(mixture, rng):
 def test_likeliest_component_is_that_of_the_largest_density_wherever_the_search_starts(mixture, rng, first):
     weight, mean, shape, factor, constant = mixture
     X, out = 3 * rng.normal(size=(500, 4)), np.empty(500, dtype=np.int64)
-    _kernels.mixture.likeliest(X, mean, factor, constant, FREEDOM, np.full(500, first), out)
+    _kernels.mixture.likeliest(X, mean, factor, constant, FREEDOM, POWER, np.full(500, first), out)
     assert_array_equal(out, naive.log_joint(X, weight, mean, shape, FREEDOM).argmax(axis=1))
     assert len(np.unique(out)) > 2
 
@@ -53,12 +54,12 @@ def test_equal_components_give_the_first_one(mixture):
     twice = [np.concatenate([array[[1, 1]], array[2:]]) for array in (mean, factor, constant)]
     out = np.empty(1, dtype=np.int64)
     for first in (0, 1):
-        _kernels.mixture.likeliest(mean[[1]] + 0.1, *twice, FREEDOM, np.array([first]), out)
+        _kernels.mixture.likeliest(mean[[1]] + 0.1, *twice, FREEDOM, POWER, np.array([first]), out)
         assert out[0] == 0
 
 
 def test_rows_without_any_density_keep_the_component_they_had(mixture):
     _, mean, _, factor, constant = mixture
     out = np.empty(1, dtype=np.int64)
-    _kernels.mixture.likeliest(np.full((1, 4), 1e200), mean, factor, constant, FREEDOM, np.array([3]), out)
+    _kernels.mixture.likeliest(np.full((1, 4), 1e200), mean, factor, constant, FREEDOM, POWER, np.array([3]), out)
     assert out[0] == 3

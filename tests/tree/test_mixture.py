@@ -9,10 +9,12 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 from tests import naive
 
-from ravine import NCutH
+from ravine import IncrementalMDH, NCutH
+from ravine._scaling import ScaledRows
+from ravine.datasets import make_blobs
 from ravine.tree import HyperplaneTree
 from ravine.tree import _mixture as module
-from ravine.tree._mixture import Mixture, fit_mixture, with_limit
+from ravine.tree._mixture import MIXTURE, Mixture, fit_mixture, packed, unpacked, with_limit
 
 
 def wide_beside_narrow(rng, n=2000):
@@ -345,3 +347,51 @@ def test_arrays_are_read_only(iris_tree):
     assert isinstance(iris_tree.mixture, Mixture)
     with pytest.raises(ValueError, match="read-only"):
         iris_tree.mixture.mean[0] = 1.0
+
+
+def with_flags(rng, X, n_flags=3):
+    return np.column_stack([X, 0.3 * (rng.random((len(X), n_flags)) < 0.3)])
+
+
+def test_columns_of_two_values_that_no_cut_uses_have_no_part_in_the_mixture(rng):
+    X, label = make_blobs(600, centers=[[0, 0], [5, 0]], random_state=0)
+    both = with_flags(rng, X)
+    used = np.array([0.7, 0.3, 0.0, 0.0, 0.0])
+    plain = fit_mixture(X, np.ones(600), label, 2, always_decides=True)
+    mixture = fit_mixture(both, np.ones(600), label, 2, always_decides=True, used=used)
+    assert_array_equal(mixture.described, [0, 1])
+    assert_array_equal(mixture.predict(both, label), plain.predict(X, label))
+    assert_allclose(mixture.memberships(both, label), plain.memberships(X, label))
+    assert_allclose(mixture.log_density(both), plain.log_density(X))
+    assert_allclose(mixture.covariance[:, :2, :2], plain.covariance)
+    assert_allclose(mixture.covariance[0, 2:, 2:], np.diag(both[:, 2:].var(axis=0)))
+    assert_allclose(mixture.mean[:, 2:], [both[label == k, 2:].mean(axis=0) for k in range(2)])
+    scaled = mixture.unscaled(np.arange(5.0), np.full(5, 2.0))
+    assert_allclose(scaled.covariance, 4 * mixture.covariance)
+
+
+def test_columns_of_two_values_that_the_cuts_use_are_described(rng):
+    X, label = make_blobs(600, centers=[[0, 0], [5, 0]], random_state=0)
+    both = with_flags(rng, X)
+    for used in (None, np.full(5, 0.2), np.zeros(5)):
+        assert fit_mixture(both, np.ones(600), label, 2, used=used).beside is None
+
+
+def test_a_yes_or_no_column_does_not_move_the_labels(rng):
+    X, _ = make_blobs(900, centers=[[0, 0, 0], [6, 0, 0], [0, 6, 3]], random_state=0)
+    both = ScaledRows.of(with_flags(rng, X, 30))
+    alone, beside = (IncrementalMDH(3).fit(ScaledRows.of(rows)) for rows in (X, both))
+    assert adjusted_rand_score(alone.labels_, beside.labels_) > 0.98
+    assert_array_equal(beside.predict(both), beside.labels_)
+    assert beside.cluster_centers_.shape == (3, 33)
+
+
+def test_a_file_whose_factor_describes_a_column_beside_is_refused(rng):
+    X, label = make_blobs(600, centers=[[0, 0], [5, 0]], random_state=0)
+    used = np.array([0.7, 0.3, 0.0, 0.0, 0.0])
+    record = packed(fit_mixture(with_flags(rng, X), np.ones(600), label, 2, used=used))
+    assert unpacked(MIXTURE.checked(record, {"n_nodes": 3, "n_features": 5})).beside is not None
+    factor = record["factor"].copy()
+    factor[0, 3, 0] = 1.0
+    with pytest.raises(ValueError, match="no component describes"):
+        MIXTURE.checked({**record, "factor": factor}, {"n_nodes": 3, "n_features": 5})

@@ -33,13 +33,12 @@ def squared_distance(X, component, mean, factor, out):
 
 
 @kernel
-def likeliest(X, mean, factor, constant, freedom, first, out):
+def likeliest(X, mean, factor, constant, freedom, power, first, out):
     """Compute out[i] = the k of the largest log density, the smallest k if there are several.
 
     The search starts with first[i], which is also the result if no density is above zero.
     """
     z = np.empty(X.shape[1])
-    power = (freedom + X.shape[1]) / 2.0
     for i in range(X.shape[0]):
         best = first[i]
         most = constant[best] - power * math.log1p(_distance(X[i], best, mean, factor, np.inf, z) / freedom)

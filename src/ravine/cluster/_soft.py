@@ -18,6 +18,7 @@ from ravine.cluster._number import SEED, EvidenceTreeClusterer
 from ravine.tree import HyperplaneTree
 from ravine.tree._derived import with_mixture
 from ravine.tree._mixture import MOST_COLUMNS, fit_mixture, sample_size, with_limit
+from ravine.tree._text import shares_of_cuts
 
 ASSIGN_LABELS = [StrOptions({"auto", "tree", "mixture"})]
 """Constraint of the parameter `assign_labels`."""
@@ -148,7 +149,8 @@ class SoftTreeClusterer(EvidenceTreeClusterer):
         rows, total = merge_copies(*with_weight(X, weights), SEED)
         label = tree.label[tree.apply(rows, self.n_jobs, check_input=False)]
         with thread_pools().limit(limits=1, user_api="blas"):  # as in `_grown`
-            mixture = fit_mixture(rows, total, label, tree.n_clusters, self.assign_labels == "mixture")
+            always = self.assign_labels == "mixture"
+            mixture = fit_mixture(rows, total, label, tree.n_clusters, always, shares_of_cuts(tree))
             if mixture is not None and self.outliers == "label":
                 mixture = with_limit(mixture, rows, total, label)
         if self.outliers == "label" and (mixture is None or mixture.limit is None):

@@ -21,9 +21,10 @@ from scipy.special import chdtri, logsumexp
 
 from ravine import _kernels
 from ravine._blocks import map_blocks
-from ravine._matrix import Floats, Ints, Matrix, scatter
+from ravine._matrix import Bools, Floats, Ints, Matrix, column_moments, scatter
 from ravine._scaling import Scaling, weighted_quantiles
 from ravine._schema import POSITIVE, Array, Group, Number, Sizes, State, require
+from ravine._ties import TIE
 
 SAMPLE_ROWS, ROWS_PER_COMPONENT, MOST_SAMPLE_ROWS = 5_000, 100, 20_000
 """The mixture is fitted to this many rows, or to more if there are many clusters or columns, up to the last number."""
@@ -48,6 +49,11 @@ RIDGE = 1e-3
 MOST_OWN, MOST_COLUMNS = 100, 2048
 """With more columns than the first number, all clusters share one covariance; with more than the second, there is no
 mixture."""
+
+N_VALUES, DISCRETE_SHARE, LEAST_USED = 2, 0.9, 0.25
+"""A column is discrete if so many of its values have at least the second share of the rows. If the cuts use the discrete
+columns less than the third number times as much as all columns on average, the components do not describe them: a
+component that has only one of the values would be so narrow there that this column alone would decide."""
 
 LEAST_MOVED, LEAST_ROWS = 1e-3, 10
 """The mixture decides about labels if it moves at least this share of the rows to another cluster, and if there are at
@@ -77,10 +83,14 @@ def sizes_fit(state: State, sizes: Sizes) -> None:
 
 
 def factors_are_triangular(state: State, sizes: Sizes) -> None:
-    """A factor is lower triangular, with a positive diagonal."""
-    factor = state["factor"]
-    require((np.diagonal(factor, axis1=1, axis2=2) > 0).all(), "factor", "has an entry on its diagonal that is not > 0")
+    """A factor is lower triangular, with a positive diagonal, and zero for columns that are not described."""
+    factor, beside = state["factor"], state["beside"]
+    is_described = np.ones(factor.shape[1], dtype=bool) if beside is None else beside == 0
+    diagonal = np.diagonal(factor, axis1=1, axis2=2)[:, is_described]
+    require((diagonal > 0).all(), "factor", "has an entry on its diagonal that is not > 0")
     require(all(not np.triu(each, 1).any() for each in factor), "factor", "is not zero above its diagonal")
+    others = factor[:, ~is_described].any() or factor[:, :, ~is_described].any()
+    require(not others, "factor", "is not zero in a column that no component describes")
 
 
 MIXTURE = Group(
@@ -92,6 +102,7 @@ MIXTURE = Group(
         "freedom": Number(float, low=3.0, high=math.inf),
         "decides": Number(bool),
         "limit": Array("float64", ("n_components",), low=POSITIVE, optional=True, required=False),
+        "beside": Array("float64", ("n_features",), low=0, optional=True, required=False),
     },
     (sizes_fit, factors_are_triangular),
     optional=True,
@@ -122,6 +133,9 @@ class Mixture:
     limit : ndarray of shape (n_components,) or None
         A row that is farther from its likeliest component, in the length of F (x - mean), is an outlier with the label
         -1. If None, no row is.
+    beside : ndarray of shape (n_features,) or None
+        Variance of each column that the components do not describe, and 0 for the others. Factors are zero there, so
+        that these columns have no part in distances and densities. None if all columns are described.
     """
 
     weight: Floats
@@ -131,9 +145,10 @@ class Mixture:
     freedom: float = math.inf
     decides: bool = True
     limit: Floats | None = None
+    beside: Floats | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.weight, self.mean, self.factor, self.cluster, self.limit):
+        for array in (self.weight, self.mean, self.factor, self.cluster, self.limit, self.beside):
             if array is not None:
                 array.setflags(write=False)
 
@@ -151,11 +166,26 @@ class Mixture:
 
     @property
     def covariance(self) -> Floats:
-        """Covariance matrix of each component."""
-        inverse = np.array([solve_triangular(each, np.eye(len(each)), lower=True) for each in self.factor])
+        """Covariance matrix of each component; columns that are not described are uncorrelated with all others."""
+        at = np.ix_(self.described, self.described)
         spread = 1.0 if math.isinf(self.freedom) else self.freedom / (self.freedom - 2)
-        covariance = spread * inverse @ inverse.transpose(0, 2, 1)
+        covariance = np.zeros_like(self.factor)
+        for each, factor in zip(covariance, self.factor, strict=True):
+            inverse = solve_triangular(factor[at], np.eye(len(self.described)), lower=True)
+            each[at] = spread * inverse @ inverse.T
+            if self.beside is not None:
+                each[np.diag_indices(len(each))] += self.beside
         return np.broadcast_to(covariance, (len(self.weight), *covariance.shape[1:]))
+
+    @cached_property
+    def described(self) -> Ints:
+        """Columns that the components describe."""
+        return np.arange(self.mean.shape[1]) if self.beside is None else np.flatnonzero(self.beside == 0)
+
+    @property
+    def power(self) -> float:
+        """Power of the density of a t distribution."""
+        return (self.freedom + len(self.described)) / 2
 
     def cluster_moments(self) -> tuple[Floats, Floats, Floats]:
         """Return weight, mean and covariance matrix of each cluster."""
@@ -166,7 +196,8 @@ class Mixture:
 
     def unscaled(self, center: Floats, scale: Floats) -> "Mixture":
         """Return the mixture of the original rows, for one of ``(rows - center) / scale``."""
-        return replace(self, mean=self.mean * scale + center, factor=self.factor / scale)
+        beside = None if self.beside is None else self.beside * scale**2
+        return replace(self, mean=self.mean * scale + center, factor=self.factor / scale, beside=beside)
 
     def merged(self, label: Ints) -> "Mixture":
         """Return the mixture for fewer clusters; `label` has the new label of each old one."""
@@ -208,7 +239,8 @@ class Mixture:
             if math.isinf(self.freedom):
                 return _largest(self._linear(rows), first[b])
             out = np.empty(len(rows), dtype=np.int64)
-            _kernels.mixture.likeliest(rows, self.mean, self.factor, self._constant, self.freedom, first[b], out)
+            components = self.mean, self.factor, self._constant, self.freedom, self.power
+            _kernels.mixture.likeliest(rows, *components, first[b], out)
             return out
 
         parts = map_blocks(predict_block, X.shape, n_jobs)
@@ -261,8 +293,8 @@ class Mixture:
     @cached_property
     def _constant(self) -> Floats:
         """Logarithm of the weighted density of each component at its mean."""
-        volume = np.log(np.diagonal(self.factor, axis1=1, axis2=2)).sum(axis=1)
-        half, freedom = self.mean.shape[1] / 2, self.freedom
+        volume = np.log(np.diagonal(self.factor, axis1=1, axis2=2)[:, self.described]).sum(axis=1)
+        half, freedom = len(self.described) / 2, self.freedom
         if math.isinf(freedom):
             peak = -half * math.log(2 * math.pi)
         else:
@@ -271,8 +303,7 @@ class Mixture:
 
     def _log_densities(self, squares: Floats) -> Floats:
         """Return the logarithms of the weighted densities at some squared distances from each component."""
-        power = (self.freedom + self.mean.shape[1]) / 2
-        return np.asarray(self._constant - power * np.log1p(squares / self.freedom))
+        return np.asarray(self._constant - self.power * np.log1p(squares / self.freedom))
 
     @cached_property
     def _plane(self) -> tuple[Floats, Floats, Floats]:
@@ -318,7 +349,12 @@ def sample_size(n_clusters: int, n_columns: int) -> int:
 
 
 def fit_mixture(
-    X: Floats, weights: Floats, label: Ints, n_clusters: int, always_decides: bool = False
+    X: Floats,
+    weights: Floats,
+    label: Ints,
+    n_clusters: int,
+    always_decides: bool = False,
+    used: Floats | None = None,
 ) -> Mixture | None:
     """Fit a mixture to rows that a tree has labeled.
 
@@ -333,6 +369,8 @@ def fit_mixture(
     n_clusters : int
     always_decides : bool, default=False
         Whether labels come from the mixture even if it moves hardly any row, or if there are few rows.
+    used : ndarray of shape (n_features,), optional
+        Share of each column in the cuts. By default, all columns are used alike.
 
     Returns
     -------
@@ -342,6 +380,10 @@ def fit_mixture(
     n_columns = X.shape[1]
     if n_columns > MOST_COLUMNS or len(np.unique(label)) < n_clusters:
         return None
+    if used is not None and used.any():
+        is_discrete = discrete_columns(X, weights)
+        if used[is_discrete].sum() < LEAST_USED * used.sum() * is_discrete.mean():
+            return _beside_discrete(X, weights, label, n_clusters, always_decides, is_discrete)
     scaling, count = Scaling.of(X, weights), float(weights.sum())
     X = np.asarray(X, dtype=np.float64)
     ways = [scaling.rows(X)]
@@ -358,6 +400,36 @@ def fit_mixture(
     has_moved = weights[found != label].sum() >= LEAST_MOVED * count
     decides = always_decides or bool(has_moved and len(Z) >= least)
     return replace(mixture.unscaled(scaling.center, scaling.scale), decides=decides)
+
+
+def discrete_columns(X: Floats, weights: Floats) -> Bools:
+    """Return which columns have `N_VALUES` values with nearly all of the weight; constant columns are not among them."""
+    is_discrete = np.zeros(X.shape[1], dtype=bool)
+    for j in range(X.shape[1]):
+        values, place = np.unique(X[:, j], return_inverse=True)
+        share = np.sort(np.bincount(place, weights))[::-1] / weights.sum()
+        is_discrete[j] = len(values) > 1 and share[:N_VALUES].sum() >= DISCRETE_SHARE * (1 - TIE)
+    return is_discrete
+
+
+def _beside_discrete(
+    X: Floats, weights: Floats, label: Ints, n_clusters: int, always_decides: bool, is_discrete: Bools
+) -> Mixture | None:
+    """Fit the mixture to the other columns; in the discrete ones, components have the means of their clusters."""
+    described = np.flatnonzero(~is_discrete)
+    found = fit_mixture(np.ascontiguousarray(X[:, described]), weights, label, n_clusters, always_decides)
+    if found is None:
+        return None
+    others = np.asarray(X[:, is_discrete], dtype=np.float64)
+    mean = np.empty((len(found.weight), X.shape[1]))
+    factor = np.zeros((len(found.factor), X.shape[1], X.shape[1]))
+    mean[:, described] = found.mean
+    factor[:, described[:, np.newaxis], described] = found.factor
+    part = (label == np.arange(n_clusters)[:, np.newaxis]) * weights
+    mean[:, is_discrete] = (part @ others) / part.sum(axis=1, keepdims=True)
+    beside = np.zeros(X.shape[1])
+    beside[is_discrete] = column_moments(others, weights)[2] / weights.sum()
+    return replace(found, mean=mean, factor=factor, beside=beside)
 
 
 def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture:
@@ -459,7 +531,7 @@ def with_limit(mixture: Mixture, X: Floats, weights: Floats, label: Ints) -> Mix
     """
     component = mixture.likeliest(X, label)
     distance = mixture.distance(X, component)
-    limit = np.full(len(mixture.weight), math.sqrt(chdtri(X.shape[1], LEAST_BEYOND)))
+    limit = np.full(len(mixture.weight), math.sqrt(chdtri(len(mixture.described), LEAST_BEYOND)))
     for k in np.unique(component):
         rows = np.flatnonzero(component == k)
         middle, far = weighted_quantiles(distance[rows], weights[rows], (0.5, FENCE_SHARE))

@@ -106,6 +106,14 @@ def shares_of_cut(tree: "HyperplaneTree", cut: int) -> Floats:
     return _as_shares(np.maximum(tree.normal[cut] * apart, 0.0), instead=tree.normal[cut] ** 2)
 
 
+def shares_of_cuts(tree: "HyperplaneTree") -> Floats:
+    """Return how much each feature drives the splits of a tree, on average over their rows; zeros without a split."""
+    total = np.zeros(tree.n_features)
+    for cut in tree.cuts:
+        total += tree.count[cut] * shares_of_cut(tree, int(cut))
+    return total / total.sum() if total.any() else total
+
+
 def shares_of_spread(direction: Floats, deviation: Floats) -> Floats:
     """Return how much each feature contributes to a direction, given the deviations of the features."""
     return _as_shares((direction * deviation) ** 2, instead=direction**2)
