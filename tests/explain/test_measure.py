@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from tests import naive
 
 from ravine.explain import profile
 from ravine.explain._measure import KUIPER, MOST_CHANCE, differences, directions
-from tests import naive
 
 
 @pytest.mark.parametrize("seed", range(5))
