@@ -139,7 +139,10 @@ class Condition:
         assert self.levels is not None
         if self.kind == "boolean":
             return f"{name} = {'TRUE' if self._truth() == YES else 'FALSE'}"
-        return f"{name} {'NOT IN' if self.is_negated else 'IN'} ({', '.join(map(text_literal, self.levels))})"
+        literals = [text_literal(level) for level in self.levels]
+        if len(literals) == 1:
+            return f"{name} {'<>' if self.is_negated else '='} {literals[0]}"
+        return f"{name} {'NOT IN' if self.is_negated else 'IN'} ({', '.join(literals)})"
 
     def to_python(self) -> str:
         """Return the condition as Python.
