@@ -57,9 +57,9 @@ def sums(group: Ints, values: Floats, n_groups: int) -> Floats:
     return np.asarray(np.bincount(group, values, n_groups), dtype=np.float64)
 
 
-def bins_of(column: Column, most_bins: int = MOST_BINS) -> Bins:
+def bins_of(column: Column, weights: Floats, most_bins: int = MOST_BINS) -> Bins:
     """Return the bins of a column."""
-    return _of_numbers(column, most_bins) if column.is_ordered else _of_levels(column)
+    return _of_numbers(column, most_bins) if column.is_ordered else _of_levels(column, weights)
 
 
 def _of_numbers(column: Column, most_bins: int) -> Bins:
@@ -71,9 +71,10 @@ def _of_numbers(column: Column, most_bins: int) -> Bins:
     return Bins(np.where(column.is_gap, len(starts), code), len(starts), starts, ())
 
 
-def _of_levels(column: Column) -> Bins:
+def _of_levels(column: Column, weights: Floats) -> Bins:
     codes, is_gap = column.codes_of_levels, column.is_gap
-    count = np.bincount(codes[~is_gap], minlength=len(column.levels))
+    count = sums(codes[~is_gap], weights[~is_gap], len(column.levels))
+    count = np.round(count / max(float(weights.sum()), 1e-300), 9)  # sums that differ by rounding are equal
     frequent = np.argsort(-count, kind="stable")  # levels are in the order of their names
     frequent = frequent[count[frequent] > 0]
     kept = frequent[:MOST_LEVELS]

@@ -139,7 +139,10 @@ class Condition:
         assert self.levels is not None
         if self.kind == "boolean":
             return f"{name} = {'TRUE' if self._truth() == YES else 'FALSE'}"
-        return f"{name} {'NOT IN' if self.is_negated else 'IN'} ({', '.join(map(text_literal, self.levels))})"
+        literals = [text_literal(level) for level in self.levels]
+        if len(literals) == 1:
+            return f"{name} {'<>' if self.is_negated else '='} {literals[0]}"
+        return f"{name} {'NOT IN' if self.is_negated else 'IN'} ({', '.join(literals)})"
 
     def to_python(self) -> str:
         """Return the condition as Python.
@@ -187,26 +190,27 @@ class Condition:
         mask : ndarray of shape (n_samples,)
             True for the rows that satisfy the condition.
         """
-        return self.mask_of(column_of(self.column, column))
+        return mask_of(self, column_of(self.column, column))
 
-    def mask_of(self, column: Column) -> Bools:
-        """Return `mask` of a column that has been read."""
-        if self.kind == "boolean" and column.is_ordered:  # 0 and 1
-            codes = np.where(column.is_gap, -1, column.values != 0)
-            column = Column(column.name, "boolean", codes=codes.astype(np.int64), levels=(NO, YES))
-        if (self.kind in ("number", "date")) != column.is_ordered and not column.is_gap.all():
-            raise ValueError(
-                f"the column {name_text(self.column)!r} is a {column.kind}, but the rule was found on a {self.kind}"
-            )
-        holds = ~column.is_gap
-        if self.levels is not None and column.is_ordered:
-            holds &= self.is_negated
-        elif self.levels is not None:
-            listed = set(self.levels)
-            is_listed = np.array([level in listed for level in column.levels] + [False])
-            holds &= is_listed[column.codes_of_levels] != self.is_negated
-        if self.low is not None:
-            holds &= column.values >= self.low
-        if self.high is not None:
-            holds &= column.values < self.high
-        return holds | column.is_gap if self.or_missing else holds
+
+def mask_of(condition: Condition, column: Column) -> Bools:
+    """Return which rows of a column that has been read satisfy a condition."""
+    if condition.kind == "boolean" and column.is_ordered:  # 0 and 1
+        codes = np.where(column.is_gap, -1, column.values != 0)
+        column = Column(column.name, "boolean", codes=codes.astype(np.int64), levels=(NO, YES))
+    if (condition.kind in ("number", "date")) != column.is_ordered and not column.is_gap.all():
+        raise ValueError(
+            f"the column {name_text(condition.column)!r} is a {column.kind}, but the rule needs a {condition.kind}"
+        )
+    holds = ~column.is_gap
+    if condition.levels is not None and column.is_ordered:
+        holds &= condition.is_negated
+    elif condition.levels is not None:
+        listed = set(condition.levels)
+        is_listed = np.array([level in listed for level in column.levels] + [False])
+        holds &= is_listed[column.codes_of_levels] != condition.is_negated
+    if condition.low is not None:
+        holds &= column.values >= condition.low
+    if condition.high is not None:
+        holds &= column.values < condition.high
+    return holds | column.is_gap if condition.or_missing else holds

@@ -19,6 +19,9 @@ its column. It has no more decimals than show the first number of digits of the 
 YEARS = 1800, 2100
 """Whole numbers of a column between these two are years, which have no thousands separator."""
 
+EDGE = 0.1
+"""The edges of a range are this share of it, on each side."""
+
 DAY = 86_400_000_000
 """Microseconds of a day."""
 
@@ -120,8 +123,8 @@ def plain_date(microseconds: float, *, is_short: bool = False) -> str:
 def roundest(low: float, high: float, near: float, is_whole: bool = False) -> float:
     """Return a number above `low`, and not above `high`, that has few digits.
 
-    A number in the middle half is taken if it has at most one digit more than the roundest number of all: a bound
-    beside a row would separate the next rows badly. Steps of 5 come before steps of 1.
+    A number that is not at an edge of the range is taken if it has at most one digit more than the roundest number of
+    all: a bound beside a row would separate the next rows badly. Steps of 5 come before steps of 1.
 
     Parameters
     ----------
@@ -137,17 +140,17 @@ def roundest(low: float, high: float, near: float, is_whole: bool = False) -> fl
     >>> roundest(811.3, 872.9, near=820.0), roundest(811.3, 819.2, near=812.0), roundest(0.012, 0.019, near=0.013)
     (850.0, 815.0, 0.015)
     >>> roundest(310, 1180, near=745, is_whole=True), roundest(1.9, 3.0, near=2.45), roundest(-3.0, 8.0, near=2.0)
-    (700.0, 2.5, 0.0)
+    (1000.0, 2.5, 0.0)
     >>> roundest(30.0, 31.0, near=30.5), roundest(30.0, 31.0, near=30.5, is_whole=True)
     (30.5, 31.0)
     """
     low, high = _finite(low, high)
     least_step = 1.0 if is_whole else 0.0
     anywhere = _roundest(low, high, near, least_step)
-    edge = high / 4 - low / 4
-    in_middle = _roundest(low + edge, high - edge, near, least_step)
-    if in_middle is not None and (anywhere is None or _n_digits(in_middle) <= _n_digits(anywhere) + 1):
-        return in_middle
+    edge = EDGE * high - EDGE * low
+    inside = _roundest(low + edge, high - edge, near, least_step)
+    if inside is not None and (anywhere is None or _n_digits(inside) <= _n_digits(anywhere) + 1):
+        return inside
     return high if anywhere is None else anywhere
 
 
@@ -200,6 +203,8 @@ def roundest_date(low: float, high: float, near: float) -> float:
 
 def _finite(low: float, high: float) -> tuple[float, float]:
     """Return the ends of a range, with numbers in place of infinite ones."""
+    if math.isinf(high) and math.isinf(low):
+        return -1.0, 1.0
     if math.isinf(high):
         high = low + 10 * max(abs(low), 1.0)
     if math.isinf(low):

@@ -73,14 +73,14 @@ def _by_chance_of_levels(share: Floats, n_rows: Floats) -> Floats:
     """Return the mean total variation distance of rows without a difference, for each number of rows.
 
     The mean difference of a share p is about the root of 2 p (1 - p) / (π n). For a level that less than one row would
-    have, it is 2 p (1 - p)ⁿ.
+    have, it is about 2 p exp(-p n).
     """
     share = np.minimum(share, 1 - share)
+    share = share[share > 0]
     spread = np.sqrt(2 / np.pi * share * (1 - share))
-    chance = np.empty(len(n_rows))
-    for k, n in enumerate(np.maximum(n_rows, 1.0)):
-        chance[k] = np.where(n * share < 1, 2 * share * (1 - share) ** n, spread / np.sqrt(n)).sum() / 2
-    return chance
+    n = np.maximum(n_rows, 1.0)[:, np.newaxis]
+    rare = 2 * share * np.exp(-np.minimum(share * n, 1.0))
+    return np.where(share * n < 1, rare, spread / np.sqrt(n)).sum(axis=1) / 2
 
 
 def _shares(counts: Floats) -> Floats:

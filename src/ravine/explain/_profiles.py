@@ -21,8 +21,12 @@ from ravine.explain._table import Column, Floats, Ints, columns_of, labels_of
 N_BINS = 12
 """A histogram has about this many bins."""
 
-OUTER = 0.01
-"""The bins of a histogram are between the values that this share of the rows is below, or above."""
+OUTER, EXTRA_BINS = 0.01, 3
+"""The bins of a histogram are between the values that this share of the rows is below, or above. Values beyond them
+have up to so many more bins on each side."""
+
+HUGE = 1e300
+"""Beyond this, differences of numbers overflow, and the histogram has a single bin."""
 
 STEPS_OF_DAYS = (1, 2, 7, 14, 30, 91, 182, 365, 730, 1826, 3652)
 """Widths of the bins of dates, in days."""
@@ -382,7 +386,7 @@ class _Groups:
 
 
 def _profile(column: Column, groups: _Groups) -> ColumnProfile:
-    bins = bins_of(column)
+    bins = bins_of(column, groups.weights)
     counts = bins.counts(groups.group, groups.n, groups.weights)
     total = sums(bins.code, groups.weights, bins.n_bins + 1)
     gaps = groups.sums(np.where(column.is_gap, groups.weights, 0.0))
@@ -443,7 +447,8 @@ def _of_numbers(column: Column, groups: _Groups) -> dict[str, Any]:
     mean = _means(values, weights, group, groups.n, float(everywhere[0, 1]))
     edges = _edges(column, values, weights)
     histogram, beyond = _histogram(values, weights, group, groups.n, edges)
-    spread = float(everywhere[0, 2] - everywhere[0, 0]) if len(values) else 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = float(everywhere[0, 2] - everywhere[0, 0]) if len(values) else 0.0
     is_whole = bool(len(values)) and bool((values == np.floor(values)).all())
     is_date = column.kind == "date"
     return {
@@ -503,6 +508,8 @@ def _edges(column: Column, ordered: Floats, weights: Floats) -> Floats:
     if not len(ordered):
         return np.empty(0)
     distinct = np.unique(ordered)
+    if np.abs(distinct[[0, -1]]).max() > HUGE:
+        return distinct[[0, -1]]
     is_whole = column.kind == "number" and bool((distinct == np.floor(distinct)).all())
     if is_whole and distinct[-1] - distinct[0] < N_BINS:
         return np.asarray(np.arange(distinct[0], distinct[-1] + 2) - 0.5)
@@ -516,9 +523,8 @@ def _edges(column: Column, ordered: Floats, weights: Floats) -> Floats:
         low, high = central[0], central[-1]
     step = _date_step(high - low) if column.kind == "date" else _number_step(high - low, ordered)
     first, last = np.floor(low / step), np.floor(high / step) + 1
-    # Values that are less than a bin beyond an edge get a bin.
-    first -= ordered[0] < first * step and ordered[0] >= (first - 1) * step
-    last += ordered[-1] >= last * step and ordered[-1] < (last + 1) * step
+    near = ordered[(ordered >= (first - EXTRA_BINS) * step) & (ordered < (last + EXTRA_BINS) * step)]
+    first, last = min(first, np.floor(near[0] / step)), max(last, np.floor(near[-1] / step) + 1)
     return np.asarray(np.arange(first, last + 1) * step)
 
 

@@ -5,6 +5,7 @@ means of the two sides crosses the cut, so that the parts of the columns add up 
 where the zero of a column is.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -184,11 +185,7 @@ def explain_row(model: Any, row: Any, feature_names: Sequence[str] | None = None
         steps.append(Step(node, "left" if goes_left else "right", after, distance, columns, float(tree.count[after])))
         node = after
     membership = tree.membership(rows)[0] if tree.mixture is not None else None
-    if isinstance(model, HyperplaneTree):
-        cluster = int(tree.predict(rows)[0])
-    else:
-        found = model.predict(_as_fitted(model, rows))[0]
-        cluster = found.item() if hasattr(found, "item") else found
+    cluster = int(tree.predict(rows)[0]) if isinstance(model, HyperplaneTree) else _predicted(model, rows)
     return RowExplanation(tuple(steps), leaf, cluster, membership, int(tree.label[leaf]))
 
 
@@ -207,13 +204,12 @@ def _values(row: Any, names: list[str]) -> Floats:
     return values
 
 
-def _as_fitted(model: Any, rows: Floats) -> Any:
-    """Return the row as a frame if the model was fitted on one, since it would warn otherwise."""
-    if not hasattr(model, "feature_names_in_"):
-        return rows
-    import pandas as pd
-
-    return pd.DataFrame(rows, columns=model.feature_names_in_)
+def _predicted(model: Any, rows: Floats) -> Any:
+    """Return the label of a row, whose values are in the order of the columns also for a model fitted on a frame."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        found = model.predict(rows)[0]
+    return found.item() if hasattr(found, "item") else found
 
 
 def _columns(

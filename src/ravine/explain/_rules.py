@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ravine.explain._conditions import Bools, Condition
+from ravine.explain._conditions import Bools, Condition, mask_of
 from ravine.explain._format import share_text
 from ravine.explain._search import Search, part_of
 from ravine.explain._sql import identifier, table_identifier, text_literal
@@ -57,7 +57,7 @@ class Rule:
     >>> table = {"spend": [240, 310, 280, 1180, 1240, 1420]}
     >>> rule = rules(table, [0, 0, 0, 1, 1, 1]).rules[0]
     >>> rule.to_text(), rule.precision, rule.coverage
-    ('spend < 700', 1.0, 1.0)
+    ('spend < 1000', 1.0, 1.0)
     """
 
     cluster: int
@@ -117,8 +117,8 @@ class Rules:
     ... }
     >>> found = rules(table, [0, 0, 0, 1, 1, 1])
     >>> print(found.to_text())
-    cluster 0: spend < 700 (precision 100 %, coverage 100 %)
-    cluster 1: spend >= 700 (precision 100 %, coverage 100 %)
+    cluster 0: spend < 1000 (precision 100 %, coverage 100 %)
+    cluster 1: spend >= 1000 (precision 100 %, coverage 100 %)
     >>> found.predict({"spend": [100, None, 5000]})
     array([ 0, -1,  1])
     """
@@ -215,8 +215,8 @@ class Rules:
         >>> print(found.to_sql("customers", {0: "low spend", 1: "high spend"}))
         SELECT *,
           CASE
-            WHEN "spend" < 700 THEN 'low spend'
-            WHEN "spend" >= 700 THEN 'high spend'
+            WHEN "spend" < 1000 THEN 'low spend'
+            WHEN "spend" >= 1000 THEN 'high spend'
             ELSE NULL
           END AS "cluster"
         FROM "customers"
@@ -309,7 +309,7 @@ def _mask(conditions: Sequence[Condition], columns: Mapping[str, Column], rows: 
     for condition in conditions:
         if condition.column not in columns:
             raise ValueError(f"the table has no column {condition.column!r}, which a rule uses")
-        rows = rows[condition.mask_of(part_of(columns[condition.column], rows))]
+        rows = rows[mask_of(condition, part_of(columns[condition.column], rows))]
     return rows
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ravine.explain._bins import Bins, bins_of, sums
-from ravine.explain._conditions import Bools, Condition
+from ravine.explain._conditions import Bools, Condition, mask_of
 from ravine.explain._format import roundest, roundest_date
 from ravine.explain._table import Column, Floats, Ints
 
@@ -49,7 +49,7 @@ class Search:
 
     def __init__(self, columns: Sequence[Column], weights: Floats) -> None:
         self.columns, self.weights = columns, weights
-        self.bins = [bins_of(column) for column in columns]
+        self.bins = [bins_of(column, weights) for column in columns]
         sizes = np.array([bins.n_bins + 1 for bins in self.bins], dtype=np.int64)
         self.first = np.append(0, np.cumsum(sizes))
         codes = [bins.code + first for bins, first in zip(self.bins, self.first, strict=False)]
@@ -68,6 +68,8 @@ class Search:
         for _ in range(max_conditions):
             grown: dict[frozenset[Condition], Found] = {}
             for found in beam:
+                if best is not None and self._most(found, is_in, size) <= round(best.score, 9):
+                    continue
                 for one in self._extensions(found, is_in, size, bounds):
                     grown.setdefault(frozenset(condition for _, condition in one.conditions), one)
             beam = sorted(grown.values(), key=lambda one: -round(one.score, 9))[:WIDTH]
@@ -77,10 +79,16 @@ class Search:
             beam = [replace(one, rows=self._last_satisfied(one)) for one in beam]
         return () if best is None else self._finished(best.conditions, is_in, size)
 
+    def _most(self, found: Found, is_in: Bools, size: float) -> float:
+        """Return the most that one more condition could bring: all other rows excluded, at the lowest price."""
+        hits = float(self.weights[found.rows[is_in[found.rows]]].sum())
+        paid = sum(price(condition) for _, condition in found.conditions)
+        return 2 * hits / (hits + size) - paid - PRICE
+
     def _last_satisfied(self, found: Found) -> Ints:
         """Return the rows that satisfy the last condition of a rule, among those that satisfy the others."""
         j, condition = found.conditions[-1]
-        return found.rows[condition.mask_of(part_of(self.columns[j], found.rows))]
+        return found.rows[mask_of(condition, part_of(self.columns[j], found.rows))]
 
     # Candidates
 
@@ -194,7 +202,7 @@ class Search:
     def _satisfying(self, conditions: dict[int, Condition]) -> Ints:
         rows = self.all_rows
         for j, condition in conditions.items():
-            rows = rows[condition.mask_of(part_of(self.columns[j], rows))]
+            rows = rows[mask_of(condition, part_of(self.columns[j], rows))]
         return rows
 
     def _score(self, conditions: dict[int, Condition], is_in: Bools, size: float) -> float:
@@ -270,7 +278,7 @@ def _round_bounds(
 def _round_bound(
     condition: Condition, which: str, column: Column, is_in: Bools, weights: Floats, size: float, may_drop: bool
 ) -> Condition:
-    holds = _with(condition, which, None, or_missing=False).mask_of(column)
+    holds = mask_of(_with(condition, which, None, or_missing=False), column)
     order = np.flatnonzero(holds)[np.argsort(column.values[holds], kind="stable")]
     values, inside = column.values[order], np.where(is_in[order], weights[order], 0.0)
     distinct = np.flatnonzero(np.append(True, values[1:] > values[:-1])) if len(values) else order

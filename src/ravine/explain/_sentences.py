@@ -108,9 +108,10 @@ def _candidates(column: ColumnProfile, at: int, name: str, unit: tuple[str, str]
 
 
 def differs_by_gaps(column: ColumnProfile, at: int) -> bool:
-    """Return whether it is the gaps in which the cluster differs from all rows."""
-    more = column.gap_share[at] - column.gap_share[-1]
-    return bool(more > 0 and more >= MAIN_PART * column.difference[at]) or not column.count[at] > 0
+    """Return whether it is the gaps in which the cluster differs from the other rows."""
+    others = column.count[-1] - column.count[at] + column.gaps[-1] - column.gaps[at]
+    more = column.gap_share[at] - (column.gaps[-1] - column.gaps[at]) / max(others, 1e-300)
+    return bool(more > CLEAR and more >= MAIN_PART * column.difference[at]) or not column.count[at] > 0
 
 
 def value_text(column: ColumnProfile, value: Any, unit: tuple[str, str]) -> str:
