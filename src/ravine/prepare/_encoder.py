@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ravine._matrix import Floats
+from ravine._scaling import ScaledRows
 from ravine._schema import Group, Sizes, State
 from ravine._sklearn import Interval, StrOptions, fit_context
 from ravine.cluster._base import warn_user
@@ -66,7 +67,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     See Also
     --------
     ravine.prepare.Column : What is learned about a column.
-    ravine.IncrementalMDH : Clusters the encoded rows; pass ``standardize=False`` to keep the weights of categories.
+    ravine.IncrementalMDH : Clusters the encoded rows, without scaling them again.
 
     Notes
     -----
@@ -205,7 +206,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"the type of some columns has changed since the fit: {'; '.join(changed)}")
         if shifted:
             warn_user(f"these values are on another scale than those of the fit: {'; '.join(shifted)}")
-        return rows
+        return ScaledRows.of(rows)
 
     def _read(self, X: Any, needed: list[Column]) -> dict[str, pa.ChunkedArray]:
         """Return the columns by the names of the fit, after checking that all needed ones are there."""
