@@ -1,6 +1,7 @@
 """Read tables from files of many formats, in batches with pyarrow, and convert them to matrices of numbers."""
 
 from ravine._io._columns import Block, Columns, MissingRule, choose_columns, measure_columns, read_blocks
+from ravine._io._encoded import EncodedColumns, fit_encoder, take_rows
 from ravine._io._errors import DataError, UsageError
 from ravine._io._kinds import COMPRESSIONS, check_first_line, check_is_table, split_first_line
 from ravine._io._labels import LabelWriter, label_kind
@@ -11,6 +12,7 @@ __all__ = [
     "Block",
     "Columns",
     "DataError",
+    "EncodedColumns",
     "LabelWriter",
     "MissingRule",
     "Table",
@@ -20,9 +22,11 @@ __all__ = [
     "check_is_table",
     "choose_columns",
     "find_files",
+    "fit_encoder",
     "label_kind",
     "measure_columns",
     "open_tables",
     "read_blocks",
     "split_first_line",
+    "take_rows",
 ]

@@ -109,11 +109,14 @@ class Block:
         Which rows of the table are in `X`.
     label : list, optional
         Labels of the rows in `X`, if the table has a label column.
+    beside : pyarrow.RecordBatch, optional
+        Other columns of all rows of the table, such as identifiers.
     """
 
     X: Floats
     kept: Any
     label: list[Any] | None = None
+    beside: pa.RecordBatch | None = None
 
 
 def choose_columns(
@@ -192,16 +195,17 @@ def measure_columns(tables: Sequence[Table], columns: Columns, on_rows: Callable
 
 def read_blocks(
     tables: Sequence[Table],
-    columns: Columns,
+    columns: Any,
     label: str | None = None,
     on_rows: Callable[[int], None] | None = None,
     on_bytes: OnBytes | None = None,
+    beside: Sequence[str] = (),
 ) -> Iterator[Block]:
-    """Iterate over the rows of all tables in blocks.
+    """Iterate over the rows of all tables in blocks; `columns` are `Columns` or `EncodedColumns`.
 
     With ``missing="error"``, a missing value raises DataError, after all rows with missing values have been counted.
     """
-    wanted = [*columns.used, *([label] if label is not None and label not in columns.used else [])]
+    wanted = list(dict.fromkeys([*columns.used, *([] if label is None else [label]), *beside]))
     names = columns.names
     first, n_bad, n_seen, n_kept = "", 0, 0, 0
     for table in tables:
@@ -223,7 +227,8 @@ def read_blocks(
                 whole = np.ones(len(X), dtype=bool)
             n_kept += int(whole.sum())
             classes = None if label is None else _labels(batch.column(label), whole)
-            yield Block(X if whole.all() else X[whole], whole, classes)
+            others = batch.select(list(beside)) if beside else None
+            yield Block(X if whole.all() else X[whole], whole, classes, others)
     if columns.missing == "error" and n_bad:
         rows = f"{n_bad:,} rows have" if n_bad > 1 else "1 row has"
         raise DataError(

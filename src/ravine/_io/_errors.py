@@ -7,3 +7,17 @@ class DataError(ValueError):
 
 class UsageError(ValueError):
     """A file, a column, a method or an option that the user named cannot be used."""
+
+
+class OddCellError(DataError):
+    """A cell does not have the type that the first rows of its column have.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    """
+
+    def __init__(self, message: str, column: str) -> None:
+        super().__init__(message)
+        self.column = column

@@ -1,4 +1,4 @@
-"""Write the labels of a table to a file: one line for each row, with its number and its cluster."""
+"""Write the labels of a table to a file: one line for each row, with its number, its identifiers and its cluster."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ import pyarrow.parquet
 from ravine._io._errors import UsageError
 from ravine._matrix import Ints
 
-SCHEMA = pa.schema([("row", pa.int64()), ("cluster", pa.int32())])
+ROW, CLUSTER = pa.field("row", pa.int64()), pa.field("cluster", pa.int32())
 KINDS = (".csv", ".parquet")
 
 
@@ -30,24 +30,29 @@ class LabelWriter:
         self._path = path
         self._kind = kind
         self._n_rows = 0
+        self._schema = pa.schema([ROW, CLUSTER])
         self._writer: Any = None
 
-    def add(self, labels: Ints, kept: Any) -> None:
-        """Write the next rows. `labels` are the clusters of the kept rows."""
+    def add(self, labels: Ints, kept: Any, beside: pa.RecordBatch | None = None) -> None:
+        """Write the next rows. `labels` are the clusters of the kept rows; `beside` has other columns to write."""
         cluster = np.zeros(len(kept), dtype=np.int32)
         cluster[kept] = labels
         number = np.arange(self._n_rows, self._n_rows + len(kept))
         self._n_rows += len(kept)
-        columns = [pa.array(number), pa.array(cluster, mask=~kept)]
+        fields, columns = ([], []) if beside is None else (list(beside.schema), list(beside.columns))
         if self._writer is None:  # create the file only when there is something to write
+            self._schema = pa.schema([ROW, *(field.with_nullable(True) for field in fields), CLUSTER])
             self._writer = self._open()
-        self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
+        columns = [column.cast(field.type) for column, field in zip(columns, list(self._schema)[1:-1], strict=True)]
+        columns = [pa.array(number), *columns, pa.array(cluster, mask=~kept)]
+        self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
     def _open(self) -> Any:
         target: Any = sys.stdout.buffer if self._path is None else self._path
         if self._kind == ".parquet":
-            return pa.parquet.ParquetWriter(target, SCHEMA)
-        return pa.csv.CSVWriter(target, SCHEMA, write_options=pa.csv.WriteOptions(quoting_header="none"))
+            return pa.parquet.ParquetWriter(target, self._schema)
+        options = pa.csv.WriteOptions(quoting_header="none" if len(self._schema) == 2 else "needed")
+        return pa.csv.CSVWriter(target, self._schema, write_options=options)
 
     def __enter__(self) -> "LabelWriter":
         return self

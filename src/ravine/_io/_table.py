@@ -28,7 +28,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 
-from ravine._io._errors import DataError, UsageError
+from ravine._io._errors import DataError, OddCellError, UsageError
 from ravine._io._json import ShallowLines
 from ravine._io._kinds import (
     COMPRESSIONS,
@@ -118,6 +118,11 @@ class Table(ABC):
     def __init__(self, path: Path, name: str | None = None) -> None:
         self.path = path
         self.name = str(path) if name is None else name
+        self.is_raw = False
+
+    def read_raw(self) -> None:
+        """From now on, read columns as they are found, for a `TableEncoder`: large integers are not rejected."""
+        self.is_raw = True
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -144,7 +149,8 @@ class Table(ABC):
         rows = max(min(BATCH_ROWS, BATCH_CELLS // max(len(columns), 1)), 1)
         with self._complaining():
             for batch in self._read(list(columns), on_bytes):
-                self._check_whole_numbers(batch)
+                if not self.is_raw:
+                    self._check_whole_numbers(batch)
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows)
 
@@ -255,6 +261,17 @@ class _Text(Table):
         """Number of bytes read at a time. Several lines must fit, otherwise pyarrow is slow with many columns."""
         return min(max(1 << 20, BLOCK_LINES * len(self._first_line)), LARGEST_BLOCK)
 
+    def read_raw(self) -> None:
+        """Also keep the types of the first block, and read columns as text that are empty there."""
+        super().read_raw()
+        self._types = {f.name: pa.string() if pa.types.is_null(f.type) else f.type for f in self.schema}
+
+    def read_as_text(self, column: str) -> bool:
+        """From now on, read a column as text; return whether it was read as something else before."""
+        is_new = not pa.types.is_string(self._types[column])
+        self._types[column] = pa.string()
+        return is_new
+
     @cached_property
     def _types(self) -> dict[str, pa.DataType]:
         """Types of the columns. Numbers are float64, and so is a column that is empty in the first block."""
@@ -309,8 +326,14 @@ class _Csv(_Text):
             return reader.schema
 
     def _read(self, columns: list[str], on_bytes: OnBytes | None) -> Iterator[pa.RecordBatch]:
-        with self._opened(on_bytes) as stream, pa.csv.open_csv(stream, **self._options(columns)) as reader:
-            yield from reader
+        try:
+            with self._opened(on_bytes) as stream, pa.csv.open_csv(stream, **self._options(columns)) as reader:
+                yield from reader
+        except pa.ArrowInvalid as error:
+            odd = re.match(r"In CSV column #(\d+): CSV conversion error", str(error))
+            if odd is None:
+                raise
+            raise OddCellError(f"{self.name}: {self._plain(str(error))}", self.schema.names[int(odd[1])]) from None
 
 
 class _JsonLines(_Text):

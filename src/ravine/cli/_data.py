@@ -1,7 +1,7 @@
 """The rows of the input files, which can be read several times."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +11,18 @@ import pyarrow as pa
 
 from ravine._io import (
     Block,
-    Columns,
     DataError,
     MissingRule,
     Table,
     TextFormat,
+    UsageError,
     choose_columns,
+    fit_encoder,
     measure_columns,
     open_tables,
     read_blocks,
 )
+from ravine._io._table import listed
 from ravine._matrix import Floats
 from ravine.cli._screen import Screen
 from ravine.cli._system import memory_of_the_machine
@@ -30,7 +32,24 @@ pa.enable_signal_handlers(False)  # the command handles interruptions itself
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Options for reading a table."""
+    """Options for reading a table.
+
+    Attributes
+    ----------
+    columns, drop : tuple of str
+        Columns to use, and columns not to use.
+    label : str, optional
+        Column of known classes.
+    encode, missing : bool, str
+        What to do with words and with missing values in a plain table.
+    text : TextFormat
+    roles : mapping, optional
+        Roles of some columns by name.
+    keep : tuple of str, optional
+        Columns to write beside the labels. Default: the first identifier, and none of a plain table.
+    plain : bool
+        Use the columns of numbers as they are. Otherwise, a `TableEncoder` finds the role of each column.
+    """
 
     columns: tuple[str, ...]
     drop: tuple[str, ...]
@@ -38,6 +57,9 @@ class TableOptions:
     encode: bool
     missing: MissingRule
     text: TextFormat
+    roles: Mapping[str, str] | None = None
+    keep: tuple[str, ...] | None = None
+    plain: bool = True
 
 
 @dataclass(frozen=True)
@@ -47,16 +69,24 @@ class Data:
     Attributes
     ----------
     tables : sequence of Table
-    columns : Columns
+    columns : Columns or EncodedColumns
     label : str, optional
         Column of known classes.
     screen : Screen
+    keep : tuple of str
+        Columns to write beside the labels.
     """
 
     tables: Sequence[Table]
-    columns: Columns
+    columns: Any
     label: str | None
     screen: Screen
+    keep: tuple[str, ...] = ()
+
+    @property
+    def encoder(self) -> Any:
+        """The fitted `TableEncoder`, None for a plain table."""
+        return getattr(self.columns, "encoder", None)
 
     @property
     def name(self) -> str:
@@ -71,7 +101,10 @@ class Data:
         return None if any(count is None for count in counts) else sum(count or 0 for count in counts)
 
     def blocks(self, what: str, with_label: bool = False) -> Iterator[Block]:
-        """Iterate over all rows in blocks, with a progress bar of rows, or of bytes if the number is not known."""
+        """Iterate over all rows in blocks, with a progress bar of rows, or of bytes if the number is not known.
+
+        `with_label` also reads the classes, and the columns that are written beside the labels.
+        """
         by_rows = self.n_rows is not None
         with self.screen.progress(what, self.n_rows if by_rows else self._n_bytes) as meter:
 
@@ -80,8 +113,9 @@ class Data:
                 if by_rows:
                     meter.step(n_rows)
 
-            label = self.label if with_label else None
-            yield from read_blocks(self.tables, self.columns, label, on_rows, None if by_rows else meter.step)
+            label, keep = (self.label, self.keep) if with_label else (None, ())
+            on_bytes = None if by_rows else meter.step
+            yield from read_blocks(self.tables, self.columns, label, on_rows, on_bytes, keep)
 
     def arrays(self) -> Iterator[Floats]:
         """Iterate over all rows in blocks."""
@@ -133,6 +167,9 @@ def stacked(blocks: list[Floats]) -> Floats:
 def open_data(where: Sequence[str], options: TableOptions, screen: Screen) -> Iterator[Data]:
     """Open the input files and choose their usable columns."""
     with open_tables(where, options.text) as tables:
+        if not options.plain:
+            yield _encoded(tables, options, screen)
+            return
         columns = choose_columns(
             tables,
             only=options.columns,
@@ -144,4 +181,30 @@ def open_data(where: Sequence[str], options: TableOptions, screen: Screen) -> It
         )
         with screen.progress("reading the columns", None) as meter:
             columns = measure_columns(tables, columns, meter.count)
-        yield Data(tables, columns, options.label, screen)
+        yield Data(tables, columns, options.label, screen, _checked(tables, options.keep or ()))
+
+
+def _encoded(tables: Sequence[Table], options: TableOptions, screen: Screen) -> Data:
+    """Learn the roles of the columns."""
+    with screen.progress("looking at the columns", None) as meter:
+        columns = fit_encoder(
+            tables,
+            only=options.columns,
+            ignore=options.drop,
+            label=options.label,
+            roles=options.roles,
+            on_rows=meter.count,
+        )
+    first = columns.encoder.identifier_
+    keep = options.keep if options.keep is not None else () if first is None else (first,)
+    return Data(tables, columns, options.label, screen, _checked(tables, keep))
+
+
+def _checked(tables: Sequence[Table], keep: Sequence[str]) -> tuple[str, ...]:
+    names = tables[0].schema.names
+    for name in keep:
+        if name not in names:
+            raise UsageError(f"{tables[0].name}: there is no column {name!r}; choose from {listed(names)}")
+        if name in ("row", "cluster"):
+            raise UsageError(f"--keep {name}: the labels have a column of this name: rename it in the table")
+    return tuple(dict.fromkeys(keep))

@@ -48,7 +48,7 @@ def label_rows(model: Any, data: Data, out: str | None) -> ReportData:
             labels = gatherer.add(block.X, block.label, numbers=n_rows + np.flatnonzero(block.kept))
             n_rows += len(block.kept)
             if writer is not None:
-                writer.add(labels, block.kept)
+                writer.add(labels, block.kept, block.beside)
     return gatherer.rows()
 
 

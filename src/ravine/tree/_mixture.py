@@ -51,7 +51,7 @@ MOST_OWN, MOST_COLUMNS = 100, 2048
 mixture."""
 
 N_VALUES, DISCRETE_SHARE, LEAST_USED = 2, 0.9, 0.25
-"""A column is discrete if so many of its values have at least the second share of the rows. If the cuts use the discrete
+"""A column is discrete if so many of its values have at least the second share of the rows. If the cuts use discrete
 columns less than the third number times as much as all columns on average, the components do not describe them: a
 component that has only one of the values would be so narrow there that this column alone would decide."""
 
@@ -403,7 +403,7 @@ def fit_mixture(
 
 
 def discrete_columns(X: Floats, weights: Floats) -> Bools:
-    """Return which columns have `N_VALUES` values with nearly all of the weight; constant columns are not among them."""
+    """Return which columns have two values with nearly all of the weight; constant columns are not among them."""
     is_discrete = np.zeros(X.shape[1], dtype=bool)
     for j in range(X.shape[1]):
         values, place = np.unique(X[:, j], return_inverse=True)

@@ -1,0 +1,152 @@
+"""Convert a table to a matrix by a `TableEncoder`: its columns have roles, and nothing stops at an odd one.
+
+Roles are learned from a random sample of the rows, in one pass over the files.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from ravine._io._errors import OddCellError, UsageError
+from ravine._io._table import Table, listed
+from ravine._matrix import Floats, Ints
+from ravine.prepare import TableEncoder
+
+SAMPLE_ROWS = 100_000
+"""Roles are learned from at most this many rows."""
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class EncodedColumns:
+    """How a fitted encoder converts a table to a matrix. It stands in for `Columns`.
+
+    Attributes
+    ----------
+    encoder : TableEncoder
+        The fitted encoder.
+    """
+
+    encoder: TableEncoder
+    missing: ClassVar[str] = "encoded"
+    fill: ClassVar[None] = None
+    dtype: ClassVar[type[np.float64]] = np.float64
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Columns of the table that become columns of the matrix."""
+        return tuple(column.name for column in self.encoder.columns_ if column.is_used)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of the matrix."""
+        return [str(name) for name in self.encoder.get_feature_names_out()]
+
+    def matrix(self, batch: pa.RecordBatch) -> Floats:
+        """Convert a batch to numbers; gaps are filled."""
+        return self.encoder.transform(batch)
+
+
+def fit_encoder(
+    tables: Sequence[Table],
+    *,
+    only: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    label: str | None = None,
+    roles: Mapping[str, str] | None = None,
+    on_rows: Callable[[int], None],
+) -> EncodedColumns:
+    """Learn the roles of the columns of the first table from a sample of the rows of all tables."""
+    table = tables[0]
+    for each in tables:
+        each.read_raw()
+    names = table.schema.names
+    asked = dict(roles or {})
+    for name in (*only, *ignore, *asked, *(() if label is None else (label,))):
+        if name not in names:
+            raise UsageError(f"{table.name}: there is no column {name!r}; choose from {listed(names)}")
+    left = [name for name in names if name != label]
+    asked |= {name: "ignore" for name in left if name in ignore or (only and name not in only)}
+    sample = _in_any_type(tables, lambda: _sampled(tables, left, on_rows))
+    return EncodedColumns(TableEncoder(roles=asked or None).fit(sample))
+
+
+def take_rows(tables: Sequence[Table], columns: Sequence[str], numbers: Ints) -> pa.Table:
+    """Read some rows again, by their numbers among all rows; the result has them in the order of `numbers`."""
+    order = np.argsort(numbers, kind="stable")
+    wanted = numbers[order]
+
+    def read() -> pa.Table:
+        parts, start = [], 0
+        for batch in _batches(tables, columns):
+            first, last = np.searchsorted(wanted, [start, start + batch.num_rows])
+            parts.append(batch.take(pa.array(wanted[first:last] - start)))
+            start += batch.num_rows
+        return _joined(parts)
+
+    found = _in_any_type(tables, read)
+    back = np.empty(len(order), dtype=np.int64)
+    back[order] = np.arange(len(order))
+    return found.take(pa.array(back))
+
+
+def _sampled(tables: Sequence[Table], columns: Sequence[str], on_rows: Callable[[int], None]) -> pa.Table:
+    """Return a random sample of the rows, in their order. Of the keys drawn for all rows it has the smallest ones."""
+    random = np.random.default_rng(SEED)
+    parts: list[tuple[Floats, pa.RecordBatch]] = []
+    n_kept, largest = 0, 1.0
+    for batch in _batches(tables, columns):
+        on_rows(batch.num_rows)
+        keys = random.random(batch.num_rows)
+        parts.append(_below(keys, batch, largest))
+        n_kept += len(parts[-1][0])
+        if n_kept > 2 * SAMPLE_ROWS:
+            largest = float(np.partition(np.concatenate([kept for kept, _ in parts]), SAMPLE_ROWS)[SAMPLE_ROWS])
+            parts = [_below(*part, largest) for part in parts]
+            n_kept = sum(len(kept) for kept, _ in parts)
+    keys = np.concatenate([kept for kept, _ in parts]) if parts else np.empty(0)
+    if len(keys) > SAMPLE_ROWS:
+        largest = float(np.partition(keys, SAMPLE_ROWS)[SAMPLE_ROWS])
+        parts = [_below(*part, largest) for part in parts]
+    return _joined([batch for _, batch in parts])
+
+
+def _below(keys: Floats, batch: pa.RecordBatch, largest: float) -> tuple[Floats, pa.RecordBatch]:
+    kept = keys < largest
+    return (keys, batch) if kept.all() else (keys[kept], batch.filter(pa.array(kept)))
+
+
+def _batches(tables: Sequence[Table], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    for table in tables:
+        yield from table.batches(columns)
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.Table:
+    """Return one table; a column that has several types becomes text."""
+    types: dict[str, set[pa.DataType]] = {}
+    for batch in batches:
+        for field in batch.schema:
+            types.setdefault(field.name, set()).add(field.type)
+    mixed = {name for name, found in types.items() if len(found) > 1}
+    tables = [pa.Table.from_batches([batch]) for batch in batches]
+    for name in mixed:
+        tables = [
+            table.set_column(table.schema.get_field_index(name), name, table[name].cast(pa.string()))
+            for table in tables
+        ]
+    return pa.concat_tables(tables)
+
+
+def _in_any_type(tables: Sequence[Table], read: Callable[[], Any]) -> Any:
+    """Read, and read again with a column as text if its cells do not have the type of the first rows."""
+    while True:
+        try:
+            return read()
+        except OddCellError as error:
+            changed = [table.read_as_text(error.column) for table in tables if hasattr(table, "read_as_text")]
+            if not any(changed):
+                raise
