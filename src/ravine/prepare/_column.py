@@ -8,11 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ravine._matrix import Floats
+from ravine._matrix import Floats, Ints
 from ravine.prepare._cells import Words, days_in, numbers_in, source_of, words_in
 from ravine.prepare._date_text import days_of
 from ravine.prepare._number_text import NumberFormat
 from ravine.prepare._scale import Scale
+from ravine.prepare._spread import Bits, share_at, spread_numbers, thresholds
 
 Kind = Literal["number", "date", "words", "none"]
 """How the cells of a column are read, whatever its role; "none" cannot be read."""
@@ -72,8 +73,10 @@ class Column:
         Levels of a category.
     shares : tuple of float
         Share of each level, and last that of all other levels.
+    encoding : {"indicators", "spread"}
+        How a category becomes numbers, see `TableEncoder`.
     weight : float
-        Factor of the centered indicators of a category.
+        Factor of the numbers of a category.
     follows : str or None
         Column of which this one is a copy.
     n_gaps : int
@@ -117,6 +120,7 @@ class Column:
     highest: float = 0.0
     levels: tuple[str, ...] = ()
     shares: tuple[float, ...] = ()
+    encoding: str = "indicators"
     weight: float = 1.0
     follows: str | None = None
     n_gaps: int = 0
@@ -142,9 +146,11 @@ class Column:
 
     @property
     def shown_levels(self) -> tuple[str, ...]:
-        """Levels with an indicator: the second of a Boolean, all of a category, and "other" if some are rare."""
+        """Levels with an encoded column: the second of a Boolean, all or all but the last of a category."""
         if self.role == "boolean":
             return self.levels[1:]
+        if self.encoding == "spread":
+            return tuple(self.levels[j] for j, _ in thresholds(self.shares, is_boolean=False))
         return (*self.levels, OTHER) if self.shares[-1] > 0 else self.levels
 
     def state(self) -> dict[str, Any]:
@@ -185,23 +191,30 @@ class Column:
             raise TypeChangedError(f"{values.type} instead of words")
         return words_in(values)
 
-    def encode(self, values: pa.ChunkedArray) -> tuple[Floats, Floats | None]:
-        """Return the encoded columns of a used column, and its cells in their own units if they are numbers."""
-        if self.is_scaled:
-            cells = self.cells(values)
-            return self.as_scale().encode(self.elapsed(cells))[:, np.newaxis], cells
+    def places(self, values: pa.ChunkedArray) -> Ints:
+        """Return the position of the level of each cell; then follow those of other words and of gaps."""
         words = self.words(values)
+        n_levels = len(self.levels)
         keys = pa.array([level.lower() for level in self.levels], pa.large_string())
-        place = pc.index_in(pc.utf8_lower(words.distinct), value_set=keys).fill_null(len(self.levels))
-        rows = np.append(np.asarray(place.to_numpy(zero_copy_only=False), dtype=np.int64), len(self.levels) + 1)
-        return self._table()[rows[words.codes]], None
+        unknown = n_levels if self.shares[-1] > 0 else n_levels + 1  # a word that did not occur in the fit is a gap
+        place = pc.index_in(pc.utf8_lower(words.distinct), value_set=keys).fill_null(unknown)
+        return np.append(np.asarray(place.to_numpy(zero_copy_only=False), dtype=np.int64), n_levels + 1)[words.codes]
+
+    def encoded_cells(self, cells: Floats) -> Floats:
+        """Return the encoded column of numbers or days."""
+        return self.as_scale().encode(self.elapsed(cells))[:, np.newaxis]
+
+    def encoded_places(self, place: Ints, bits: Bits, first: int) -> Floats:
+        """Return the encoded columns of a category, of which the first has a number; `bits` are those of the rows."""
+        if self.encoding == "spread":
+            return self.weight * spread_numbers(place, bits, first, self.shares, self.role == "boolean")
+        return self._table()[place]
 
     def _table(self) -> Floats:
         """Return the encoded row of each level, of other words, and of gaps."""
         shares = np.array(self.shares)
         indicators = np.vstack([np.eye(len(shares)) - shares, np.zeros(len(shares))])
-        if shares[-1] == 0:  # a word that did not occur in the fit is a gap
-            indicators[-2] = 0.0
+        if shares[-1] == 0:
             indicators = indicators[:, :-1]
         if self.role == "boolean":
             indicators = indicators[:, 1:2]
@@ -215,8 +228,13 @@ class Column:
         """Return dates as days before the reference, and numbers as they are."""
         return self.reference - cells if self.kind == "date" else cells
 
-    def decode(self, encoded: Floats) -> NDArray[Any]:
-        """Return encoded numbers in the units of the table; dates as datetime64."""
+    def decode(self, encoded: Floats, which: int) -> NDArray[Any]:
+        """Return numbers of an encoded column in the units of the table: dates as datetime64, levels as shares."""
+        if not self.is_scaled:
+            inner, is_boolean = encoded / self.weight, self.role == "boolean"
+            if self.encoding == "spread":
+                return share_at(inner, thresholds(self.shares, is_boolean)[which][1])
+            return inner + self.shares[1 if is_boolean else which]
         cells = self.as_scale().decode(encoded)
         return as_dates(self.reference - cells, self.has_time) if self.role == "date" else cells
 

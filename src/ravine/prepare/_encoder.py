@@ -1,6 +1,6 @@
 """Turn a table as it comes from a file into rows for a clusterer, and remember how."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -24,13 +24,17 @@ from ravine.prepare._column import Column, TypeChangedError, as_dates
 from ravine.prepare._copies import without_copies
 from ravine.prepare._frame import columns_of, n_rows_of, sampled
 from ravine.prepare._roles import ROLES, Draft, Given, draft
+from ravine.prepare._spread import Bits, bits_of, thresholds
 from ravine.prepare._state import COLUMNS
 
 LOOKED_AT = 100_000
 """Roles and scales are learned from at most this many rows."""
 
-CATEGORY_WEIGHT = 0.1
-"""Variance of a category if there are numbers, which have variance 1."""
+WEIGHTS = {"spread": 0.3, "indicators": 0.1}
+"""Variance of a category if there are numbers, which have variance 1: docs/decisions/tables.md."""
+
+DIFFERENT = 0.9
+"""Categories are spread if at least this share of the rows is different: equal rows have equal draws."""
 
 SHIFTED = 20
 """Frames with fewer known cells in a column are not compared with the fit."""
@@ -41,17 +45,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Every column gets a role, with a reason in a sentence (`summary`). Numbers, also those written as text
     ("€1,234.50"), dates, Booleans and categories are used. Identifiers, constants, free text, copies of other columns
-    and columns that are mostly empty are ignored. Numbers and dates get mean 0 and variance 1. A category becomes one
-    indicator for each level; all indicators together have a smaller variance than one number.
+    and columns that are mostly empty are ignored. Numbers and dates get mean 0 and variance 1. A category becomes
+    one number for each level but the last; all of them together have a smaller variance than one number.
 
     Parameters
     ----------
     roles : dict or None, default=None
         Roles of some columns by name, where you know better: "number", "category", "boolean", "date", "identifier",
         "text" or "ignore".
+    category_encoding : {"auto", "spread", "indicators"}, default="auto"
+        How categories and Booleans become numbers. "indicators" are 1 for rows of the level and 0 for others, centered
+        and scaled; the empty valley between the two values misleads many methods. "spread" fills the valley: a number
+        of a standard normal distribution that exceeds a threshold where the row has the level. Where in its part of
+        the distribution it lies is a function of the other cells of the row. "auto" is "spread" if there are numbers
+        and nearly all rows are different, otherwise "indicators".
     category_weight : float or "auto", default="auto"
-        Variance of each category and Boolean, where a number has variance 1. "auto" is 0.1, and 1 if the table has no
-        numbers.
+        Variance of each category and Boolean, where a number has variance 1. "auto" is 0.3 for "spread", 0.1 for
+        "indicators", and 1 if the table has no numbers.
 
     Attributes
     ----------
@@ -85,14 +95,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ...     "newsletter": ["yes", "no", "yes", "yes", "no"],
     ... }
     >>> encoder = TableEncoder().fit(table)
-    >>> encoder.transform(table).round(2)
-    array([[ 1.02,  0.26],
-           [ 0.18, -0.39],
-           [ 0.18,  0.26],
-           [ 0.48,  0.26],
-           [-1.68, -0.39]])
     >>> encoder.get_feature_names_out()
     array(['spend', 'newsletter=yes'], dtype=object)
+    >>> encoder.transform(table)[:, 0].round(2)
+    array([ 1.01,  0.17,  0.17,  0.47, -1.65])
     >>> encoder.identifier_
     'customer'
     >>> for line in encoder.summary():
@@ -107,15 +113,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "roles": [Mapping, None],
+        "category_encoding": [StrOptions({"auto", "spread", "indicators"})],
         "category_weight": [Interval(Real, 0.0, 1e6, closed="right"), StrOptions({"auto"})],
     }
 
     _schema: ClassVar[Group] = Group({"columns": COLUMNS})
 
     def __init__(
-        self, *, roles: Mapping[str, str] | None = None, category_weight: float | Literal["auto"] = "auto"
+        self,
+        *,
+        roles: Mapping[str, str] | None = None,
+        category_encoding: Literal["auto", "spread", "indicators"] = "auto",
+        category_weight: float | Literal["auto"] = "auto",
     ) -> None:
         self.roles = roles
+        self.category_encoding = category_encoding
         self.category_weight = category_weight
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -145,10 +157,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             draft(Given(name, values, partial(_count_all, table[name])), asked.get(name))
             for name, values in some.items()
         ]
-        columns = self._weighted([one.column for one in _checked_copies(drafts, asked)])
+        columns = [one.column for one in _checked_copies(drafts, asked)]
         if not any(column.is_used for column in columns):
-            raise ValueError(f"no column is left to cluster: {_listed(columns)}; say with roles what to use")
-        self.columns_ = columns
+            few = "the table has only 1 sample, and " if n_rows_of(table) == 1 else ""
+            raise ValueError(f"{few}no column is left to cluster: {_listed(columns)}; say with roles what to use")
+        self.columns_ = self._weighted(columns, some)
         self.n_features_in_ = len(table)
         self._set_feature_names(list(table) if has_names else None)
         return self
@@ -163,12 +176,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 raise ValueError(f"the role of {name!r} must be one of {', '.join(map(repr, ROLES))}, not {role!r}")
         return asked
 
-    def _weighted(self, columns: list[Column]) -> tuple[Column, ...]:
-        """Return the columns with the weights of the categories."""
-        share = self.category_weight
+    def _weighted(self, columns: list[Column], table: Mapping[str, pa.ChunkedArray]) -> tuple[Column, ...]:
+        """Return the columns with the encoding and the weights of the categories."""
+        has_numbers = any(column.is_scaled for column in columns)
+        encoding, share = self.category_encoding, self.category_weight
+        if encoding == "auto":
+            encoding = "spread" if has_numbers and _are_different(columns, table) else "indicators"
         if share == "auto":
-            share = CATEGORY_WEIGHT if any(column.is_scaled for column in columns) else 1.0
-        return tuple(_with_weight(column, float(share)) for column in columns)
+            share = WEIGHTS[encoding] if has_numbers else 1.0
+        return tuple(_with_weight(column, encoding, float(share)) for column in columns)
 
     def transform(self, X: Any) -> Floats:
         """Encode the rows of a table.
@@ -188,22 +204,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = self._read(X, [column for column in self.columns_ if column.is_used])
-        rows = np.empty((n_rows_of(table), len(self.get_feature_names_out())))
-        first, changed, shifted = 0, [], []
-        for column in self.columns_:
-            if not column.is_used:
-                continue
-            try:
-                encoded, cells = column.encode(table[column.name])
-            except TypeChangedError as error:
-                changed.append(f"{column.name!r} has {error}")
-                continue
-            rows[:, first : first + encoded.shape[1]] = encoded
-            first += encoded.shape[1]
-            if cells is not None:
-                shifted += _shift(column, cells)
+        found, changed = _read_cells(self.columns_, table)
         if changed:
             raise ValueError(f"the type of some columns has changed since the fit: {'; '.join(changed)}")
+        bits = _bits(self.columns_, found, n_rows_of(table))
+        rows = np.empty((n_rows_of(table), len(self.get_feature_names_out())))
+        first = 0
+        for column in self.columns_:
+            last = first + len(column.feature_names)
+            if column.is_scaled:
+                rows[:, first:last] = column.encoded_cells(found[column.name])
+            elif column.is_used:
+                rows[:, first:last] = column.encoded_places(found[column.name], bits, first)
+            first = last
+        shifted = [text for column in self.columns_ if column.is_scaled for text in _shift(column, found[column.name])]
         if shifted:
             warn_user(f"these values are on another scale than those of the fit: {'; '.join(shifted)}")
         return ScaledRows.of(rows)
@@ -275,7 +289,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         numbers = np.asarray(encoded, dtype=np.float64)
         for column in self.columns_:
             if name in column.feature_names:
-                found = _decoded(column, column.feature_names.index(name), numbers)
+                found = np.asarray(column.decode(numbers, column.feature_names.index(name)))
                 return found if numbers.ndim else found[()].item() if found.dtype.kind == "f" else found[()]
         raise ValueError(f"there is no encoded column {name!r}; see get_feature_names_out")
 
@@ -365,12 +379,45 @@ def _checked_copies(drafts: list[Draft], asked: Mapping[str, str]) -> list[Draft
     return [old if old.column.name in asked else new for old, new in zip(drafts, found, strict=True)]
 
 
-def _with_weight(column: Column, share: float) -> Column:
+def _with_weight(column: Column, encoding: str, share: float) -> Column:
     if column.role not in ("boolean", "category"):
         return column
-    shares = np.array(column.shares)
-    spread = shares[1] * (1 - shares[1]) if column.role == "boolean" else 1.0 - float(shares @ shares)
-    return replace(column, weight=float(np.sqrt(share / spread)) if spread > 0 else 1.0)
+    is_boolean, shares = column.role == "boolean", np.array(column.shares)
+    spread = shares[1] * (1 - shares[1]) if is_boolean else 1.0 - float(shares @ shares)
+    n_numbers = float(len(thresholds(column.shares, is_boolean)))
+    if n_numbers == 0 or not spread > 0:  # one level, whose role was asked for
+        return replace(column, encoding="indicators")
+    weight = np.sqrt(share / (n_numbers if encoding == "spread" else spread))
+    return replace(column, encoding=encoding, weight=float(weight))
+
+
+def _read_cells(
+    columns: Sequence[Column], table: Mapping[str, pa.ChunkedArray]
+) -> tuple[dict[str, NDArray[Any]], list[str]]:
+    """Return the numbers, or the positions of the levels, of each used column, and what cannot be read."""
+    found: dict[str, NDArray[Any]] = {}
+    changed = []
+    for column in columns:
+        if column.is_used:
+            try:
+                read = column.cells if column.is_scaled else column.places
+                found[column.name] = read(table[column.name])
+            except TypeChangedError as error:
+                changed.append(f"{column.name!r} has {error}")
+    return found, changed
+
+
+def _bits(columns: Sequence[Column], found: Mapping[str, NDArray[Any]], n_rows: int) -> Bits:
+    """Return pseudorandom bits of each row, which are those of its cells."""
+    cells = [found[column.name] for column in columns if column.is_scaled]
+    return bits_of(cells, [found[column.name] for column in columns if column.is_used and not column.is_scaled], n_rows)
+
+
+def _are_different(columns: Sequence[Column], table: Mapping[str, pa.ChunkedArray]) -> bool:
+    """Return whether nearly all rows are different in the columns that are used."""
+    found, _ = _read_cells(columns, table)
+    n_rows = n_rows_of(table)
+    return len(np.unique(_bits(columns, found, n_rows))) >= DIFFERENT * n_rows
 
 
 def _shift(column: Column, cells: Floats) -> list[str]:
@@ -391,12 +438,6 @@ def _shown(column: Column, number: float) -> str:
     return f"{number:.4g} {column.unit}".rstrip()
 
 
-def _decoded(column: Column, which: int, numbers: Floats) -> NDArray[Any]:
-    if column.is_scaled:
-        return column.decode(numbers)
-    return numbers / column.weight + column.shares[1 if column.role == "boolean" else which]
-
-
-def _listed(columns: tuple[Column, ...]) -> str:
+def _listed(columns: Sequence[Column]) -> str:
     shown = [f"{column.name!r} is {column.role} ({column.reason})" for column in columns[:5]]
     return ", ".join(shown) + (f" and {len(columns) - 5} more" if len(columns) > 5 else "")

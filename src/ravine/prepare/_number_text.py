@@ -63,7 +63,10 @@ class NumberFormat:
         if not len(distinct):
             return np.empty(0)
         minus, unit = r"[-+\x{2212}\x{2013}]?", f"(?:{re.escape(self.unit)})?" if self.unit else ""
-        front, back = rf"\s*{minus}\s*{unit}\s*{minus}\s*", rf"(?:[eE][-+]?\d{{1,3}})?\s*{unit}\s*[-\x{{2212}}]?"
+        front, back = (
+            rf"\s*(?:{minus}\s*{unit}|{unit}\s*{minus})\s*",
+            rf"(?:[eE][-+]?\d{{1,3}})?\s*{unit}\s*[-\x{{2212}}]?",
+        )
         number = rf"{front}{_body(self.decimal, self.grouping)}{back}"
         good = pc.match_substring_regex(distinct, rf"^(?:{number}|\({number}\))$")
         text = pc.if_else(good, distinct, pa.scalar(None, pa.large_string()))

@@ -30,6 +30,9 @@ NEARLY_ALL = 0.995
 MOST_LEVELS, RARE, RAREST = 30, 0.01, 5
 """A category has at most so many levels; a level with a smaller share of the known cells, or fewer cells, is rare."""
 
+FREQUENT = 0.2
+"""A column of words is a category if levels that are not rare have at least this share of its known cells."""
+
 LONG_TEXT, MANY_WORDS = 40, 4
 """Text is free text if its cells have at least so many letters or words on average."""
 
@@ -205,8 +208,9 @@ def _of_numbers(given: Given, cells: Floats, said: str, words: Words | None = No
     if constant is not None:
         return constant
     if len(values) == 2:
-        shown = words_in(given.values) if words is None else words
-        return _category(given.name, shown.folded(), f"it has two values, {values[0]:g} and {values[1]:g}", "boolean")
+        shown = (words_in(given.values) if words is None else words).folded()
+        role = "boolean" if len(shown.distinct) == 2 else "category"
+        return _category(given.name, shown, f"it has two values, {values[0]:g} and {values[1]:g}", role)
     if (known % 1 == 0).all():
         named = _named_by_integers(given, known, values, words)
         if named is not None:
@@ -377,8 +381,8 @@ def _of_words(given: Given, words: Words, said: str = "") -> Draft:
     levels = _frequent(folded)
     if is_long and n_levels > MOST_LEVELS:
         return _ignored(name, "text", f"free text: {n_levels:,} different texts", "words")
-    if not len(levels):
-        return _ignored(name, "text", f"{n_levels:,} different words, each of them rare", "words")
+    if folded.counts[levels].sum() < FREQUENT * n_known:
+        return _ignored(name, "text", f"{n_levels:,} different words, nearly all of them rare", "words")
     keys = {word.lower() for word in folded.distinct.to_pylist()} if n_levels == 2 else set()
     is_boolean = len(keys & YES) == 1 and len(keys & NO) == 1
     return _category(name, folded, said, "boolean" if is_boolean else "category")
@@ -386,7 +390,11 @@ def _of_words(given: Given, words: Words, said: str = "") -> Draft:
 
 def _frequent(words: Words) -> Any:
     """Return the positions of the levels that are kept, the most frequent first."""
-    order = np.lexsort([np.arange(len(words.counts)), -words.counts])
+    order = np.argsort(-words.counts, kind="stable")
+    order = order[: MOST_LEVELS + np.count_nonzero(words.counts == words.counts[order[:MOST_LEVELS][-1]])]
+    names = words.distinct.take(pa.array(order)).to_pylist()
+    order = np.array(sorted(order.tolist(), key=dict(zip(order.tolist(), names, strict=True)).__getitem__))
+    order = order[np.argsort(-words.counts[order], kind="stable")]  # equally frequent ones in alphabetical order
     few = len(order) <= 2
     least = 0.0 if few else max(RARE * words.n_known, min(RAREST, words.n_known / len(order)))
     return order[words.counts[order] >= least][:MOST_LEVELS]
@@ -398,9 +406,9 @@ def _category(name: str, words: Words, said: str, role: str) -> Draft:
         kept = np.argsort(-words.counts, kind="stable")[:MOST_LEVELS]
     n_rest = len(words.distinct) - len(kept)
     levels = words.distinct.take(pa.array(kept)).to_pylist()
-    if n_rest:
-        kept, levels = zip(*[(k, x) for k, x in zip(kept, levels, strict=True) if x.lower() != OTHER], strict=True)
-    found = list(zip(levels, (words.counts[list(kept)] / words.n_known).tolist(), strict=True))
+    found = list(zip(levels, (words.counts[kept] / words.n_known).tolist(), strict=True))
+    if n_rest and len(found) > 1:  # a level of that name joins the rare ones
+        found = [one for one in found if one[0].lower() != OTHER]
     if role == "boolean":
         found.sort(key=lambda one: (one[0].lower() in YES, one[0]))
     levels, shares = tuple(level for level, _ in found), tuple(share for _, share in found)
@@ -411,10 +419,10 @@ def _category(name: str, words: Words, said: str, role: str) -> Draft:
     if n_rest:
         reasons.append(f"{n_rest:,} rare {'level counts' if n_rest == 1 else 'levels count'} as one, {OTHER!r}")
     if n_gaps:
-        reasons.append(f"{_percent(n_gaps / len(words.codes))} of its cells are gaps, filled by the mean")
+        reasons.append(f"{_percent(n_gaps / len(words.codes))} of its cells are gaps, which favor no level")
     rest = max(0.0, 1.0 - sum(shares)) if n_rest else 0.0
-    n_shown = 1 if role == "boolean" else len(levels) + (rest > 0)
-    treatment = f"indicator of {levels[1]}" if role == "boolean" else f"indicators of {n_shown} levels"
+    n_shown = len(levels) + (rest > 0)
+    treatment = "two levels" if role == "boolean" else f"{n_shown} levels"
     column = Column(
         name=name,
         role=role,

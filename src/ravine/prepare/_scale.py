@@ -10,6 +10,7 @@ import numpy as np
 
 from ravine._matrix import Floats
 from ravine._scaling import EDGE, FAR, moved_in
+from ravine._ties import TIE
 
 TAIL = 4.0
 """A column has a long tail if the way from its median to its upper edge is this many times that to its lower edge. It
@@ -17,6 +18,11 @@ is 2.8 for a gamma distribution of shape 2, 4.8 for an exponential one, and 7.8 
 
 BETTER = 0.5
 """The logarithm is used if it reduces the logarithm of that ratio to at most this share."""
+
+THINS = 0.4
+"""The way from the 90th percentile to the upper edge is at least this share of that from the median to the 90th: a tail
+thins out, cells that pile up at a largest value or in a cluster do not. It is 0.2 for a uniform distribution and 1 for
+an exponential one."""
 
 FEW_VALUES, FEW_CELLS = 10, 50
 """A column with at most this many values, or with fewer cells, is not transformed."""
@@ -116,11 +122,11 @@ class Scale:
 def measured(cells: Floats) -> tuple[Scale, int]:
     """Return the scale of the known cells of a column, and the number of cells that are moved in."""
     ordered = np.sort(cells)
-    lowest, fill, highest = (_quantile(ordered, share) for share in (OUTSIDE, 0.5, 1 - OUTSIDE))
     first = _transform(ordered)
     within = first.forward(ordered)
     low, high, reach = _edges(within)
     kept = moved_in(within, *_bounds(low, high, reach))
+    lowest, highest = (_quantile(ordered[kept == within], share) for share in (OUTSIDE, 1 - OUTSIDE))
     deviation = float(kept.std())
     center = float(kept.mean())
     is_constant = deviation <= 8 * np.finfo(np.float64).eps * abs(center)
@@ -133,7 +139,7 @@ def measured(cells: Floats) -> tuple[Scale, int]:
         low=low,
         high=high,
         reach=reach,
-        fill=fill,
+        fill=_quantile(ordered, 0.5),
         lowest=lowest,
         highest=highest,
     )
@@ -171,7 +177,8 @@ def _quantile(ordered: Floats, share: float) -> float:
 
 def _edges(ordered: Floats) -> tuple[float, float, float]:
     """Return the edges of the central rows, and the distance to them that is far outside, as `_scaling.edges_of`."""
-    low, high = _quantile(ordered, EDGE), _quantile(ordered, 1 - EDGE)
+    n_beyond = EDGE * (1 + TIE) * len(ordered)
+    low, high = float(ordered[int(n_beyond)]), float(ordered[int(np.ceil(len(ordered) - n_beyond)) - 1])
     width = high - low
     if width == 0:
         others = np.sort(np.abs(ordered[ordered != low] - low))
@@ -197,7 +204,8 @@ def _transform(ordered: Floats) -> Scale:
     has_zeros = bool((ordered == 0).mean() > NEGATIVE)
     judged = ordered if _quantile(ordered, 0.5) > _quantile(ordered, EDGE) else positive
     tail = _tail(judged)
-    if tail < np.log(TAIL):
+    middle, upper, edge = (_quantile(judged, share) for share in (0.5, 0.9, 1 - EDGE))
+    if tail < np.log(TAIL) or edge - upper < THINS * (upper - middle):
         return Scale()
     quarter = _quantile(positive, 0.25)
     candidates = [Scale(transform="log", offset=quarter)]

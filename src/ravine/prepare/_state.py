@@ -78,6 +78,7 @@ COLUMN_FIELDS: dict[str, Field] = {
     "highest": FLOAT,
     "levels": Custom(_strings),
     "shares": Custom(_floats),
+    "encoding": Word(("indicators", "spread")),
     "weight": Number(float, low=POSITIVE),
     "follows": Custom(_string, optional=True),
     "n_gaps": Number(int, low=0, high=MOST),

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from ravine._scaling import Scaling
+from ravine.prepare._scale import gap_codes, measured
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("draw", "transform"),
+    [
+        (lambda r: r.lognormal(5, 1, 2000), "log"),
+        (lambda r: r.lognormal(5, 1, 2000) * (r.random(2000) > 0.2), "log"),
+        (lambda r: r.exponential(1, 2000), "log"),
+        (lambda r: r.lognormal(5, 0.4, 2000), "none"),
+        (lambda r: r.gamma(2, 1, 2000), "none"),
+        (lambda r: r.normal(50, 10, 2000), "none"),
+        (lambda r: r.uniform(0, 1, 2000), "none"),
+        (lambda r: -r.lognormal(5, 1, 2000), "none"),
+        (lambda r: r.poisson(1.5, 2000).astype(float), "none"),
+        (lambda r: np.concatenate([r.normal(10, 2, 1700), r.normal(100, 5, 300)]), "none"),
+    ],
+)
+def test_logarithm_is_used_for_long_tails_only(draw, transform, random):
+    assert measured(draw(random))[0].transform == transform
+
+
+def test_transform_does_not_depend_on_the_unit(random):
+    cells = random.lognormal(0, 1, 1000) * (random.random(1000) > 0.1)
+    in_euros, in_cents = measured(cells)[0], measured(100 * cells)[0]
+    assert_allclose(in_euros.encode(cells), in_cents.encode(100 * cells), atol=1e-9)
+
+
+@pytest.mark.parametrize("draw", [lambda r: r.lognormal(5, 1, 500), lambda r: r.normal(5, 1, 500)])
+def test_decode_is_the_inverse_of_encode(draw, random):
+    cells = draw(random)
+    scale, _ = measured(cells)
+    below = np.array([cells.min() - 0.1 * cells.std(), 0.0, -1.0])
+    for some in (cells, below):
+        assert_allclose(scale.decode(scale.encode(some)), some, rtol=1e-9, atol=1e-9)
+
+
+def test_encoding_is_increasing_and_finite(random):
+    cells = random.lognormal(5, 1, 500)
+    scale, _ = measured(cells)
+    ordered = np.linspace(-50, 1e5, 5000)
+    assert (np.diff(scale.encode(ordered)) > 0).all()
+    assert np.isfinite(scale.encode(np.array([1e308, -1e308, np.nan, 5e-324]))).all()
+
+
+def test_far_cells_are_moved_in_as_in_the_clusterer(random):
+    cells = random.normal(50, 5, 500)
+    cells[3], cells[4] = 5e5, -5e5
+    scale, n_far = measured(cells)
+    assert n_far == 2
+    twin = Scaling.of(cells[:, np.newaxis], np.ones(500))
+    assert_allclose(scale.encode(cells), twin.rows(cells[:, np.newaxis])[:, 0])
+
+
+def test_constant_numbers_become_zeros():
+    scale, _ = measured(np.full(20, 7.0))
+    assert scale.encode(np.array([7.0, np.nan])).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(("code", "spread"), [(-999.0, 5.0), (9999.0, 50.0), (999.0, 10.0), (-99.0, 8.0)])
+def test_codes_far_outside_are_gaps(code, spread, random):
+    cells = random.normal(20, spread, 1000)
+    cells[:20] = code
+    assert gap_codes(cells) == (code,)
+
+
+def test_two_codes_are_found():
+    cells = np.concatenate([np.linspace(0, 10, 500), np.full(9, -999.0), np.full(5, 99999.0)])
+    assert gap_codes(cells) == (-999.0, 99999.0)
+
+
+def test_cells_that_are_no_codes_are_kept(random):
+    ages = random.integers(18, 100, 1000).astype(float)
+    assert 99.0 in ages
+    assert gap_codes(ages) == ()
+    once = np.append(random.normal(20, 5, 1000), 9999.0)
+    assert gap_codes(once) == ()
+    amounts = np.append(random.lognormal(6, 1, 1000), np.full(5, 999.0))
+    assert gap_codes(amounts) == ()
+    other = np.append(random.normal(20, 5, 1000), np.full(20, 1234.0))
+    assert gap_codes(other) == ()
