@@ -3,6 +3,7 @@
 import contextlib
 import json
 import zipfile
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
@@ -31,12 +32,14 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 from tests.estimators import ALL, each, fitted
 
 from ravine import PDDP, IncrementalMDH, NCutH, SumOfNorms, load, save
+from ravine._schema import Array, Group
 from ravine.datasets import make_blobs
 from ravine.persist import read
+from ravine.persist._parts import PREPARATIONS
 from ravine.persist._transformers import KINDS, difference
 
 pytestmark = [
@@ -501,3 +504,43 @@ def test_wrong_fields_are_refused_by_name(change, message, contents, tmp_path):
     (tmp_path / "pipe").write_bytes(changed(contents[0][0], change))
     with pytest.raises(ValueError, match=message):
         load(tmp_path / "pipe")
+
+
+# Transformers of ravine
+
+
+class Doubled(TransformerMixin, BaseEstimator):
+    """A transformer with what a class of ravine has for its files."""
+
+    _parameter_constraints: ClassVar = {"factor": [float]}
+    _schema = Group({"most": Array("float64", ("n_features",))})
+
+    def __init__(self, factor=2.0):
+        self.factor = factor
+
+    def fit(self, X, y=None):
+        X = validate_data(self, X)
+        self.most_ = X.max(axis=0)
+        return self
+
+    def transform(self, X):
+        return validate_data(self, X, reset=False) * self.factor / self.most_
+
+    def _state(self, resume):
+        return {"most": self.most_}
+
+    def _restore(self, state):
+        self.most_ = state["most"]
+
+
+def test_a_registered_transformer_of_ravine_is_saved(tmp_path, monkeypatch):
+    pipe = make_pipeline(Doubled(3.0), StandardScaler(), clone(MODEL)).fit(NUMBERS)
+    with pytest.raises(ValueError, match="step 'doubled' is a Doubled, which ravine cannot save"):
+        save(pipe, tmp_path / "pipe")
+    monkeypatch.setitem(PREPARATIONS, "Doubled", Doubled)
+    loaded = saved_and_loaded(pipe, tmp_path / "pipe")
+    assert_equal_pipelines(loaded, pipe, NUMBERS)
+    assert loaded[0].factor == 3.0
+    pipe[0].most_ = np.ones(2)
+    with pytest.raises(ValueError, match="step 'doubled': field 'most' has shape"):
+        save(pipe, tmp_path / "pipe")

@@ -48,12 +48,12 @@ def tree_of(model: Any) -> HyperplaneTree:
     >>> import numpy as np
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
-    >>> X = np.array([[1.0, 500], [2, 900], [9, 700], [8, 600]])
+    >>> X = np.array([[1.0, 500], [3, 510], [9, 900], [7, 890]])
     >>> pipe = make_pipeline(StandardScaler(), PDDP(n_clusters=2, criterion="mean")).fit(X)
     >>> tree_of(pipe).mean.round()
-    array([[  5., 675.],
-           [  2., 700.],
-           [  8., 650.]])
+    array([[  5., 700.],
+           [  2., 505.],
+           [  8., 895.]])
     """
     if isinstance(model, HyperplaneTree):
         return model
