@@ -537,7 +537,7 @@ def test_a_registered_transformer_of_ravine_is_saved(tmp_path, monkeypatch):
     pipe = make_pipeline(Doubled(3.0), StandardScaler(), clone(MODEL)).fit(NUMBERS)
     with pytest.raises(ValueError, match="step 'doubled' is a Doubled, which ravine cannot save"):
         save(pipe, tmp_path / "pipe")
-    monkeypatch.setitem(PREPARATIONS, "Doubled", Doubled)
+    monkeypatch.setitem(PREPARATIONS, "Doubled", Doubled.__module__)
     loaded = saved_and_loaded(pipe, tmp_path / "pipe")
     assert_equal_pipelines(loaded, pipe, NUMBERS)
     assert loaded[0].factor == 3.0

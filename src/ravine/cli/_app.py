@@ -12,6 +12,9 @@ from ravine.cli._options import (
     METHOD,
     OUTPUT,
     BadRows,
+    ByHandEncode,
+    ByHandMissing,
+    ByHandScale,
     Clusters,
     Data,
     Decimal,
@@ -20,8 +23,10 @@ from ravine.cli._options import (
     Encode,
     Encoding,
     Header,
+    Ignore,
     Jobs,
     Json,
+    Keep,
     Label,
     Method,
     Missing,
@@ -32,6 +37,7 @@ from ravine.cli._options import (
     Per,
     Quiet,
     Report,
+    Roles,
     Scale,
     Seed,
     StreamMethod,
@@ -72,12 +78,20 @@ def cluster(
         typer.Option(help="imdh reads large files once; the others load the rows, or read the files several times."),
     ] = Method.imdh,
     clusters: Clusters = None,
+    confirmed_only: Annotated[
+        bool,
+        typer.Option(
+            "--confirmed-only",
+            help="Find only clusters that held-out rows confirm. If there are none, the exit code is 3.",
+        ),
+    ] = False,
     columns: Only = None,
-    drop: Drop = None,
+    ignore: Ignore = None,
+    role: Roles = None,
     label: Label = None,
-    encode: Encode = False,
-    missing: MissingRows = Missing.error,
-    scale: Scale = True,
+    encode: ByHandEncode = False,
+    missing: ByHandMissing = None,
+    scale: ByHandScale = None,
     in_passes: Annotated[
         bool,
         typer.Option(
@@ -88,6 +102,7 @@ def cluster(
     ] = False,
     seed: Seed = 0,
     out: Out = None,
+    keep: Keep = None,
     model: Annotated[
         Path | None,
         typer.Option(
@@ -103,21 +118,35 @@ def cluster(
     jobs: Jobs = -1,
     quiet: Quiet = False,
     json: Json = False,
-) -> None:
-    """Find the clusters in a table."""
+) -> int:
+    """Find the clusters in a table.
+
+    The command looks at all columns first: numbers, dates and categories are used; identifiers, constants, free text
+    and copies of other columns are not.
+    """
     from ravine.cli._cluster import cluster
     from ravine.cli._data import TableOptions
 
-    cluster(
+    plain = encode or missing is not None or scale is not None
+    return cluster(
         data,
         TableOptions(
-            _split(columns), _split(drop), label, encode, missing.value, _text(delimiter, decimal, header, encoding)
+            columns=_split(columns),
+            drop=_split(ignore),
+            label=label,
+            encode=encode,
+            missing="error" if missing is None else missing.value,
+            text=_text(delimiter, decimal, header, encoding),
+            roles=_roles(role, plain),
+            keep=None if keep is None else _split(keep),
+            plain=plain,
         ),
         method=method.value,
         n_clusters=clusters,
-        scale=scale,
+        scale=scale is not False,
         seed=seed,
         in_passes=in_passes,
+        confirmed_only=confirmed_only,
         out=out,
         model_path=model,
         report_path=report,
@@ -401,6 +430,20 @@ def _command() -> str:
 
 def _split(names: list[str] | None) -> tuple[str, ...]:
     return tuple(name.strip() for part in names or () for name in part.split(",") if name.strip())
+
+
+def _roles(given: list[str] | None, plain: bool) -> dict[str, str]:
+    from ravine._io import UsageError
+
+    roles = {}
+    for one in _split(given):
+        name, equals, role = one.rpartition("=")
+        if not equals:
+            raise UsageError(f"--role {one}: write it as column=role, for instance postcode=category")
+        roles[name.strip()] = role.strip()
+    if roles and plain:
+        raise UsageError("--role does not go with --encode, --missing or --scale: leave these out")
+    return roles
 
 
 def _text(delimiter: str | None, decimal: str, header: bool | None, encoding: str) -> Any:

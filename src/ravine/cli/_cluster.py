@@ -7,19 +7,32 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
+from ravine._io import UsageError
 from ravine._io._table import listed
 from ravine._matrix import Floats, column_moments
 from ravine._outofcore import LocalChunks, chunked_root
 from ravine.cli._data import Data, TableOptions, TooLargeError, open_data, stacked
 from ravine.cli._places import check_files
-from ravine.cli._results import kind_of_labels, label_rows, show_clusters
+from ravine.cli._results import is_confirmed, kind_of_labels, label_rows, show_clusters, show_columns
 from ravine.cli._screen import Meter, Screen
-from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH
+from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, SumOfNorms, SupportVectorClustering
 from ravine.persist import save
 from ravine.report import write
 
-METHODS = {"imdh": IncrementalMDH, "ncuth": NCutH, "mdh": MDH, "pddp": PDDP}
+METHODS = {
+    "imdh": IncrementalMDH,
+    "ncuth": NCutH,
+    "mdh": MDH,
+    "pddp": PDDP,
+    "spectral": SpectralPursuit,
+    "norms": SumOfNorms,
+    "svc": SupportVectorClustering,
+}
+
+NOTHING_CONFIRMED = 3
+"""Exit code of --confirmed-only if no cluster is confirmed."""
 
 SCALED = "The columns were scaled to unit variance."
 GAPS = {
@@ -40,33 +53,50 @@ def cluster(
     scale: bool,
     seed: int,
     in_passes: bool,
+    confirmed_only: bool,
     out: str | None,
     model_path: Path | None,
     report_path: Path | None,
     n_jobs: int,
     command: str,
     screen: Screen,
-) -> None:
-    """Fit a model, label the rows, and write the requested files."""
+) -> int:
+    """Fit a model, label the rows, and write the requested files; return the exit code."""
     start = time.perf_counter()
     kind_of_labels(out)
     check_files("cluster", data=where, out=out, model=model_path, report=report_path)
     with open_data(where, options, screen) as data:
-        model = make_model(method, n_clusters, scale, seed, n_jobs)
+        show_columns(data)
+        model = make_model(method, n_clusters, scale and options.plain, seed, n_jobs, confirmed_only)
         with screen.warnings_in_a_line():
-            learn(model, data, scale, in_passes)
-        rows = label_rows(model.tree_, data, out)
-    preparation = prepared(data, scale and method != "imdh")
+            learn(model, data, scale and options.plain, in_passes)
+        rows = label_rows(getattr(model, "tree_", model), data, out)
+        if report_path is not None and data.encoder is not None:
+            rows = data.with_table(rows)
+    preparation = prepared(data, scale and options.plain and method != "imdh")
     if model_path is not None:
-        save(model, model_path, resume=False, notes={"columns": data.columns.to_dict(), "preparation": preparation})
+        _save(model, model_path, data, preparation)
     if report_path is not None:
         write(model, rows, report_path, title=data.name, preparation=preparation, command=command)
     files = {"labels": out, "model": model_path, "report": report_path}
-    show_clusters(model, rows, method, time.perf_counter() - start, files, screen)
+    show_clusters(model, rows, method, time.perf_counter() - start, files, data)
+    return NOTHING_CONFIRMED if confirmed_only and not is_confirmed(model) else 0
+
+
+def _save(model: Any, path: Path, data: Data, preparation: str | None) -> None:
+    """Save the model, with the encoder of its table if there is one."""
+    resume = isinstance(model, SumOfNorms)  # it needs its rows to predict
+    if data.encoder is None:
+        save(model, path, resume=resume, notes={"columns": data.columns.to_dict(), "preparation": preparation})
+    else:
+        steps = [("table", data.encoder), ("clusters", model)]
+        save(Pipeline(steps), path, resume=resume, notes={"preparation": preparation})
 
 
 def prepared(data: Data, scaled: bool) -> str | None:
     """Describe for the report how the table was prepared before the fit."""
+    if data.encoder is not None:
+        return None  # the report has a section about the columns
     kept = {*data.columns.used, data.label}
     left_out = [name for name in data.tables[0].schema.names if name not in kept]
     said = [SCALED] if scaled else []
@@ -75,18 +105,37 @@ def prepared(data: Data, scaled: bool) -> str | None:
     return " ".join(said) or None
 
 
-def make_model(method: str, n_clusters: int | None, scale: bool, seed: int, n_jobs: int) -> Any:
+def make_model(
+    method: str, n_clusters: int | None, scale: bool, seed: int, n_jobs: int, confirmed_only: bool = False
+) -> Any:
     """Create an estimator from its short name."""
+    estimator = METHODS[method]
+    known = estimator._get_param_names()
     options: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs}
     if method == "imdh":
         options["standardize"] = scale
-    return METHODS[method](n_clusters, **options)
+    if confirmed_only:
+        if "selection" not in known:
+            takers = [name for name, other in METHODS.items() if "selection" in other._get_param_names()]
+            raise UsageError(f"--confirmed-only does not go with --method {method}: choose from {', '.join(takers)}")
+        if n_clusters is not None:
+            raise UsageError("--confirmed-only chooses the number of clusters: leave out --clusters")
+        options["selection"] = "evidence"
+    if n_clusters is not None and "n_clusters" not in known:
+        raise UsageError(f"--method {method} chooses the number of clusters itself: leave out --clusters")
+    if n_clusters is not None:
+        options["n_clusters"] = n_clusters
+    return estimator(**{name: value for name, value in options.items() if name in known})
 
 
 def learn(model: Any, data: Data, scale: bool, in_passes: bool = False) -> None:
     """Fit the model: in memory, in batches if the method supports them, or in passes if memory is too small."""
     if isinstance(model, IncrementalMDH):
         _learn_in_batches(model, data)
+    elif not hasattr(model, "_unscale"):
+        if scale:
+            raise UsageError(f"{type(model).__name__} cannot return to the units of the table: add --no-scale")
+        fit(model, data.matrix("reading")[0], data.screen)
     else:
         try:
             X = None if in_passes else data.matrix("reading")[0]
@@ -163,7 +212,12 @@ def _or_one(deviation: Floats) -> Floats:
 
 def fit(model: Any, X: Any, screen: Screen) -> None:
     """Fit with a progress bar."""
-    n_cuts = None if model.n_clusters is None else model.n_clusters - 1
+    asked = getattr(model, "n_clusters", None)
+    n_cuts = None if asked is None else asked - 1
+    if not hasattr(model, "set_callbacks"):
+        with screen.progress("fitting", None):
+            model.fit(X)
+        return
     with screen.progress("fitting", n_cuts, "cuts") as meter:
         model.set_callbacks(_CutCounter(meter)).fit(X)
     model.set_callbacks()

@@ -121,6 +121,13 @@ class Data:
         """Iterate over all rows in blocks."""
         return (block.X for block in read_blocks(self.tables, self.columns))
 
+    def with_table(self, rows: ReportData) -> ReportData:
+        """Return the rows of a report with the values of all columns of the table, read once more for the sample."""
+        names = [column.name for column in self.encoder.columns_]
+        values = self.encoder.values(take_rows(self.tables, names, rows.number))
+        units = {column.name: unit_of(column) for column in self.encoder.columns_ if column.unit}
+        return with_table(rows, values, self.encoder.identifier_, units, self.encoder.summary())
+
     @property
     def _n_bytes(self) -> int:
         return sum(table.path.stat().st_size for table in self.tables)

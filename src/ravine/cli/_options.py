@@ -14,6 +14,9 @@ class Method(StrEnum):
     ncuth = "ncuth"
     mdh = "mdh"
     pddp = "pddp"
+    spectral = "spectral"
+    norms = "norms"
+    svc = "svc"
 
 
 class Missing(StrEnum):
@@ -48,6 +51,7 @@ class BadRows(StrEnum):
 
 
 TEXT, CHOICE, OUTPUT, METHOD = "Text files", "Columns and rows", "Output", "Parameters of the method"
+BY_HAND = "Prepare the table by hand (any of these uses the columns of numbers as they are)"
 
 Data = Annotated[
     list[str],
@@ -65,6 +69,39 @@ Only = Annotated[
     list[str] | None, typer.Option("--columns", help="Use only these columns: a,b,c.", rich_help_panel=CHOICE)
 ]
 Drop = Annotated[list[str] | None, typer.Option(help="Leave out these columns: a,b,c.", rich_help_panel=CHOICE)]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", "--drop", help="Do not use these columns: a,b,c.", rich_help_panel=CHOICE),
+]
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role",
+        help="Role of a column: postcode=category. Roles are number, category, boolean, date, identifier, text, ignore.",
+        rich_help_panel=CHOICE,
+    ),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Write these columns beside the labels: a,b,c. Default: the first identifier.", rich_help_panel=OUTPUT
+    ),
+]
+ByHandEncode = Annotated[
+    bool,
+    typer.Option("--encode", help="Encode columns of words as columns of zeros and ones.", rich_help_panel=BY_HAND),
+]
+ByHandMissing = Annotated[
+    Missing | None,
+    typer.Option(
+        help="What to do with missing or infinite values: stop with an error, drop the rows, or fill in column means.",
+        rich_help_panel=BY_HAND,
+    ),
+]
+ByHandScale = Annotated[
+    bool | None,
+    typer.Option("--scale/--no-scale", help="Scale the columns to unit variance, or not.", rich_help_panel=BY_HAND),
+]
 Label = Annotated[
     str | None,
     typer.Option(

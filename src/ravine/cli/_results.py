@@ -11,7 +11,6 @@ from ravine._files import Place, written_whole
 from ravine._io import LabelWriter, label_kind
 from ravine._io._labels import KINDS
 from ravine.cli._data import Data
-from ravine.cli._screen import Screen
 from ravine.metrics import contingency_scores
 from ravine.report import ReportAccumulator, ReportData, describe_clusters
 from ravine.tree._text import counted
@@ -52,28 +51,58 @@ def label_rows(model: Any, data: Data, out: str | None) -> ReportData:
     return gatherer.rows()
 
 
+def show_columns(data: Data) -> None:
+    """Print the role of each column of an encoded table, what is done with it, and why."""
+    if data.encoder is not None:
+        lines = [[line[key] for key in ("name", "role", "treatment", "reason")] for line in data.encoder.summary()]
+        data.screen.table(["column", "role", "what is done", "why"], lines, numbers=0)
+        data.screen.say("")
+
+
+def is_confirmed(model: Any) -> bool:
+    """Return whether held-out rows confirm at least one cut of a model, or its method needs no such test."""
+    return bool(model.confirmed_ > 0) if hasattr(model, "confirmed_") else bool(model.n_clusters_ > 1)
+
+
+def confidence(model: Any) -> str:
+    """Say whether the clusters are confirmed, in a few words; empty for a method without the test."""
+    n_cuts = model.n_clusters_ - 1
+    if n_cuts == 0:
+        return "no clusters were found: nothing in the data is confirmed to be a cluster"
+    if not hasattr(model, "confirmed_"):
+        return ""
+    if model.confirmed_ == 0:
+        return "no clusters could be confirmed: these groups describe the data but may not be real"
+    return f"held-out rows confirm {model.confirmed_} of {counted(n_cuts, 'split')}"
+
+
 def show_clusters(
-    model: Any, rows: ReportData, method: str, seconds: float, files: Mapping[str, str | Path | None], screen: Screen
+    model: Any, rows: ReportData, method: str, seconds: float, files: Mapping[str, str | Path | None], data: Data
 ) -> None:
     """Print the clusters, their agreement with the labels, and the files that were written."""
+    screen = data.screen
     written = {what: str(path) for what, path in files.items() if path is not None}
-    clusters = describe_clusters(model, rows)
+    names = data.columns.names
+    clusters = describe_clusters(model, rows, feature_names=names)
     scores = None if rows.contingency is None else contingency_scores(rows.contingency)
-    n_columns = len(model.feature_names_in_)
+    columns = {} if data.encoder is None else {"columns": data.encoder.summary()}
     screen.result(
         {
             "method": method,
             "n_clusters": model.n_clusters_,
+            "confirmed": getattr(model, "confirmed_", None),
             "n_rows": rows.n_rows,
-            "n_columns": n_columns,
+            "n_columns": len(names),
             "seconds": round(seconds, 3),
+            **columns,
             "clusters": clusters,
             "scores": scores,
             "files": written,
         }
     )
-    found, of, across = counted(len(clusters), "cluster"), counted(rows.n_rows, "row"), counted(n_columns, "column")
-    screen.say(f"{found} in {of} × {across} by {method}, {seconds:.1f} s\n")
+    found, of, across = counted(len(clusters), "cluster"), counted(rows.n_rows, "row"), counted(len(names), "column")
+    said = confidence(model)
+    screen.say(f"{found} in {of} × {across} by {method}, {seconds:.1f} s" + (f"\n{said}" if said else "") + "\n")
     table = [[str(c["cluster"]), f"{c['rows']:,}", f"{c['share']:.1%}", c["sets_apart"]] for c in clusters[:MOST_SHOWN]]
     screen.table(["cluster", "rows", "share", "what sets it apart"], table, numbers=3)
     if len(clusters) > MOST_SHOWN:

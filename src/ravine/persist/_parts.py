@@ -8,6 +8,7 @@ A part becomes a dictionary for the header of a file, and its arrays go into the
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -32,8 +33,8 @@ ESTIMATORS: dict[str, Any] = {
 }
 """Estimators that can be saved. A file cannot refer to any other class."""
 
-PREPARATIONS: dict[str, Any] = {}
-"""Transformers of ravine that can be saved as steps of a pipeline.
+PREPARATIONS = {"TableEncoder": "ravine.prepare"}
+"""Transformers of ravine that can be saved as steps of a pipeline, and their modules, which need more packages.
 
 A class needs what an estimator of ravine has for its files: `_state`, `_restore` and `_schema`. Name a new one here.
 """
@@ -72,10 +73,15 @@ def own_fields(model: Any, resume: bool, arrays: Arrays, prefix: str = "") -> di
     }
 
 
+def _own_class(name: str) -> Any:
+    """Return the class of ravine with this name, None if there is none."""
+    return getattr(import_module(PREPARATIONS[name]), name) if name in PREPARATIONS else ESTIMATORS.get(name)
+
+
 def own_model(fields: Mapping[str, Any], arrays: Given) -> Any:
     """Create an estimator of ravine from its fields. Each array that is used is removed from `arrays`."""
     name = fields["estimator"]
-    made = {**ESTIMATORS, **PREPARATIONS}.get(name)
+    made = _own_class(name)
     if made is None:
         raise ValueError(f"contains a {name[:50]}, but this version of ravine knows only {', '.join(ESTIMATORS)}")
     parameters = {key: decode(node, arrays) for key, node in fields["parameters"].items()}
@@ -124,7 +130,7 @@ def packed(part: Any, where: str, resume: bool, arrays: Arrays, prefix: str, fit
     if isinstance(part, str) or part is None:
         return part
     name = type(part).__name__
-    own = {**ESTIMATORS, **PREPARATIONS}.get(name)
+    own = _own_class(name)
     kind = KINDS.get(name)
     compositions: dict[Any, Callable[..., dict[str, Any]]]
     compositions = {Pipeline: _packed_pipeline, ColumnTransformer: _packed_columns}

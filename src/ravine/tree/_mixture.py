@@ -50,7 +50,7 @@ MOST_OWN, MOST_COLUMNS = 100, 2048
 """With more columns than the first number, all clusters share one covariance; with more than the second, there is no
 mixture."""
 
-N_VALUES, DISCRETE_SHARE, LEAST_USED = 2, 0.9, 0.25
+N_VALUES, DISCRETE_SHARE, LEAST_USED = 2, 0.9, 0.45
 """A column is discrete if so many of its values have at least the second share of the rows. If the cuts use discrete
 columns less than the third number times as much as all columns on average, the components do not describe them: a
 component that has only one of the values would be so narrow there that this column alone would decide."""
