@@ -6,15 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sklearn.pipeline import Pipeline
+
 from ravine._io import Columns, DataError, MissingRule, TextFormat, UsageError, choose_columns, open_tables
 from ravine._io._table import listed
 from ravine.cli._data import Data
+from ravine.cli._frames import FrameData
 from ravine.cli._places import check_files
 from ravine.cli._results import kind_of_labels, label_rows
 from ravine.cli._screen import Screen
 from ravine.persist import Saved, read, save
 from ravine.report import write
 from ravine.tree import HyperplaneTree, tree_of
+from ravine.tree._pipeline import ShownPipeline, first_step
 from ravine.tree._text import names_of
 
 
@@ -31,9 +35,10 @@ def predict(
     kind_of_labels(out)
     check_files("predict", model=model_path, data=where, out=out)
     saved = read(model_path)
-    tree = _coarser(tree_of(saved.model), n_clusters)
+    is_pipeline = isinstance(saved.model, Pipeline)
+    model = _coarser_pipeline(saved.model, n_clusters) if is_pipeline else _coarser(tree_of(saved.model), n_clusters)
     with _open_data(saved, where, text, None, missing, screen) as data:
-        rows = label_rows(tree, data, out)
+        rows = label_rows(model, data, out)
     screen.result({"n_rows": rows.n_rows, "sizes": rows.leaf_count.tolist(), "files": {"labels": out}})
     screen.say(f"{rows.n_rows:,} rows labeled" + ("" if out == "-" else f", written to {out}"))
 
@@ -63,24 +68,33 @@ def cut(model_path: Path, n_clusters: int, out: Path | None, screen: Screen) -> 
     """Write or show a model with fewer clusters."""
     check_files("cut", model=model_path, out=out)
     saved = read(model_path)
-    tree = _coarser(tree_of(saved.model), n_clusters)
+    is_pipeline = isinstance(saved.model, Pipeline)
+    tree = _coarser(tree_of(_last(saved.model)), n_clusters)
     if out is None:
-        _show(tree, saved.model, screen)
+        _show(_coarser_pipeline(saved.model, n_clusters) if is_pipeline else tree, saved.model, screen)
         return
-    save(saved.model.cut_to(n_clusters), out, resume=False, notes=saved.notes)
+    coarser = _coarser_pipeline(saved.model, n_clusters) if is_pipeline else saved.model.cut_to(n_clusters)
+    save(coarser, out, resume=False, notes=saved.notes)
     screen.result({"n_clusters": n_clusters, "files": {"model": str(out)}})
-    screen.say(f"written: {out} with {n_clusters} of {saved.model.n_clusters_} clusters")
+    screen.say(f"written: {out} with {n_clusters} of {_last(saved.model).n_clusters_} clusters")
 
 
 def inspect(model_path: Path, screen: Screen) -> None:
     """Show a model."""
     saved = read(model_path)
     screen.say(f"{saved.model!r}, saved by ravine {saved.ravine_version}")
-    _show(tree_of(saved.model), saved.model, screen)
+    _show(saved.model if isinstance(saved.model, Pipeline) else tree_of(saved.model), saved.model, screen)
 
 
-def _show(tree: HyperplaneTree, model: Any, screen: Screen) -> None:
-    names = names_of(tree_of(model), getattr(model, "feature_names_in_", None))
+def _show(shown: HyperplaneTree | Pipeline, model: Any, screen: Screen) -> None:
+    """Show a tree of a model; a pipeline is shown in the columns of the table, if that is possible."""
+    if isinstance(shown, Pipeline):
+        pipeline, model = ShownPipeline.of(shown), _last(model)
+        tree, names = pipeline.tree or tree_of(model), pipeline.names
+        if pipeline.reason:
+            screen.say(f"in the columns after the steps of the pipeline, because {pipeline.reason}")
+    else:
+        tree, names = shown, names_of(tree_of(model), getattr(model, "feature_names_in_", None))
     leaves = tree.leaves
     total = tree.count[0]
     screen.result(
@@ -116,6 +130,12 @@ def _open_data(
             raise UsageError(
                 f"{tables[0].name}: there is no column {label!r}; choose from {listed(tables[0].schema.names)}"
             )
+        if isinstance(saved.model, Pipeline) and missing is not None:
+            raise UsageError("the model is a pipeline, which handles missing values itself: leave out --missing")
+        names = getattr(_first(saved.model), "feature_names_in_", None)
+        if isinstance(saved.model, Pipeline) and names is not None:
+            yield FrameData(tables, Columns(tuple(map(str, names)), {}), label, screen)
+            return
         columns = _columns_of(saved, tables, screen)
         if missing is not None:
             fill = tuple(tree_of(saved.model).mean[0].tolist()) if missing == "mean" else None
@@ -131,7 +151,7 @@ def _columns_of(saved: Saved, tables: Sequence[Any], screen: Screen) -> Columns:
     if names is not None:
         return Columns(tuple(map(str, names)), {})
     columns = choose_columns(tables, warn=screen.warn)
-    n_features = saved.model.n_features_in_
+    n_features = _first(saved.model).n_features_in_
     if len(columns.used) != n_features:
         raise DataError(
             f"{tables[0].name} has {len(columns.used)} columns of numbers, but the model was fitted on {n_features}"
@@ -147,6 +167,23 @@ def _coarser(tree: HyperplaneTree, n_clusters: int | None) -> HyperplaneTree:
             f"--clusters {n_clusters}: the model has only {tree.n_clusters}; give a smaller number or fit a new model"
         )
     return tree.cut_to(n_clusters)
+
+
+def _coarser_pipeline(pipe: Pipeline, n_clusters: int | None) -> Pipeline:
+    """Return the pipeline with the first clusters of its model only."""
+    if n_clusters is None:
+        return pipe
+    (*steps, (name, model)) = pipe.steps
+    _coarser(tree_of(model), n_clusters)
+    return Pipeline([*steps, (name, model.cut_to(n_clusters))])
+
+
+def _first(model: Any) -> Any:
+    return first_step(model) if isinstance(model, Pipeline) else model
+
+
+def _last(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
 def _is_plain(value: Any) -> bool:

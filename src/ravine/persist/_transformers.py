@@ -29,6 +29,7 @@ from sklearn.preprocessing import (
 )
 
 from ravine._schema import POSITIVE, Array, Custom, Field, FieldError, Found, Group, Number, State, Word, require
+from ravine.tree._pipeline import kept_by
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     name: getattr(np, name)
@@ -318,13 +319,6 @@ class Imputer(Kind):
             indicator.features_, indicator._precomputed = indicated, True
             indicator._n_features = indicator.n_features_in_ = transformer.n_features_in_
             transformer.indicator_ = indicator
-
-
-def kept_by(imputer: SimpleImputer) -> NDArray[np.bool_]:
-    """Return whether an imputer keeps each column; it drops those without any value."""
-    if imputer.keep_empty_features:
-        return np.ones(len(imputer.statistics_), dtype=bool)
-    return np.array([not is_nan(value) for value in imputer.statistics_.tolist()])
 
 
 def _n_out_of_imputer(imputer: SimpleImputer) -> int:

@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ravine._matrix import Matrix
@@ -20,6 +21,7 @@ from ravine.cluster import SumOfNorms, SupportVectorClustering
 from ravine.cluster._base import TreeClusterer
 from ravine.tree import HyperplaneTree
 from ravine.tree._model import rows_to_show
+from ravine.tree._pipeline import ShownPipeline
 from ravine.tree._text import counted, named, shortened, shown_names
 
 LEFT, RIGHT, LINE, FAINT, PALE = "#4477aa", "#ee7733", "#222222", "#999999", "#dddddd"
@@ -42,7 +44,17 @@ def written(text: str) -> str:
 
 
 def tree_and_names(model: Any, picture: str, feature_names: Sequence[str] | None) -> tuple[HyperplaneTree, list[str]]:
-    """Return the tree of a fitted estimator, or the tree itself, and the names of its columns."""
+    """Return the tree of a fitted estimator, or the tree itself, and the names of its columns.
+
+    The tree of a pipeline is in the columns of X. Raises ValueError, which names a step, if it cannot be.
+    """
+    if isinstance(model, Pipeline):
+        if not isinstance(getattr(model.steps[-1][1], "tree_", None), HyperplaneTree):
+            check_is_fitted(model)
+            raise TypeError(refusal(model.steps[-1][1], picture, "a model with a tree, or the tree itself"))
+        shown = pipeline_in_columns(model)
+        assert shown.tree is not None
+        return shown.tree, shown_names(shown.tree, shown.names if feature_names is None else feature_names)
     if isinstance(model, TreeClusterer):
         check_is_fitted(model)
     tree = model if isinstance(model, HyperplaneTree) else getattr(model, "tree_", None)
@@ -51,6 +63,14 @@ def tree_and_names(model: Any, picture: str, feature_names: Sequence[str] | None
     if feature_names is None:
         feature_names = getattr(model, "feature_names_in_", None)
     return tree, shown_names(tree, feature_names)
+
+
+def pipeline_in_columns(pipe: Pipeline) -> ShownPipeline:
+    """Return a pipeline as it is shown in the columns of X. Raises ValueError, which names a step, if it cannot be."""
+    shown = ShownPipeline.of(pipe)
+    if shown.steps is None:
+        raise ValueError(f"{shown.reason}: draw pipe[-1] with the rows pipe[:-1].transform(X)")
+    return shown
 
 
 def fitted_as(kind: type[Kind], model: Any, picture: str) -> Kind:
@@ -121,6 +141,8 @@ def _column(feature: Any, names: list[str]) -> int:
 
 def as_rows(model: Any, tree: HyperplaneTree, X: Any) -> Matrix:
     """Validate rows to draw."""
+    if isinstance(model, Pipeline) and X is not None:
+        return rows_to_show(None, tree.n_features, pipeline_in_columns(model).in_columns(X))
     return rows_to_show(model, tree.n_features, X)
 
 

@@ -48,8 +48,8 @@ def tree(
 
     Parameters
     ----------
-    model : fitted estimator or HyperplaneTree
-        A fitted model with a tree, or the tree.
+    model : fitted estimator, Pipeline or HyperplaneTree
+        A fitted model with a tree, a pipeline that ends with one, or the tree.
     n_clusters : int, optional
         Draw only the first cuts, down to this number of clusters. At most 500; more than forty are hard to read.
     feature_names : sequence of str, optional

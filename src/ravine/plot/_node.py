@@ -49,8 +49,8 @@ def density(
 
     Parameters
     ----------
-    model : fitted estimator or HyperplaneTree
-        A fitted model with a tree, or the tree.
+    model : fitted estimator, Pipeline or HyperplaneTree
+        A fitted model with a tree, a pipeline that ends with one, or the tree.
     X : array-like or CSR matrix of shape (n_samples, n_features)
         Rows to draw. Rows that do not reach the node are left out.
     node : int, default=0
@@ -101,8 +101,8 @@ def node(
 
     Parameters
     ----------
-    model : fitted estimator or HyperplaneTree
-        A fitted model with a tree, or the tree.
+    model : fitted estimator, Pipeline or HyperplaneTree
+        A fitted model with a tree, a pipeline that ends with one, or the tree.
     X : array-like or CSR matrix of shape (n_samples, n_features)
         Rows to draw. Rows that do not reach the node are left out. At most 2,000 rows are drawn, at even steps.
     node : int, default=0

@@ -36,8 +36,8 @@ def panels(
 
     Parameters
     ----------
-    model : fitted estimator or HyperplaneTree
-        A fitted model with a tree, or the tree.
+    model : fitted estimator, Pipeline or HyperplaneTree
+        A fitted model with a tree, a pipeline that ends with one, or the tree.
     X : array-like or CSR matrix of shape (n_samples, n_features)
         Rows to draw.
     feature_names : sequence of str, optional

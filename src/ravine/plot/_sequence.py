@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
 from ravine._matrix import Floats, Ints
 from ravine.plot._common import FAINT, LEFT, LINE, PALE, RIGHT, new_axes, points, tree_and_names
@@ -30,8 +31,8 @@ def elbow(model: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    model : fitted estimator or HyperplaneTree
-        A fitted model with a tree, or the tree.
+    model : fitted estimator, Pipeline or HyperplaneTree
+        A fitted model with a tree, a pipeline that ends with one, or the tree.
     ax : matplotlib Axes, optional
         Axes to draw on. Default: the axes of a new figure.
 
@@ -51,6 +52,7 @@ def elbow(model: Any, *, ax: Axes | None = None) -> Axes:
         >>> model = NCutH(n_clusters=5).fit(load_iris().data)
         >>> ax = plot.elbow(model)
     """
+    model = model.steps[-1][1] if isinstance(model, Pipeline) else model  # no column is drawn
     tree, _ = tree_and_names(model, "elbow", None)
     ax = new_axes(5, 3.2) if ax is None else ax
     sought = getattr(model, "elbow_path_", None)
@@ -84,8 +86,8 @@ def path(model: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    model : fitted estimator or HyperplaneTree
-        A fitted model with a tree, or the tree.
+    model : fitted estimator, Pipeline or HyperplaneTree
+        A fitted model with a tree, a pipeline that ends with one, or the tree.
     ax : matplotlib Axes, optional
         Axes to draw on. Default: the axes of a new figure.
 
@@ -105,7 +107,7 @@ def path(model: Any, *, ax: Axes | None = None) -> Axes:
         >>> model = NCutH(n_clusters=5).fit(load_iris().data)
         >>> ax = plot.path(model)
     """
-    tree, _ = tree_and_names(model, "path", None)
+    tree, _ = tree_and_names(model.steps[-1][1] if isinstance(model, Pipeline) else model, "path", None)
     n_clusters = tree.n_clusters
     if ax is None:
         ax = new_axes(min(max(2.5 + 0.4 * n_clusters, 4.0), 12.0), min(max(3.5, 1.5 + 0.14 * n_clusters), 7.0))

@@ -44,8 +44,11 @@ def write(
 
     Parameters
     ----------
-    model : fitted estimator or HyperplaneTree
-        Any fitted model of ravine, or a tree. For a model without a tree, the report shows its clusters or classes.
+    model : fitted estimator, Pipeline or HyperplaneTree
+        Any fitted model of ravine, a pipeline that ends with one, or a tree. For a model without a tree, the report
+        shows its clusters or classes. The report of a pipeline is in the columns of `X` if its steps scale columns,
+        choose them, fill gaps, or project rows (PCA, truncated SVD). Otherwise it is in the columns that the model
+        sees. Its clusters are always those that the pipeline predicts.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), or ReportData
         Rows to show: the rows of `fit`, or other rows with the same columns. For data that do not fit in memory, pass
         the batches to a `ReportAccumulator`, and pass the result of its ``rows()`` here.
@@ -58,7 +61,8 @@ def write(
     title : str, optional
         Title of the page.
     preparation : str, optional
-        How the rows were prepared before the fit. The report shows this text next to the method.
+        How the rows were prepared before the fit. The report shows this text next to the method. Default: the steps of
+        a pipeline.
     command : str, optional
         Command that makes the report again. Default: the report shows lines of Python.
 
@@ -111,8 +115,8 @@ def html(
 
     Parameters
     ----------
-    model : fitted estimator or HyperplaneTree
-        Any fitted model of ravine, or a tree. For a model without a tree, the report shows its clusters or classes.
+    model : fitted estimator, Pipeline or HyperplaneTree
+        Any fitted model of ravine, a pipeline that ends with one, or a tree, as in `write`.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), or ReportData
         Rows to show, as in `write`.
     labels : sequence of length n_samples, optional
@@ -122,7 +126,8 @@ def html(
     title : str, optional
         Title of the page.
     preparation : str, optional
-        How the rows were prepared before the fit. The report shows this text next to the method.
+        How the rows were prepared before the fit. The report shows this text next to the method. Default: the steps of
+        a pipeline.
     command : str, optional
         Command that makes the report again. Default: the report shows lines of Python.
 

@@ -88,8 +88,8 @@ class ReportAccumulator:
 
     Parameters
     ----------
-    model : fitted estimator or HyperplaneTree
-        Model to report on: any fitted model of ravine, or a tree.
+    model : fitted estimator, Pipeline or HyperplaneTree
+        Model to report on: any fitted model of ravine, a pipeline that ends with one, or a tree.
     n_rows_kept : int, default=20000
         Number of rows in the sample. Wide data have fewer.
     seed : int, default=0
@@ -140,8 +140,7 @@ class ReportAccumulator:
         cluster : ndarray of shape (n_samples,)
             Cluster of each row; -1 for outliers.
         """
-        X = self._groups.rows(X)
-        leaf = self._groups.number(X)
+        X, leaf = self._groups.read(X)
         codes = self._codes(labels, leaf)
         keys = arrival_keys(self._n_rows, len(leaf), self._seed)
         if numbers is None:

@@ -1,17 +1,20 @@
 """The groups of a model: the leaves of its tree, or the clusters or classes of a model without a tree."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ravine._matrix import Ints, Matrix
 from ravine._names import shown
+from ravine._sklearn import num_samples
 from ravine.cluster._base import RowEstimator
 from ravine.tree import HyperplaneTree
 from ravine.tree._model import rows_to_show
+from ravine.tree._pipeline import ShownPipeline
 from ravine.tree._text import counted
 
 OUTLIERS = "outliers"
@@ -24,6 +27,7 @@ class Groups:
     Parameters
     ----------
     model : fitted estimator or HyperplaneTree
+        The last step, if a pipeline is shown.
     tree : HyperplaneTree or None
         Tree of the model, if it has one. The groups are its leaves.
     n_features : int
@@ -34,6 +38,8 @@ class Groups:
         Names of the groups.
     finding : str
         The number of groups, in words.
+    pipeline : ShownPipeline or None
+        The pipeline that ends with the model, if there is one. Then `tree` is in the columns that it shows.
     """
 
     model: Any
@@ -42,10 +48,15 @@ class Groups:
     values: list[Any]
     names: list[str]
     finding: str
+    pipeline: ShownPipeline | None = None
 
     @classmethod
     def of(cls, model: Any) -> "Groups":
         """The groups of a model. Raises TypeError if it is not a model, NotFittedError if it is not fitted."""
+        if isinstance(model, Pipeline):
+            pipeline = ShownPipeline.of(model)
+            groups = cls.of(pipeline.model)
+            return replace(groups, tree=pipeline.tree, n_features=pipeline.n_features, pipeline=pipeline)
         tree = model if isinstance(model, HyperplaneTree) else None
         if tree is None:
             if isinstance(model, RowEstimator):
@@ -64,11 +75,26 @@ class Groups:
             return cls(model, None, model.n_features_in_, classes, names, f"{len(classes):,} classes")
         return cls(model, None, model.n_features_in_, *_clusters(int(model.n_clusters_), True))
 
-    def rows(self, X: Any) -> Matrix:
-        """Validate rows. Raises ValueError if they do not fit the model."""
-        return rows_to_show(self.model, self.n_features, X)
+    @property
+    def feature_names(self) -> Any:
+        """Names of the columns that are shown, or None."""
+        return getattr(self.model, "feature_names_in_", None) if self.pipeline is None else self.pipeline.names
 
-    def number(self, rows: Matrix) -> Ints:
+    def read(self, X: Any) -> tuple[Matrix, Ints]:
+        """Return the rows to show, and the number of the group of each. Raises ValueError if they do not fit the model.
+
+        The groups of a pipeline are those that the pipeline itself predicts.
+        """
+        if self.pipeline is None:
+            rows = rows_to_show(self.model, self.n_features, X)
+            return rows, self._number(rows)
+        if X is not None and not num_samples(X):
+            return np.empty((0, self.n_features)), np.empty(0, dtype=np.int64)
+        visible, seen = (None, None) if X is None else self.pipeline.read(X)
+        rows = rows_to_show(None if self.pipeline.steps is not None else self.model, self.n_features, visible)
+        return rows, self._as_numbers(self.model.predict(seen))
+
+    def _number(self, rows: Matrix) -> Ints:
         """Number of the group of each row."""
         if self.tree is not None:
             return self._with_outliers_last(self.tree.predict(rows))
@@ -77,8 +103,10 @@ class Groups:
         with warnings.catch_warnings():
             # The names of the columns were checked before the rows became an array.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
-            predicted = self.model.predict(rows)
-        if hasattr(self.model, "classes_"):
+            return self._as_numbers(self.model.predict(rows))
+
+    def _as_numbers(self, predicted: Any) -> Ints:
+        if self.tree is None and hasattr(self.model, "classes_"):
             return np.searchsorted(self.model.classes_, predicted)
         return self._with_outliers_last(predicted)
 

@@ -1,10 +1,13 @@
 """Everything that the page shows, as one dictionary for JSON, without HTML."""
 
 import inspect
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 from ravine import __version__
@@ -37,9 +40,9 @@ def summarize(
 ) -> dict[str, Any]:
     """Return everything that the page shows about a fitted model and its rows."""
     groups = Groups.of(model)
-    tree = groups.tree
     names = _names(groups, feature_names)
     ranges = _ranges(groups, rows)
+    tree, steps, model = _with_means(groups, rows, ranges), _steps(groups), groups.model
     choice = _count_reason.choice_of(model, tree)
     with threadpool_limits(limits=1, user_api="blas"):  # many small products, which threads would slow down
         sample = Sample(rows, ranges)
@@ -51,7 +54,7 @@ def summarize(
         "finding": f"{_found(groups, rows)} in {counted(rows.n_rows, 'row')} × {counted(groups.n_features, 'column')}",
         "version": __version__,
         "method": _method(model),
-        "preparation": None if preparation is None else shown(preparation),
+        "preparation": _preparation(groups) if preparation is None else shown(preparation),
         "choice": {
             "kind": choice.kind,
             "sentence": choice.sentence,
@@ -70,7 +73,7 @@ def summarize(
         "classes": _classes(tree, rows, ranges),
         "reproduce": {
             "by": "in Python" if command is None else "with this command",
-            "lines": _reproduce(model, rows, feature_names is not None) if command is None else [shown(command)],
+            "lines": _reproduce(model, steps, rows, feature_names is not None) if command is None else [shown(command)],
         },
     }
 
@@ -80,8 +83,8 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
 
     Parameters
     ----------
-    model : fitted estimator or HyperplaneTree
-        Any fitted model of ravine, or a tree.
+    model : fitted estimator, Pipeline or HyperplaneTree
+        Any fitted model of ravine, a pipeline that ends with one, or a tree.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), or ReportData
         Rows from which the clusters are described, as in `write`.
     feature_names : sequence of str, optional
@@ -131,8 +134,62 @@ def clusters_at(tree: HyperplaneTree, n_clusters: int) -> Ints:
 
 
 def _names(groups: Groups, feature_names: Sequence[str] | None) -> list[str]:
-    given = getattr(groups.model, "feature_names_in_", None) if feature_names is None else feature_names
+    given = groups.feature_names if feature_names is None else feature_names
     return [shown(name) for name in named(groups.n_features, given, "rows have" if groups.tree is None else "tree has")]
+
+
+def _with_means(groups: Groups, rows: ReportData, ranges: LeafRanges) -> HyperplaneTree | None:
+    """Return the tree, with means of the given rows if those of the fit are not known in the columns that are shown."""
+    tree = groups.tree
+    if tree is None or groups.pipeline is None or groups.pipeline.has_means:
+        return tree
+    n_clusters = tree.n_clusters
+    kept = rows.cluster < n_clusters
+    total, count = np.zeros((n_clusters, tree.n_features)), np.bincount(rows.cluster[kept], minlength=n_clusters)
+    np.add.at(total, rows.cluster[kept], rows.X[kept])
+    mean = tree.mean.copy()
+    for node, (first, end) in enumerate(zip(ranges.first, ranges.end, strict=True)):
+        if count[first:end].any():
+            mean[node] = total[first:end].sum(axis=0) / count[first:end].sum()
+    return replace(tree, mean=mean)
+
+
+def _steps(groups: Groups) -> list[Any]:
+    """Return the steps before the model that do something."""
+    steps = [] if groups.pipeline is None else groups.pipeline.pipe.steps[:-1]
+    return [step for _, step in steps if step not in (None, "passthrough")]
+
+
+def _preparation(groups: Groups) -> str | None:
+    """Return how a pipeline prepares the rows, in words."""
+    steps = [_call(step) for step in _steps(groups)]
+    if groups.pipeline is None or not steps:
+        return None
+    said = f"The rows go through {', then '.join(steps)}."
+    if groups.pipeline.reason:
+        said += f" The columns below are those after these steps, because {groups.pipeline.reason}."
+    return shown(said)
+
+
+def _call(step: Any) -> str:
+    """Return the expression that creates a step, on one line, without addresses in memory."""
+    text = re.sub(r"<(?:ufunc|function) '?([\w.<>]+?)'?(?: at 0x[0-9a-f]+)?>", _function, " ".join(repr(step).split()))
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def _function(found: re.Match[str]) -> str:
+    return f"np.{found[1]}" if hasattr(np, found[1]) else found[1]
+
+
+def _imports(steps: list[Any]) -> list[str]:
+    """Return the lines that import the classes of the steps and of their parts."""
+    parts = [part for step in steps for part in (step, *step.get_params().values()) if isinstance(part, BaseEstimator)]
+    found: dict[str, set[str]] = {"sklearn.pipeline": {"make_pipeline"}}
+    for part in parts:
+        home = ".".join(type(part).__module__.split(".")[:2])
+        found.setdefault(home, set()).add(type(part).__name__)
+    lines = [f"from {home} import {', '.join(sorted(found[home]))}" for home in sorted(found)]
+    return ["import numpy as np", *lines] if any("np." in _call(step) for step in steps) else lines
 
 
 def _ranges(groups: Groups, rows: ReportData) -> LeafRanges:
@@ -222,7 +279,7 @@ def changed_parameters(model: Any) -> list[list[str]]:
     return [[name, text] for name, text in given.items() if text != parameter_text(defaults[name].default)]
 
 
-def _reproduce(model: Any, rows: ReportData, named: bool) -> list[str]:
+def _reproduce(model: Any, steps: list[Any], rows: ReportData, named: bool) -> list[str]:
     """Return lines of Python that make this report again."""
     options = ", labels=labels" * (rows.contingency is not None) + ", feature_names=names" * named
     write = f'report.write(model, X, "report.html"{options})'
@@ -230,8 +287,11 @@ def _reproduce(model: Any, rows: ReportData, named: bool) -> list[str]:
         return ["from ravine import report", write.replace("model", "tree")]
     call = f"{type(model).__name__}({', '.join(f'{name}={text}' for name, text in changed_parameters(model))})"
     lines = [f"from ravine import {type(model).__name__}, report"]
+    if steps:
+        call = f"make_pipeline({', '.join(map(_call, steps))}, {call})"
+        lines = [*_imports(steps), *lines]
     if hasattr(model, "classes_"):
         return [*lines, f"model = {call}.fit(X, y)", write]
-    if model._learned_in_batches:
+    if model._learned_in_batches and not steps:
         return [*lines, f"model = {call}", "for batch in batches:", "    model.partial_fit(batch)", write]
     return [*lines, f"model = {call}.fit(X)", write]

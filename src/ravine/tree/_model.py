@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ravine._checks import checked_sparse, refuse_what_is_no_number
 from ravine._matrix import LARGEST, Matrix
 from ravine._sklearn import check_feature_names, get_feature_names
+from ravine.tree._pipeline import NotLinearError, before_map, map_of
 from ravine.tree._text import counted
 from ravine.tree._tree import HyperplaneTree
 
@@ -17,15 +19,21 @@ from ravine.tree._tree import HyperplaneTree
 def tree_of(model: Any) -> HyperplaneTree:
     """Return the tree of a fitted model, or the tree itself; raise ValueError for a model without a tree.
 
+    The tree of a pipeline has its cuts in the columns of X, in their units: scaling, the choice of columns, PCA and
+    truncated SVD are undone. If another step comes before the model, such as an encoder of words or a logarithm, the
+    error names it. ``tree_of(pipe[-1])`` is then the tree in the columns that the model sees.
+
     Parameters
     ----------
-    model : fitted estimator or HyperplaneTree
-        Model or tree.
+    model : fitted estimator, Pipeline or HyperplaneTree
+        Model or tree. The last step of a pipeline is a model with a tree.
 
     Returns
     -------
     tree : HyperplaneTree
-        The attribute ``model.tree_``, or `model` itself if it is a tree.
+        The attribute ``model.tree_``, or `model` itself if it is a tree. For a pipeline, a new tree with the same
+        counts and sums of squares. If steps remove columns or directions, the means of its nodes lack them, and it has
+        no mixture, so that its labels are those of the cuts.
 
     Examples
     --------
@@ -36,9 +44,21 @@ def tree_of(model: Any) -> HyperplaneTree:
     <HyperplaneTree: 2 clusters, 1 cut, 1 feature>
     >>> tree_of(tree_of(model)) is model.tree_
     True
+
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X = np.array([[1.0, 500], [2, 900], [9, 700], [8, 600]])
+    >>> pipe = make_pipeline(StandardScaler(), PDDP(n_clusters=2, criterion="mean")).fit(X)
+    >>> tree_of(pipe).mean.round()
+    array([[  5., 675.],
+           [  2., 700.],
+           [  8., 650.]])
     """
     if isinstance(model, HyperplaneTree):
         return model
+    if isinstance(model, Pipeline):
+        return _tree_of_pipeline(model)
     if not hasattr(model, "fit"):
         raise TypeError(f"model is of type {type(model).__name__}: pass a fitted model or its tree")
     check_is_fitted(model)
@@ -48,6 +68,15 @@ def tree_of(model: Any) -> HyperplaneTree:
         )
     tree: HyperplaneTree = model.tree_
     return tree
+
+
+def _tree_of_pipeline(pipe: Pipeline) -> HyperplaneTree:
+    check_is_fitted(pipe)
+    tree = tree_of(pipe.steps[-1][1])
+    try:
+        return before_map(tree, map_of(pipe))
+    except NotLinearError as error:
+        raise ValueError(f"{error}: use tree_of(pipe[-1]) for the cuts in the columns that the model sees") from None
 
 
 def rows_to_show(model: Any, n_features: int, X: Any) -> Matrix:
