@@ -5,7 +5,7 @@ depend on how the rows are divided into batches.
 """
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
@@ -17,6 +17,7 @@ from ravine._matrix import Floats, Ints
 from ravine._names import shown
 from ravine._reservoir import Reservoir, arrival_keys
 from ravine.report._groups import Groups
+from ravine.report._table import CellReader, Table, Units, checked_table
 
 MAX_CELLS, FEWEST_KEPT = 1 << 25, 200
 """The sample has at most `MAX_CELLS` numbers, but at least `FEWEST_KEPT` rows of very wide data."""
@@ -49,6 +50,15 @@ class ReportData:
         Number of rows in each cluster. If there are rows in no cluster, one more entry counts them.
     contingency : ndarray of shape (n_clusters, n_classes), or None
         Number of rows in each cluster and class.
+    table : dict of str to ndarray of shape (n_kept,), or None
+        Cells of the rows of the sample in the columns and units of the user's table: numbers with NaN, dates, or
+        objects that are str or None. Without it, the report describes the columns of `X`.
+    identifier : str or None
+        Name of the column of `table` that names the rows.
+    units : dict of str to (str, str)
+        Text before and after the numbers of some columns.
+    columns : list of dict, or None
+        What happened to each column of the table, as `TableEncoder.summary` returns it.
 
     See Also
     --------
@@ -79,6 +89,53 @@ class ReportData:
     n_rows: int
     leaf_count: Ints
     contingency: Ints | None
+    table: Table | None = None
+    identifier: str | None = None
+    units: Units = field(default_factory=dict)
+    columns: list[dict[str, str]] | None = None
+
+    def with_table(
+        self,
+        table: Any,
+        identifier: str | None = None,
+        units: Units | None = None,
+        columns: list[dict[str, str]] | None = None,
+    ) -> "ReportData":
+        """Return the same data with the cells of the sampled rows in the user's columns and units.
+
+        Parameters
+        ----------
+        table : dict of str to array-like of shape (n_kept,)
+            Cells of exactly the rows of the sample, in its order: row `number[i]` of all rows is entry i. Numbers have
+            NaN for a gap, dates NaT, and texts None, as `TableEncoder.values` returns them.
+        identifier : str, optional
+            Name of the column that names the rows.
+        units : dict of str to (str, str), optional
+            Text before and after the numbers of some columns.
+        columns : list of dict, optional
+            Name, role, treatment and reason of each column, as `TableEncoder.summary` returns them.
+
+        Returns
+        -------
+        rows : ReportData
+            A copy with the table.
+
+        Examples
+        --------
+        >>> from ravine import PDDP
+        >>> from ravine.report import ReportAccumulator
+        >>> gatherer = ReportAccumulator(PDDP(n_clusters=2, criterion="mean").fit([[0], [1], [9]]))
+        >>> labels = gatherer.add([[0], [1], [9]])
+        >>> rows = gatherer.rows()
+        >>> names = ["Ann", "Bob", "Cem"]
+        >>> rows = rows.with_table({"who": [names[i] for i in rows.number], "age": rows.X[:, 0] + 30}, "who")
+        >>> sorted(rows.table["who"])
+        ['Ann', 'Bob', 'Cem']
+        """
+        found = checked_table(table, len(self.number))
+        if identifier is not None and identifier not in found:
+            raise ValueError(f"the table has no column {identifier!r}, which is to name the rows")
+        return replace(self, table=found, identifier=identifier, units=dict(units or {}), columns=columns)
 
 
 class ReportAccumulator:
@@ -122,6 +179,8 @@ class ReportAccumulator:
         self._n_rows = 0
         self._leaf_count = np.zeros(len(self._groups.values), dtype=np.int64)
         self._classes: _Classes | None = None
+        self._reader = CellReader.of(self._groups)
+        self._cells = Reservoir(self._sample.size)
 
     def add(self, X: Any, labels: Any = None, numbers: Ints | None = None) -> Ints:
         """Add a batch of rows, and their classes if they are known.
@@ -140,12 +199,16 @@ class ReportAccumulator:
         cluster : ndarray of shape (n_samples,)
             Cluster of each row; -1 for outliers.
         """
+        given = X
         X, leaf = self._groups.read(X)
         codes = self._codes(labels, leaf)
         keys = arrival_keys(self._n_rows, len(leaf), self._seed)
         if numbers is None:
             numbers = self._n_rows + np.arange(len(leaf))
         self._sample.add(keys, numbers, X, leaf, codes)
+        if self._reader is not None and len(leaf):
+            kept = np.argsort(keys, kind="stable")[: self._cells.size]  # no other row of the batch can stay
+            self._cells.add(keys[kept], *self._reader.read(given, kept))
         self._leaf_count += np.bincount(leaf, minlength=len(self._leaf_count))
         self._n_rows += len(leaf)
         return self._groups.labels(leaf)
@@ -170,9 +233,10 @@ class ReportAccumulator:
         if self._groups.may_be_left_out and not self._leaf_count[-1]:
             n_shown -= 1
             contingency = None if contingency is None else contingency[:n_shown]
-        return ReportData(
-            X, number, cluster, classes, names, self._n_rows, self._leaf_count[:n_shown].copy(), contingency
-        )
+        cells = list(self._cells.sample())
+        described = self._reader.described(cells) if self._reader is not None and cells else {}
+        counts = self._leaf_count[:n_shown].copy()
+        return ReportData(X, number, cluster, classes, names, self._n_rows, counts, contingency, **described)
 
     def _codes(self, labels: Any, leaf: Ints) -> Ints:
         if labels is None:

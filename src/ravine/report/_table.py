@@ -1,0 +1,118 @@
+"""The rows of a report in the columns and units of the user's table.
+
+For a pipeline that starts with a `TableEncoder`, these are the cells of the table, also of columns that the encoder
+ignores. For all other models, they are the numbers that the model sees.
+"""
+
+import sys
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ravine._matrix import Floats, Ints
+from ravine.report._groups import Groups
+
+Table = dict[str, NDArray[Any]]
+Units = dict[str, tuple[str, str]]
+
+USED_ROLES = ("number", "category", "boolean", "date")
+"""Roles of columns that a `TableEncoder` uses."""
+
+NOT_PROFILED = ("identifier", "text", "constant")
+"""Roles of columns that say nothing about a group of rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellReader:
+    """Reads the cells of a table in their own units, for a pipeline that starts with a `TableEncoder`."""
+
+    encoder: Any
+
+    @classmethod
+    def of(cls, groups: Groups) -> "CellReader | None":
+        """The reader of a model, or None if it does not start with an encoder."""
+        steps = [] if groups.pipeline is None else groups.pipeline.pipe.steps[:-1]
+        found = next((step for _, step in steps if step not in (None, "passthrough")), None)
+        prepare = sys.modules.get("ravine.prepare")  # it needs pyarrow, and was imported if there is an encoder
+        return cls(found) if prepare is not None and isinstance(found, prepare.TableEncoder) else None
+
+    @property
+    def _columns(self) -> list[Any]:
+        return [column for column in self.encoder.columns_ if column.kind != "none"]
+
+    def read(self, X: Any, rows: Ints) -> list[NDArray[Any]]:
+        """Return the cells of some rows, one array for each column that can be read."""
+        from ravine.prepare._frame import columns_of
+
+        table, has_names = columns_of(X)
+        some = {name: values.take(rows) for name, values in table.items()}
+        if not has_names:
+            some = dict(zip((column.name for column in self.encoder.columns_), some.values(), strict=True))
+        found = self.encoder.values(some)
+        return [found.get(column.name, _gaps(column.kind, len(rows))) for column in self._columns]
+
+    def described(self, cells: list[NDArray[Any]]) -> dict[str, Any]:
+        """Return what `ReportData` keeps of the table."""
+        return {
+            "table": {column.name: values for column, values in zip(self._columns, cells, strict=True)},
+            "identifier": self.encoder.identifier_,
+            "units": {column.name: unit_of(column.unit) for column in self._columns if column.unit},
+            "columns": self.encoder.summary(),
+        }
+
+
+def _gaps(kind: str, n_rows: int) -> NDArray[Any]:
+    if kind == "words":
+        return np.full(n_rows, None, dtype=object)
+    return np.full(n_rows, np.datetime64("NaT", "D")) if kind == "date" else np.full(n_rows, np.nan)
+
+
+def unit_of(unit: str) -> tuple[str, str]:
+    """Return the text before and after a number with this unit.
+
+    Examples
+    --------
+    >>> unit_of("€"), unit_of("%"), unit_of("kg"), unit_of("")
+    (('€', ''), ('', ' %'), ('', ' kg'), ('', ''))
+    """
+    if unit and all(unicodedata.category(letter) == "Sc" for letter in unit):
+        return unit, ""
+    return "", f" {unit}" if unit else ""
+
+
+def checked_table(table: Any, n_rows: int) -> Table:
+    """Return the columns of a table as arrays. Raises ValueError if one does not have as many values as rows."""
+    found = {str(name): np.asarray(values) for name, values in table.items()}
+    for name, values in found.items():
+        if values.shape != (n_rows,):
+            raise ValueError(
+                f"the column {name!r} of the table has the shape {values.shape}, but the sample has {n_rows} rows: "
+                "pass one value for each row of the sample, in its order"
+            )
+    return found
+
+
+def numeric_table(X: Floats, names: list[str]) -> Table:
+    """Return the columns of the rows by name. A name that occurs again gets a number."""
+    table: Table = {}
+    for j, name in enumerate(names):
+        key, n = name, 1
+        while key in table:
+            n += 1
+            key = f"{name} ({n})"
+        table[key] = X[:, j]
+    return table
+
+
+def profiled(table: Table, columns: list[dict[str, str]] | None) -> tuple[list[str], list[str]]:
+    """Return the names of the columns that describe the rows: those that the model uses, and the others."""
+    role = {line["name"]: line["role"] for line in columns or ()}
+    shown = [name for name in table if role.get(name) not in NOT_PROFILED]
+    is_used = [role.get(name, "number") in USED_ROLES for name in shown]
+    return (
+        [name for name, used in zip(shown, is_used, strict=True) if used],
+        [name for name, used in zip(shown, is_used, strict=True) if not used],
+    )
