@@ -51,7 +51,8 @@ class LabelWriter:
         target: Any = sys.stdout.buffer if self._path is None else self._path
         if self._kind == ".parquet":
             return pa.parquet.ParquetWriter(target, self._schema)
-        options = pa.csv.WriteOptions(quoting_header="none" if len(self._schema) == 2 else "needed")
+        is_plain = all(name.isprintable() and not set(name) & set(',"') for name in self._schema.names)
+        options = pa.csv.WriteOptions(quoting_header="none" if is_plain else "needed")
         return pa.csv.CSVWriter(target, self._schema, write_options=options)
 
     def __enter__(self) -> "LabelWriter":

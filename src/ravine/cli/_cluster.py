@@ -21,7 +21,7 @@ from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, Su
 from ravine.persist import save
 from ravine.report import write
 
-METHODS = {
+METHODS: dict[str, Any] = {
     "imdh": IncrementalMDH,
     "ncuth": NCutH,
     "mdh": MDH,
@@ -40,6 +40,9 @@ GAPS = {
     "drop": "Rows with missing values, if any, were left out.",
 }
 
+READ_AGAIN = 200_000
+"""Up to this many rows, the table is read once more to describe the clusters in its columns, even without a report."""
+
 AT_ONCE = 1 << 23
 """Up to this many numbers, the rows are loaded into memory even if the method could read them in batches."""
 
@@ -53,7 +56,7 @@ def cluster(
     scale: bool,
     seed: int,
     in_passes: bool,
-    confirmed_only: bool,
+    confirmed_only: bool = False,
     out: str | None,
     model_path: Path | None,
     report_path: Path | None,
@@ -71,7 +74,7 @@ def cluster(
         with screen.warnings_in_a_line():
             learn(model, data, scale and options.plain, in_passes)
         rows = label_rows(getattr(model, "tree_", model), data, out)
-        if report_path is not None and data.encoder is not None:
+        if data.encoder is not None and (report_path is not None or rows.n_rows <= READ_AGAIN):
             rows = data.with_table(rows)
     preparation = prepared(data, scale and options.plain and method != "imdh")
     if model_path is not None:

@@ -12,12 +12,15 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from ravine._io import UsageError
 from ravine._matrix import Floats, Ints
-from ravine.cli._cluster import METHODS, fit, make_model, scale_in_place
+from ravine.cli._cluster import fit, make_model, scale_in_place
 from ravine.cli._data import TableOptions, open_data
 from ravine.cli._places import check_files
 from ravine.cli._screen import Screen
 from ravine.metrics import contingency_scores
 from ravine.report import Compared, write_comparison
+
+TREES = ("imdh", "ncuth", "mdh", "pddp")
+"""Methods of ravine that can be compared."""
 
 PEERS = ("kmeans", "hdbscan")
 """Methods of scikit-learn that can be compared."""
@@ -77,7 +80,7 @@ def _labels(
 
 
 def _check_methods(methods: Sequence[str], n_clusters: int | None) -> None:
-    known = (*METHODS, *PEERS)
+    known = (*TREES, *PEERS)
     for method in methods:
         if method not in known:
             raise UsageError(f"--methods {method}: there is no such method; choose from {', '.join(known)}")

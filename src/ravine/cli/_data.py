@@ -21,11 +21,13 @@ from ravine._io import (
     measure_columns,
     open_tables,
     read_blocks,
+    take_rows,
 )
 from ravine._io._table import listed
 from ravine._matrix import Floats
 from ravine.cli._screen import Screen
 from ravine.cli._system import memory_of_the_machine
+from ravine.report import ReportData
 
 pa.enable_signal_handlers(False)  # the command handles interruptions itself
 
@@ -125,8 +127,8 @@ class Data:
         """Return the rows of a report with the values of all columns of the table, read once more for the sample."""
         names = [column.name for column in self.encoder.columns_]
         values = self.encoder.values(take_rows(self.tables, names, rows.number))
-        units = {column.name: unit_of(column) for column in self.encoder.columns_ if column.unit}
-        return with_table(rows, values, self.encoder.identifier_, units, self.encoder.summary())
+        units = {column.name: column.affixes for column in self.encoder.columns_ if column.unit}
+        return rows.with_table(values, self.encoder.identifier_, units, self.encoder.summary())
 
     @property
     def _n_bytes(self) -> int:

@@ -8,7 +8,16 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from ravine._io import Columns, DataError, MissingRule, TextFormat, UsageError, choose_columns, open_tables
+from ravine._io import (
+    Columns,
+    DataError,
+    EncodedColumns,
+    MissingRule,
+    TextFormat,
+    UsageError,
+    choose_columns,
+    open_tables,
+)
 from ravine._io._table import listed
 from ravine.cli._data import Data
 from ravine.cli._frames import FrameData
@@ -37,6 +46,7 @@ def predict(
     saved = read(model_path)
     is_pipeline = isinstance(saved.model, Pipeline)
     model = _coarser_pipeline(saved.model, n_clusters) if is_pipeline else _coarser(tree_of(saved.model), n_clusters)
+    model = _of_rows(model)
     with _open_data(saved, where, text, None, missing, screen) as data:
         rows = label_rows(model, data, out)
     screen.result({"n_rows": rows.n_rows, "sizes": rows.leaf_count.tolist(), "files": {"labels": out}})
@@ -56,10 +66,13 @@ def report(
     check_files("report", model=model_path, data=where, out=out)
     saved = read(model_path)
     with _open_data(saved, where, text, label, None, screen) as data:
-        rows = label_rows(saved.model, data, None)
+        model = _of_rows(saved.model)
+        rows = label_rows(model, data, None)
+        if data.encoder is not None:
+            rows = data.with_table(rows)
         preparation = (saved.notes or {}).get("preparation")
         said = preparation if isinstance(preparation, str) else None
-        write(saved.model, rows, out, title=data.name, preparation=said, command=command)
+        write(model, rows, out, title=data.name, preparation=said, command=command)
     screen.result({"n_rows": rows.n_rows, "files": {"report": str(out)}})
     screen.say(f"written: {out}")
 
@@ -132,7 +145,13 @@ def _open_data(
             )
         if isinstance(saved.model, Pipeline) and missing is not None:
             raise UsageError("the model is a pipeline, which handles missing values itself: leave out --missing")
-        names = getattr(_first(saved.model), "feature_names_in_", None)
+        encoder = _first(saved.model)
+        if _is_encoded(saved.model):
+            for table in tables:
+                table.read_raw()
+            yield Data(tables, EncodedColumns(encoder), label, screen, _identifiers(encoder, tables))
+            return
+        names = getattr(encoder, "feature_names_in_", None)
         if isinstance(saved.model, Pipeline) and names is not None:
             yield FrameData(tables, Columns(tuple(map(str, names)), {}), label, screen)
             return
@@ -176,6 +195,22 @@ def _coarser_pipeline(pipe: Pipeline, n_clusters: int | None) -> Pipeline:
     (*steps, (name, model)) = pipe.steps
     _coarser(tree_of(model), n_clusters)
     return Pipeline([*steps, (name, model.cut_to(n_clusters))])
+
+
+def _is_encoded(model: Any) -> bool:
+    """Return whether a model is an encoder of tables followed by an estimator, as `ravine cluster` saves it."""
+    return isinstance(model, Pipeline) and len(model.steps) == 2 and type(model.steps[0][1]).__name__ == "TableEncoder"
+
+
+def _identifiers(encoder: Any, tables: Sequence[Any]) -> tuple[str, ...]:
+    """Return the column that names the rows, if the new tables have it."""
+    known = encoder.identifier_
+    return (known,) if known is not None and known in tables[0].schema.names else ()
+
+
+def _of_rows(model: Any) -> Any:
+    """Return the model of the rows that are read: that after the encoder of tables, or the whole model."""
+    return _last(model) if _is_encoded(model) else model
 
 
 def _first(model: Any) -> Any:

@@ -77,7 +77,8 @@ Roles = Annotated[
     list[str] | None,
     typer.Option(
         "--role",
-        help="Role of a column: postcode=category. Roles are number, category, boolean, date, identifier, text, ignore.",
+        help="Role of a column: postcode=category. The roles are number, category, boolean, date, identifier, text and "
+        "ignore.",
         rich_help_panel=CHOICE,
     ),
 ]

@@ -11,6 +11,7 @@ from ravine._files import Place, written_whole
 from ravine._io import LabelWriter, label_kind
 from ravine._io._labels import KINDS
 from ravine.cli._data import Data
+from ravine.explain import profile, sentence
 from ravine.metrics import contingency_scores
 from ravine.report import ReportAccumulator, ReportData, describe_clusters
 from ravine.tree._text import counted
@@ -76,6 +77,13 @@ def confidence(model: Any) -> str:
     return f"held-out rows confirm {model.confirmed_} of {counted(n_cuts, 'split')}"
 
 
+def sentences(rows: ReportData) -> dict[int, str]:
+    """Return a sentence about each cluster, in the columns and units of the table, from the sampled rows."""
+    shown = {name: values for name, values in (rows.table or {}).items() if name != rows.identifier}
+    profiles = profile(shown, rows.cluster)
+    return {int(cluster): sentence(profiles, int(cluster), units=rows.units) for cluster in profiles.clusters}
+
+
 def show_clusters(
     model: Any, rows: ReportData, method: str, seconds: float, files: Mapping[str, str | Path | None], data: Data
 ) -> None:
@@ -84,6 +92,9 @@ def show_clusters(
     written = {what: str(path) for what, path in files.items() if path is not None}
     names = data.columns.names
     clusters = describe_clusters(model, rows, feature_names=names)
+    if rows.table is not None and rows.n_rows:
+        said_of = sentences(rows)
+        clusters = [{**one, "sentence": said_of.get(one["cluster"], "")} for one in clusters]
     scores = None if rows.contingency is None else contingency_scores(rows.contingency)
     columns = {} if data.encoder is None else {"columns": data.encoder.summary()}
     screen.result(
@@ -103,7 +114,10 @@ def show_clusters(
     found, of, across = counted(len(clusters), "cluster"), counted(rows.n_rows, "row"), counted(len(names), "column")
     said = confidence(model)
     screen.say(f"{found} in {of} × {across} by {method}, {seconds:.1f} s" + (f"\n{said}" if said else "") + "\n")
-    table = [[str(c["cluster"]), f"{c['rows']:,}", f"{c['share']:.1%}", c["sets_apart"]] for c in clusters[:MOST_SHOWN]]
+    table = [
+        [str(one["cluster"]), f"{one['rows']:,}", f"{one['share']:.1%}", one.get("sentence") or one["sets_apart"]]
+        for one in clusters[:MOST_SHOWN]
+    ]
     screen.table(["cluster", "rows", "share", "what sets it apart"], table, numbers=3)
     if len(clusters) > MOST_SHOWN:
         screen.say(f"and {len(clusters) - MOST_SHOWN} more")

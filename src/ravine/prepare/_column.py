@@ -1,5 +1,6 @@
 """What a `TableEncoder` has learned about one column, and how cells become numbers and back."""
 
+import unicodedata
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
@@ -129,6 +130,15 @@ class Column:
     def is_used(self) -> bool:
         """Whether the column is part of the encoded rows."""
         return self.role in ("number", "date", "boolean", "category")
+
+    @property
+    def affixes(self) -> tuple[str, str]:
+        """What stands before and after a number that is shown with its unit: currencies come first."""
+        if not self.unit:
+            return "", ""
+        if len(self.unit) == 1 and unicodedata.category(self.unit) == "Sc":
+            return self.unit, ""
+        return "", f" {self.unit}"
 
     @property
     def is_scaled(self) -> bool:
