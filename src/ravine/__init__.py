@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ravine import cluster, datasets, evaluation, explain, metrics, plot, prepare, report, semi_supervised, tree
+    from ravine._explore import explore
     from ravine.cluster import (
         HSDC,
         MDH,
@@ -40,6 +41,7 @@ __all__ = [
     "datasets",
     "evaluation",
     "explain",
+    "explore",
     "load",
     "metrics",
     "plot",
@@ -67,6 +69,7 @@ _HOME = {
         "ravine.cluster",
     ),
     **dict.fromkeys(("load", "save"), "ravine.persist"),
+    "explore": "ravine._explore",
     **dict.fromkeys(("MDHClassifier", "SpectralPursuitClassifier"), "ravine.semi_supervised"),
 }
 _MODULES = (
