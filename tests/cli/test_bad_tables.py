@@ -28,7 +28,8 @@ BAD = {
 }
 COMMANDS = {
     "cluster": ["cluster", "DATA"],
-    "cluster in passes": ["cluster", "DATA", "--method", "pddp", "--in-passes"],
+    "cluster by hand": ["cluster", "DATA", "--scale"],
+    "cluster in passes": ["cluster", "DATA", "--method", "pddp", "--in-passes", "--scale"],
     "predict": ["predict", "MODEL", "DATA", "--out", "OUT"],
     "report": ["report", "MODEL", "DATA", "--out", "OUT"],
     "compare": ["compare", "DATA", "--methods", "pddp"],
@@ -53,6 +54,8 @@ def told(command, data, out, model, capsys, *options):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_bad_tables_are_told_in_a_line(command, what, model, tmp_path, capsys):
     (name, content), message = BAD[what]
+    if command == "cluster" and what == "large whole numbers":
+        pytest.skip("such a column gets a role")
     (tmp_path / name).write_text(content, newline="")
     code, said = told(command, tmp_path / name, tmp_path / "out.csv", model, capsys)
     assert (code, said.count("\n")) == (1, 1)

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from ravine._io._errors import OddCellError, UsageError
-from ravine._io._table import Table, listed
+from ravine._io._errors import DataError, OddCellError, UsageError
+from ravine._io._table import DELIMITERS, Table, listed
 from ravine._matrix import Floats, Ints
 from ravine.prepare import TableEncoder
 
@@ -69,9 +69,15 @@ def fit_encoder(
     for name in (*only, *ignore, *asked, *(() if label is None else (label,))):
         if name not in names:
             raise UsageError(f"{table.name}: there is no column {name!r}; choose from {listed(names)}")
+    if len(names) == 1 and any(mark in names[0] for mark in DELIMITERS):
+        raise DataError(f"{table.name}: there is only one column, {names[0]}: check --delimiter")
     left = [name for name in names if name != label]
+    if not left:
+        raise DataError(f"{table.name}: there is no column beside {label!r}")
     asked |= {name: "ignore" for name in left if name in ignore or (only and name not in only)}
     sample = _in_any_type(tables, lambda: _sampled(tables, left, on_rows))
+    if sample is None:
+        raise DataError(f"{listed([each.name for each in tables], 3)}: there are no rows")
     return EncodedColumns(TableEncoder(roles=asked or None).fit(sample))
 
 
@@ -94,8 +100,11 @@ def take_rows(tables: Sequence[Table], columns: Sequence[str], numbers: Ints) ->
     return found.take(pa.array(back))
 
 
-def _sampled(tables: Sequence[Table], columns: Sequence[str], on_rows: Callable[[int], None]) -> pa.Table:
-    """Return a random sample of the rows, in their order. Of the keys drawn for all rows it has the smallest ones."""
+def _sampled(tables: Sequence[Table], columns: Sequence[str], on_rows: Callable[[int], None]) -> pa.Table | None:
+    """Return a random sample of the rows, in their order; None if there are no rows.
+
+    Of the keys drawn for all rows, the sample has the smallest ones.
+    """
     random = np.random.default_rng(SEED)
     parts: list[tuple[Floats, pa.RecordBatch]] = []
     n_kept, largest = 0, 1.0
@@ -112,7 +121,7 @@ def _sampled(tables: Sequence[Table], columns: Sequence[str], on_rows: Callable[
     if len(keys) > SAMPLE_ROWS:
         largest = float(np.partition(keys, SAMPLE_ROWS)[SAMPLE_ROWS])
         parts = [_below(*part, largest) for part in parts]
-    return _joined([batch for _, batch in parts])
+    return _joined([batch for _, batch in parts]) if len(keys) else None
 
 
 def _below(keys: Floats, batch: pa.RecordBatch, largest: float) -> tuple[Floats, pa.RecordBatch]:

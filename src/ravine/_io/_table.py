@@ -330,7 +330,7 @@ class _Csv(_Text):
             with self._opened(on_bytes) as stream, pa.csv.open_csv(stream, **self._options(columns)) as reader:
                 yield from reader
         except pa.ArrowInvalid as error:
-            odd = re.match(r"In CSV column #(\d+): CSV conversion error", str(error))
+            odd = re.match(r"In CSV column #(\d+): .*CSV conversion error", str(error))
             if odd is None:
                 raise
             raise OddCellError(f"{self.name}: {self._plain(str(error))}", self.schema.names[int(odd[1])]) from None

@@ -15,7 +15,7 @@ from ravine._matrix import Floats, column_moments
 from ravine._outofcore import LocalChunks, chunked_root
 from ravine.cli._data import Data, TableOptions, TooLargeError, open_data, stacked
 from ravine.cli._places import check_files
-from ravine.cli._results import is_confirmed, kind_of_labels, label_rows, show_clusters, show_columns
+from ravine.cli._results import is_confirmed, kind_of_labels, label_rows, show_clusters
 from ravine.cli._screen import Meter, Screen
 from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, SumOfNorms, SupportVectorClustering
 from ravine.persist import save
@@ -69,7 +69,6 @@ def cluster(
     kind_of_labels(out)
     check_files("cluster", data=where, out=out, model=model_path, report=report_path)
     with open_data(where, options, screen) as data:
-        show_columns(data)
         model = make_model(method, n_clusters, scale and options.plain, seed, n_jobs, confirmed_only)
         with screen.warnings_in_a_line():
             learn(model, data, scale and options.plain, in_passes)
@@ -80,7 +79,8 @@ def cluster(
     if model_path is not None:
         _save(model, model_path, data, preparation)
     if report_path is not None:
-        write(model, rows, report_path, title=data.name, preparation=preparation, command=command)
+        told = {"title": data.name, "preparation": preparation, "command": command}
+        write(model, rows, report_path, feature_names=data.columns.names, **told)
     files = {"labels": out, "model": model_path, "report": report_path}
     show_clusters(model, rows, method, time.perf_counter() - start, files, data)
     return NOTHING_CONFIRMED if confirmed_only and not is_confirmed(model) else 0
@@ -148,7 +148,8 @@ def learn(model: Any, data: Data, scale: bool, in_passes: bool = False) -> None:
             _fit_in_passes(model, data, scale)
         else:
             fit_scaled(model, X, scale, data.screen)
-    model._set_feature_names(data.columns.names)
+    if data.encoder is None:  # encoded rows come without names, also in `predict`
+        model._set_feature_names(data.columns.names)
 
 
 def _fit_in_passes(model: Any, data: Data, scale: bool) -> None:

@@ -72,7 +72,8 @@ def report(
             rows = data.with_table(rows)
         preparation = (saved.notes or {}).get("preparation")
         said = preparation if isinstance(preparation, str) else None
-        write(model, rows, out, title=data.name, preparation=said, command=command)
+        names = None if data.encoder is None else data.columns.names
+        write(model, rows, out, feature_names=names, title=data.name, preparation=said, command=command)
     screen.result({"n_rows": rows.n_rows, "files": {"report": str(out)}})
     screen.say(f"written: {out}")
 

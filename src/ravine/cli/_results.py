@@ -52,29 +52,22 @@ def label_rows(model: Any, data: Data, out: str | None) -> ReportData:
     return gatherer.rows()
 
 
-def show_columns(data: Data) -> None:
-    """Print the role of each column of an encoded table, what is done with it, and why."""
-    if data.encoder is not None:
-        lines = [[line[key] for key in ("name", "role", "treatment", "reason")] for line in data.encoder.summary()]
-        data.screen.table(["column", "role", "what is done", "why"], lines, numbers=0)
-        data.screen.say("")
-
-
 def is_confirmed(model: Any) -> bool:
     """Return whether held-out rows confirm at least one cut of a model, or its method needs no such test."""
     return bool(model.confirmed_ > 0) if hasattr(model, "confirmed_") else bool(model.n_clusters_ > 1)
 
 
-def confidence(model: Any) -> str:
-    """Say whether the clusters are confirmed, in a few words; empty for a method without the test."""
-    n_cuts = model.n_clusters_ - 1
-    if n_cuts == 0:
-        return "no clusters were found: nothing in the data is confirmed to be a cluster"
+def finding(model: Any, size: str) -> str:
+    """Say what was found, and first of all if nothing is confirmed. `size` describes the rows and the work."""
+    n_clusters = int(model.n_clusters_)
+    found = f"{counted(n_clusters, 'cluster')} in {size}"
+    if n_clusters == 1:
+        return f"no clusters were found: nothing in these rows could be confirmed to be a cluster\n{found}"
     if not hasattr(model, "confirmed_"):
-        return ""
-    if model.confirmed_ == 0:
-        return "no clusters could be confirmed: these groups describe the data but may not be real"
-    return f"held-out rows confirm {model.confirmed_} of {counted(n_cuts, 'split')}"
+        return found
+    if not model.confirmed_:
+        return f"no clusters could be confirmed: these groups describe the data but may not be real\n{found}"
+    return f"{found}; held-out rows confirm {model.confirmed_} of {counted(n_clusters - 1, 'split')}"
 
 
 def sentences(rows: ReportData) -> dict[int, str]:
@@ -111,9 +104,8 @@ def show_clusters(
             "files": written,
         }
     )
-    found, of, across = counted(len(clusters), "cluster"), counted(rows.n_rows, "row"), counted(len(names), "column")
-    said = confidence(model)
-    screen.say(f"{found} in {of} × {across} by {method}, {seconds:.1f} s" + (f"\n{said}" if said else "") + "\n")
+    of, across = counted(rows.n_rows, "row"), counted(len(data.columns.used), "column")
+    screen.say(finding(model, f"{of} × {across} by {method}, {seconds:.1f} s") + "\n")
     table = [
         [str(one["cluster"]), f"{one['rows']:,}", f"{one['share']:.1%}", one.get("sentence") or one["sets_apart"]]
         for one in clusters[:MOST_SHOWN]
@@ -121,6 +113,10 @@ def show_clusters(
     screen.table(["cluster", "rows", "share", "what sets it apart"], table, numbers=3)
     if len(clusters) > MOST_SHOWN:
         screen.say(f"and {len(clusters) - MOST_SHOWN} more")
+    if data.encoder is not None:
+        lines = [[line[key] for key in ("name", "role", "treatment", "reason")] for line in data.encoder.summary()]
+        screen.say("")
+        screen.table(["column", "role", "what is done", "why"], lines, numbers=0)
     if scores is not None:
         screen.say("\nagreement with the labels: " + ", ".join(f"{name} {score:.3f}" for name, score in scores.items()))
     if written:

@@ -1,0 +1,151 @@
+"""`ravine cluster` on tables as they come: every column gets a role, and nothing stops at an odd one."""
+
+import io
+import json
+import sys
+from types import SimpleNamespace
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import adjusted_rand_score
+from tests.commands import ravine_in_this_process
+
+from ravine import load
+from ravine.datasets import make_messy_table
+
+
+@pytest.fixture
+def ravine_here(capfd):
+    def run(*args, stdin=b""):
+        with patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin))):
+            code = ravine_in_this_process(*args)
+        out, err = capfd.readouterr()
+        return SimpleNamespace(returncode=code, out=out, err=err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def shop():
+    return make_messy_table(1200, n_segments=3, separation=6.0, random_state=5)
+
+
+@pytest.fixture(scope="module")
+def file(shop, tmp_path_factory):
+    path = tmp_path_factory.mktemp("shop") / "shop.csv"
+    shop.to_csv(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(file):
+    """The labels, the model and the page of the default command."""
+    paths = {kind: file.parent / f"first.{kind}" for kind in ("csv", "ravine", "html")}
+    options = ("--out", paths["csv"], "--model", paths["ravine"], "--report", paths["html"])
+    assert ravine_in_this_process("cluster", file, *options, "-q") == 0
+    return paths
+
+
+def test_segments_of_a_messy_table_are_found(shop, fitted):
+    labels = pd.read_csv(fitted["csv"])
+    assert adjusted_rand_score(shop.segment, labels["cluster"]) > 0.9
+    assert labels.columns.tolist() == ["row", "customer_id", "cluster"]
+    assert labels["customer_id"].tolist() == [str(name).strip() for name in shop.columns["customer_id"]]
+
+
+def test_first_line_is_the_finding_and_each_column_has_a_role(file, shop, ravine_here):
+    done = ravine_here("cluster", file)
+    assert done.out.startswith("3 clusters in 1,200 rows × ")
+    assert "; held-out rows confirm 2 of 2 splits" in done.out.splitlines()[0]
+    table = done.out.splitlines()
+    assert all(any(line.startswith(f"{name} ") for line in table) for name in shop.columns)
+    assert "against" in done.out  # sentences in the units of the table
+
+
+def test_json_has_roles_and_sentences(file, shop, ravine_here):
+    found = json.loads(ravine_here("cluster", file, "--json").out)
+    assert [column["name"] for column in found["columns"]] == list(shop.columns)
+    assert found["confirmed"] == 2
+    assert all("against" in cluster["sentence"] for cluster in found["clusters"])
+
+
+def test_a_saved_model_predicts_raw_rows_with_their_identifiers(file, fitted, tmp_path, ravine_here):
+    out = tmp_path / "again.csv"
+    assert ravine_here("predict", fitted["ravine"], file, "--out", out).returncode == 0
+    assert out.read_bytes() == fitted["csv"].read_bytes()
+    pipe = load(fitted["ravine"])
+    np.testing.assert_array_equal(pipe.predict(pd.read_csv(file, dtype=str)), pd.read_csv(out)["cluster"])
+    page = tmp_path / "page.html"
+    assert ravine_here("report", fitted["ravine"], file, "--out", page).returncode == 0
+    assert page.stat().st_size > 100_000
+
+
+def test_roles_can_be_overruled(file, ravine_here):
+    found = json.loads(
+        ravine_here("cluster", file, "--role", "comment=ignore,city=text", "--ignore", "tier", "--json").out
+    )
+    roles = {column["name"]: column["role"] for column in found["columns"]}
+    assert (roles["comment"], roles["city"]) == ("ignore", "text")
+    only = json.loads(ravine_here("cluster", file, "--columns", "satisfaction,last_order", "--json").out)
+    used = [column["name"] for column in only["columns"] if column["role"] in ("number", "date")]
+    assert set(used) <= {"satisfaction", "last_order"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--role", "nobody=number"], "there is no column 'nobody'; choose from"),
+        (["--role", "city"], "write it as column=role, for instance postcode=category"),
+        (["--role", "city=colour"], "the role of 'city' must be one of"),
+        (["--role", "city=text", "--scale"], "--role does not go with --encode, --missing or --scale"),
+        (["--keep", "nobody"], "there is no column 'nobody'"),
+        (["--method", "svc", "--confirmed-only"], "choose from imdh, ncuth, mdh, pddp, spectral"),
+        (["--confirmed-only", "--clusters", 3], "leave out --clusters"),
+    ],
+)
+def test_bad_options_are_told_in_a_line(file, options, message, ravine_here):
+    done = ravine_here("cluster", file, *options)
+    assert done.returncode in (1, 2)
+    assert done.err.count("\n") == 1
+    assert message in done.err
+
+
+def test_chosen_columns_are_written_beside_the_labels(file, tmp_path, ravine_here):
+    out = tmp_path / "labels.parquet"
+    assert ravine_here("cluster", file, "--out", out, "--keep", "city,comment").returncode == 0
+    assert pd.read_parquet(out).columns.tolist() == ["row", "city", "comment", "cluster"]
+
+
+def test_an_odd_cell_far_down_does_not_stop_the_command(tmp_path, ravine_here):
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(0, 1, 60_000), rng.normal(9, 1, 60_000)])
+    rng.shuffle(values)
+    file = tmp_path / "long.csv"
+    lines = [f"{value:.6f},{noise:.6f}" for value, noise in zip(values, rng.normal(size=len(values)), strict=True)]
+    lines[110_000] = "oops,0.5"
+    file.write_text("a,b\n" + "\n".join(lines) + "\n")
+    done = ravine_here("cluster", file, "--json")
+    assert done.returncode == 0
+    assert json.loads(done.out)["n_clusters"] == 2
+
+
+def test_nothing_confirmed_is_the_first_line_and_the_exit_code(tmp_path, ravine_here):
+    noise = make_messy_table(1000, n_segments=1, random_state=3)
+    noise.to_csv(tmp_path / "noise.csv")
+    done = ravine_here("cluster", tmp_path / "noise.csv", "--confirmed-only")
+    assert done.returncode == 3
+    assert done.out.startswith("no clusters were found: nothing in these rows could be confirmed to be a cluster")
+
+
+@pytest.mark.parametrize("method", ["ncuth", "mdh", "pddp", "spectral", "norms", "svc"])
+def test_every_method_takes_a_messy_table_and_saves_a_model(shop, method, tmp_path, ravine_here):
+    frame = pd.DataFrame(shop.columns)[:200]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    paths = [tmp_path / name for name in ("labels.csv", "m.ravine", "page.html")]
+    options = ("--method", method, "--out", paths[0], "--model", paths[1], "--report", paths[2], "-q")
+    done = ravine_here("cluster", tmp_path / "t.csv", *options)
+    assert (done.returncode, done.out) == (0, "")
+    assert ravine_here("predict", paths[1], tmp_path / "t.csv", "--out", tmp_path / "p.csv").returncode == 0
+    assert (tmp_path / "p.csv").read_bytes() == paths[0].read_bytes()
