@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from ravine.prepare._cells import words_in
-from ravine.prepare._column import as_dates
+from ravine.prepare._codec import as_dates
 from ravine.prepare._date_text import read_dates
 
 

@@ -38,7 +38,7 @@ def test_rows_are_finite_with_unit_variance(encoder):
     names = encoder.get_feature_names_out().tolist()
     assert names == ["spend", "age", "since", "country=DE", "country=FR", "country=IT", "newsletter=yes", "orders"]
     assert_allclose(rows[:, [0, 1, 2, 7]].std(axis=0), 1, atol=0.05)
-    assert_allclose(rows[:, [3, 4, 5, 6]].var(axis=0), [0.1, 0.1, 0.1, 0.3], rtol=0.2)
+    assert_allclose(rows[:, [3, 4, 5, 6]].var(axis=0), [1 / 6, 1 / 6, 1 / 6, 0.5], rtol=0.2)
 
 
 def test_clusters_of_the_encoded_rows_are_those_that_made_the_table(encoder):

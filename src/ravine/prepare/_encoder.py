@@ -20,7 +20,19 @@ from ravine._schema import Group, Sizes, State
 from ravine._sklearn import Interval, StrOptions, fit_context
 from ravine.cluster._base import warn_user
 from ravine.prepare._cells import plain, source_of
-from ravine.prepare._column import Column, TypeChangedError, as_dates
+from ravine.prepare._codec import (
+    TypeChangedError,
+    as_dates,
+    cells_of,
+    decoded,
+    elapsed,
+    encoded_cells,
+    encoded_places,
+    places_of,
+    state_of,
+    values_of,
+)
+from ravine.prepare._column import Column
 from ravine.prepare._copies import without_copies
 from ravine.prepare._frame import columns_of, n_rows_of, sampled
 from ravine.prepare._roles import ROLES, Draft, Given, draft
@@ -30,7 +42,7 @@ from ravine.prepare._state import COLUMNS
 LOOKED_AT = 100_000
 """Roles and scales are learned from at most this many rows."""
 
-WEIGHTS = {"spread": 0.3, "indicators": 0.1}
+WEIGHTS = {"spread": 0.5, "indicators": 0.1}
 """Variance of a category if there are numbers, which have variance 1: docs/decisions/tables.md."""
 
 DIFFERENT = 0.9
@@ -60,7 +72,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         the distribution it lies is a function of the other cells of the row. "auto" is "spread" if there are numbers
         and nearly all rows are different, otherwise "indicators".
     category_weight : float or "auto", default="auto"
-        Variance of each category and Boolean, where a number has variance 1. "auto" is 0.3 for "spread", 0.1 for
+        Variance of each category and Boolean, where a number has variance 1. "auto" is 0.5 for "spread", 0.1 for
         "indicators", and 1 if the table has no numbers.
 
     Attributes
@@ -213,9 +225,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for column in self.columns_:
             last = first + len(column.feature_names)
             if column.is_scaled:
-                rows[:, first:last] = column.encoded_cells(found[column.name])
+                rows[:, first:last] = encoded_cells(column, found[column.name])
             elif column.is_used:
-                rows[:, first:last] = column.encoded_places(found[column.name], bits, first)
+                rows[:, first:last] = encoded_places(column, found[column.name], bits, first)
             first = last
         shifted = [text for column in self.columns_ if column.is_scaled for text in _shift(column, found[column.name])]
         if shifted:
@@ -258,7 +270,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for column in self.columns_:
             if column.name in table and column.kind != "none":
                 try:
-                    out[column.name] = column.values(table[column.name])
+                    out[column.name] = values_of(column, table[column.name])
                 except TypeChangedError:
                     continue
         return out
@@ -289,7 +301,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         numbers = np.asarray(encoded, dtype=np.float64)
         for column in self.columns_:
             if name in column.feature_names:
-                found = np.asarray(column.decode(numbers, column.feature_names.index(name)))
+                found = np.asarray(decoded(column, numbers, column.feature_names.index(name)))
                 return found if numbers.ndim else found[()].item() if found.dtype.kind == "f" else found[()]
         raise ValueError(f"there is no encoded column {name!r}; see get_feature_names_out")
 
@@ -348,7 +360,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _state(self, resume: bool) -> State:
         """Return what was learned as plain values. There are no rows in it, whatever `resume` is."""
-        return {"columns": [column.state() for column in self.columns_]}
+        return {"columns": [state_of(column) for column in self.columns_]}
 
     def _restore(self, state: State) -> None:
         """Take over a checked state."""
@@ -400,8 +412,8 @@ def _read_cells(
     for column in columns:
         if column.is_used:
             try:
-                read = column.cells if column.is_scaled else column.places
-                found[column.name] = read(table[column.name])
+                read = cells_of if column.is_scaled else places_of
+                found[column.name] = read(column, table[column.name])
             except TypeChangedError as error:
                 changed.append(f"{column.name!r} has {error}")
     return found, changed
@@ -425,7 +437,7 @@ def _shift(column: Column, cells: Floats) -> list[str]:
     known = cells[~np.isnan(cells)]
     if len(known) < SHIFTED:
         return []
-    median = float(np.median(column.elapsed(known)))
+    median = float(np.median(elapsed(column, known)))
     if column.lowest <= median <= column.highest:
         return []
     return [f"the median of {column.name!r} is {_shown(column, median)}, and was {_shown(column, column.fill)}"]

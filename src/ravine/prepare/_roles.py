@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from ravine._matrix import Floats
 from ravine.prepare import _integers
 from ravine.prepare._cells import Words, days_in, numbers_in, source_of, words_in
-from ravine.prepare._column import OTHER, Column, as_dates
+from ravine.prepare._codec import as_dates
+from ravine.prepare._column import OTHER, Column
 from ravine.prepare._date_text import ENOUGH as ENOUGH_DATES
 from ravine.prepare._date_text import DateText, read_dates
 from ravine.prepare._number_text import ENOUGH, NumberText, read_numbers
