@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ravine._matrix import Floats
+from ravine._matrix import Bools, Floats
 from ravine._scaling import ScaledRows
 from ravine._schema import Group, Sizes, State
 from ravine._sklearn import Interval, StrOptions, fit_context
@@ -35,9 +35,10 @@ from ravine.prepare._codec import (
 from ravine.prepare._column import Column
 from ravine.prepare._copies import without_copies
 from ravine.prepare._frame import columns_of, n_rows_of, sampled
+from ravine.prepare._gaps import LEARNED_ROWS, Gaps
 from ravine.prepare._roles import ROLES, Draft, Given, draft
 from ravine.prepare._spread import Bits, bits_of, thresholds
-from ravine.prepare._state import COLUMNS
+from ravine.prepare._state import COLUMNS, GAPS
 
 LOOKED_AT = 100_000
 """Roles and scales are learned from at most this many rows."""
@@ -116,7 +117,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> for line in encoder.summary():
     ...     print(line["name"], line["role"], line["reason"], sep=" | ")
     customer | identifier | 5 different values in 5 rows name the rows
-    spend | number | numbers written as text with the unit €; 20 % of its cells are gaps, filled by the median 890.5
+    spend | number | numbers written as text with the unit €; 20 % of its cells are gaps, estimated (median 890.5)
     newsletter | boolean | no or yes
     """
 
@@ -129,7 +130,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "category_weight": [Interval(Real, 0.0, 1e6, closed="right"), StrOptions({"auto"})],
     }
 
-    _schema: ClassVar[Group] = Group({"columns": COLUMNS})
+    _schema: ClassVar[Group] = Group({"columns": COLUMNS, "gaps": GAPS})
 
     def __init__(
         self,
@@ -174,6 +175,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             few = "the table has only 1 sample, and " if n_rows_of(table) == 1 else ""
             raise ValueError(f"{few}no column is left to cluster: {_listed(columns)}; say with roles what to use")
         self.columns_ = self._weighted(columns, some)
+        cells, _ = _read_cells(self.columns_, {name: values[:LEARNED_ROWS] for name, values in some.items()})
+        self._gaps = Gaps.of(*self._numbers(cells))
         self.n_features_in_ = len(table)
         self._set_feature_names(list(table) if has_names else None)
         return self
@@ -221,11 +224,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"the type of some columns has changed since the fit: {'; '.join(changed)}")
         bits = _bits(self.columns_, found, n_rows_of(table))
         rows = np.empty((n_rows_of(table), len(self.get_feature_names_out())))
-        first = 0
+        numbers, is_gap = self._numbers(found)
+        if self._gaps is not None and is_gap.any():
+            numbers = self._gaps.filled(numbers, is_gap)
+        first = n_numbers = 0
         for column in self.columns_:
             last = first + len(column.feature_names)
             if column.is_scaled:
-                rows[:, first:last] = encoded_cells(column, found[column.name])
+                rows[:, first] = numbers[:, n_numbers]
+                n_numbers += 1
             elif column.is_used:
                 rows[:, first:last] = encoded_places(column, found[column.name], bits, first)
             first = last
@@ -233,6 +240,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if shifted:
             warn_user(f"these values are on another scale than those of the fit: {'; '.join(shifted)}")
         return ScaledRows.of(rows)
+
+    def _numbers(self, found: Mapping[str, Any]) -> tuple[Floats, Bools]:
+        """Return the scaled numbers and dates of some cells, with medians in the gaps, and where the gaps are."""
+        scaled = [column for column in self.columns_ if column.is_scaled]
+        if not scaled:
+            n_rows = len(next(iter(found.values()), ()))
+            return np.empty((n_rows, 0)), np.empty((n_rows, 0), dtype=bool)
+        numbers = np.column_stack([encoded_cells(column, found[column.name]) for column in scaled])
+        return numbers, np.column_stack([np.isnan(found[column.name]) for column in scaled])
 
     def _read(self, X: Any, needed: list[Column]) -> dict[str, pa.ChunkedArray]:
         """Return the columns by the names of the fit, after checking that all needed ones are there."""
@@ -360,13 +376,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _state(self, resume: bool) -> State:
         """Return what was learned as plain values. There are no rows in it, whatever `resume` is."""
-        return {"columns": [state_of(column) for column in self.columns_]}
+        gaps = None if self._gaps is None else {"mean": self._gaps.mean, "covariance": self._gaps.covariance}
+        return {"gaps": gaps, "columns": [state_of(column) for column in self.columns_]}
 
     def _restore(self, state: State) -> None:
         """Take over a checked state."""
         if len(state["columns"]) != self.n_features_in_:
             raise ValueError(f"field 'columns' has {len(state['columns'])} entries for {self.n_features_in_} columns")
         self.columns_ = state["columns"]
+        n_numbers = sum(column.is_scaled for column in self.columns_)
+        gaps = state["gaps"]
+        if gaps is not None and len(gaps["mean"]) != n_numbers:
+            raise ValueError(f"field 'gaps.mean' has {len(gaps['mean'])} entries for {n_numbers} numbers")
+        self._gaps = None if gaps is None else Gaps(gaps["mean"], gaps["covariance"])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -293,7 +293,9 @@ def _number(name: str, cells: Floats, said: str) -> Draft:
         reasons.append(f"{_cells(n_far)} far outside and moved in")
     n_gaps = len(cells) - len(known)
     if n_gaps:
-        reasons.append(f"{_percent(n_gaps / len(cells))} of its cells are gaps, filled by the median {scale.fill:.4g}")
+        reasons.append(
+            f"{_percent(n_gaps / len(cells))} of its cells are gaps, estimated (median {scale.fill:.4g})"
+        )
     reason = "; ".join(reasons)
     learned: dict[str, Any] = {**vars(scale), "gap_values": codes, "n_gaps": n_gaps}
     column = Column(name=name, role="number", treatment=treatment, reason=reason, kind="number", **learned)
@@ -340,7 +342,7 @@ def _date(name: str, days: Floats, said: str, n_bad: int, is_asked: bool = False
         reasons.append(f"{_cells(n_far)} far outside and moved in")
     if n_gaps:
         middle = as_dates(np.array([reference - scale.fill]), False)[0]
-        reasons.append(f"{_percent(n_gaps / len(days))} of its cells are gaps, filled by the median {middle}")
+        reasons.append(f"{_percent(n_gaps / len(days))} of its cells are gaps, estimated (median {middle})")
     latest = as_dates(np.array([reference]), False)[0]
     treatment = f"days before {latest}{', logarithm' * (scale.transform == 'log')}"
     learned: dict[str, Any] = {**vars(scale), "gap_values": codes, "n_gaps": n_gaps, "has_time": has_time}

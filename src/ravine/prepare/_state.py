@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from ravine._schema import MOST, POSITIVE, Custom, Field, Group, Number, Sizes, State, Word, require
+import numpy as np
+
+from ravine._schema import MOST, POSITIVE, Array, Custom, Field, Group, Number, Sizes, State, Word, require
 from ravine.prepare._column import Column
 from ravine.prepare._date_text import PATTERNS
 from ravine.prepare._roles import ROLES
@@ -104,3 +106,22 @@ def _columns(value: Any) -> tuple[Column, ...]:
 
 COLUMNS = Custom(_columns)
 """The columns of a table, restored as objects of `Column`."""
+
+
+def covariance_is_usable(state: State, sizes: Sizes) -> None:
+    """A covariance matrix is symmetric, and positive definite, so that gaps can be filled."""
+    covariance = state["covariance"]
+    require(np.array_equal(covariance, covariance.T), "covariance", "is not symmetric")
+    require((np.linalg.eigvalsh(covariance) > 0).all(), "covariance", "is not positive definite")
+
+
+GAPS = Group(
+    {
+        "mean": Array("float64", ("n_numbers",), low=-1e9, high=1e9),
+        "covariance": Array("float64", ("n_numbers", "n_numbers"), low=-1e9, high=1e9),
+    },
+    (covariance_is_usable,),
+    optional=True,
+    required=False,
+)
+"""Mean and covariance of the numbers, from which gaps are filled; None if they get medians."""
