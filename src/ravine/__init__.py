@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ravine import cluster, datasets, evaluation, explain, metrics, plot, prepare, report, semi_supervised, tree
-    from ravine._explore import explore
+    from ravine._explore import Exploration, explore
     from ravine.cluster import (
         HSDC,
         MDH,
@@ -28,6 +28,7 @@ __all__ = [
     "MDH",
     "PDDP",
     "SPDC",
+    "Exploration",
     "IncrementalMDH",
     "MDHClassifier",
     "NCutH",
@@ -69,7 +70,7 @@ _HOME = {
         "ravine.cluster",
     ),
     **dict.fromkeys(("load", "save"), "ravine.persist"),
-    "explore": "ravine._explore",
+    **dict.fromkeys(("Exploration", "explore"), "ravine._explore"),
     **dict.fromkeys(("MDHClassifier", "SpectralPursuitClassifier"), "ravine.semi_supervised"),
 }
 _MODULES = (

@@ -74,8 +74,8 @@ class Exploration:
 
     @property
     def _described(self) -> dict[str, Any]:
-        """Columns that describe a cluster: all but those that name the rows."""
-        names = {column.name for column in self.encoder.columns_ if column.role == "identifier"}
+        """Columns that describe a cluster: all but those that name the rows or say the same as another one."""
+        names = {column.name for column in self.encoder.columns_ if column.role in ("identifier", "copy")}
         return {name: values for name, values in self.values.items() if name not in names}
 
     @cached_property

@@ -72,7 +72,8 @@ def finding(model: Any, size: str) -> str:
 
 def sentences(rows: ReportData) -> dict[int, str]:
     """Return a sentence about each cluster, in the columns and units of the table, from the sampled rows."""
-    shown = {name: values for name, values in (rows.table or {}).items() if name != rows.identifier}
+    left_out = {column["name"] for column in rows.columns or () if column["role"] in ("identifier", "copy")}
+    shown = {name: values for name, values in (rows.table or {}).items() if name not in left_out}
     profiles = profile(shown, rows.cluster)
     return {int(cluster): sentence(profiles, int(cluster), units=rows.units) for cluster in profiles.clusters}
 
@@ -115,8 +116,10 @@ def show_clusters(
         screen.say(f"and {len(clusters) - MOST_SHOWN} more")
     if data.encoder is not None:
         lines = [[line[key] for key in ("name", "role", "treatment", "reason")] for line in data.encoder.summary()]
-        screen.say("")
-        screen.table(["column", "role", "what is done", "why"], lines, numbers=0)
+        is_plain = all(role == "number" and reason == "numbers" for _, role, _, reason in lines)
+        screen.say("\nall columns are numbers, scaled to unit variance" if is_plain else "")
+        if not is_plain:
+            screen.table(["column", "role", "what is done", "why"], lines, numbers=0)
     if scores is not None:
         screen.say("\nagreement with the labels: " + ", ".join(f"{name} {score:.3f}" for name, score in scores.items()))
     if written:
