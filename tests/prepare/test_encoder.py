@@ -1,3 +1,5 @@
+import math
+import random
 import warnings
 
 import numpy as np
@@ -224,3 +226,38 @@ def test_damaged_columns_are_errors(encoder, field):
         columns[1][field] = bad
         with pytest.raises(ValueError, match="invalid column 1"):
             COLUMNS.convert(columns)
+
+
+CELLS = (
+    lambda r: r.gauss(0, 1),
+    lambda r: r.randint(0, 5),
+    lambda r: r.choice(["a", "b", "C", "c ", ""]),
+    lambda r: f"€{r.random() * 1e4:,.2f}",
+    lambda r: r.choice(["1", "2.5", "x", "1,5", "1.000", "-", "½", "٣", "1e999", "Infinity"]),
+    lambda r: r.choice([1e308, -1e308, 5e-324, -0.0, math.nan, math.inf, 3.0]),
+    lambda r: r.choice(["2024-01-01", "31/12/2020", "12/31/2020", "9999-12-31", "0001-01-01"]),
+    lambda r: r.randint(-(2**62), 2**62),
+    lambda r: r.choice([1, "a", None, 2.5]),
+    lambda r: "".join(r.choice("A\U0001f600\u0660\u202e\0\n.,'()-01%€") for _ in range(r.randint(0, 6))),
+)
+"""Functions that draw a cell of a column."""
+
+
+def test_any_table_gives_finite_rows_that_stand_alone_or_an_error():
+    n_fitted = 0
+    for seed in range(40):
+        r = random.Random(seed)
+        draws = [r.choice(CELLS) for _ in range(r.randint(2, 5))]
+        table = {f"c{j}": [None if r.random() < 0.1 else draw(r) for _ in range(40)] for j, draw in enumerate(draws)}
+        try:
+            encoder = TableEncoder().fit(table)
+        except ValueError as error:
+            assert "no column is left" in str(error)  # noqa: PT017
+            continue
+        n_fitted += 1
+        rows = encoder.transform(table)
+        assert np.isfinite(rows).all()
+        assert len(set(encoder.get_feature_names_out())) == rows.shape[1]
+        assert_array_equal(encoder.transform({name: cells[:1] for name, cells in table.items()})[0], rows[0])
+        assert set(encoder.values(table)) == set(table)
+    assert n_fitted > 30

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ravine._matrix import Bools, Floats, Ints
+from ravine._matrix import LARGEST, Bools, Floats, Ints
 
 Source = Literal["number", "text", "date", "boolean", "other"]
 """What a column of Arrow holds. Times of the day and durations are numbers of seconds."""
@@ -23,6 +23,9 @@ GAP_WORDS = (
     *("-", "--", "---", "–", "—", ".", "..", "...", "#null!", "#div/0!", "#value!", "#ref!", "#name?", "\\n", "(null)"),
 )
 """Words that stand for a missing value, in lower case."""
+
+LARGEST_WHOLE = 2.0**53
+"""Up to this number, floats are exact whole numbers."""
 
 SPACES = r"[\s\x{a0}\x{2007}\x{2009}\x{202f}\x{feff}\x{200b}]+"
 """Spaces of all kinds; each run of them counts as one space."""
@@ -100,7 +103,7 @@ def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def numbers_in(values: pa.ChunkedArray) -> Floats:
-    """Return the cells of a column of numbers or Booleans; gaps and infinite cells are NaN."""
+    """Return the cells of a column of numbers or Booleans; gaps and cells whose square overflows are NaN."""
     values = plain(values)
     kind = values.type
     if pa.types.is_duration(kind) or pa.types.is_time(kind):
@@ -112,7 +115,7 @@ def numbers_in(values: pa.ChunkedArray) -> Floats:
 
 def _floats(values: pa.ChunkedArray) -> Floats:
     cells = np.array(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-    cells[~np.isfinite(cells)] = np.nan
+    cells[~(np.abs(cells) <= LARGEST)] = np.nan
     return cells
 
 
@@ -129,12 +132,8 @@ def words_in(values: pa.ChunkedArray) -> Words:
     """Return the words of a column of any type but nested ones; whole numbers have no decimal point."""
     source = source_of(values.type)
     values = plain(values)
-    if source == "number":
-        cells = numbers_in(values)
-        if not pa.types.is_integer(values.type) and (cells[~np.isnan(cells)] % 1 == 0).all():
-            values = pa.chunked_array([pa.array(cells, from_pandas=True).cast(pa.int64(), safe=False)])
-        elif pa.types.is_floating(values.type):
-            values = pa.chunked_array([pa.array(cells, from_pandas=True)])
+    if source == "number" and not pa.types.is_integer(values.type):
+        values = _number_words(numbers_in(values))
     encoded = values.cast(pa.large_string()).combine_chunks().dictionary_encode()
     encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
     tidy = pc.utf8_trim_whitespace(pc.replace_substring_regex(encoded.dictionary, SPACES, " "))
@@ -142,6 +141,14 @@ def words_in(values: pa.ChunkedArray) -> Words:
     again = pc.if_else(is_gap, pa.scalar(None, pa.large_string()), tidy).dictionary_encode()
     place = np.append(_positions(again.indices), -1)
     return Words(again.dictionary, place[_positions(encoded.indices)])
+
+
+def _number_words(cells: Floats) -> pa.ChunkedArray:
+    """Return numbers as text, whole ones without a decimal point or an exponent."""
+    is_whole = (cells % 1 == 0) & (np.abs(cells) < LARGEST_WHOLE)
+    whole = pa.array(np.where(is_whole, cells, 0.0).astype(np.int64)).cast(pa.large_string())
+    others = pa.array(cells, from_pandas=True).cast(pa.large_string())
+    return pa.chunked_array([pc.if_else(pa.array(is_whole), whole, others)])
 
 
 def _positions(indices: pa.Array) -> Ints:

@@ -17,7 +17,8 @@ from ravine.prepare._scale import Scale
 from ravine.prepare._spread import Bits, share_at, spread_numbers, thresholds
 
 TYPE_CHANGED = 10
-"""If fewer than half of at least this many cells can be read as numbers or dates, the type of a column has changed."""
+"""The type of a column has changed if at least this many cells are known, and fewer than half of them can be read as
+numbers or dates, or if they are numbers or dates and none of them is a level."""
 
 
 class TypeChangedError(ValueError):
@@ -59,10 +60,7 @@ def _dates(column: Column, values: pa.ChunkedArray, source: str) -> Floats:
 
 def words_of(column: Column, values: pa.ChunkedArray) -> Words:
     """Return the words of the cells."""
-    source = source_of(values.type)
-    if source == "other":
-        raise TypeChangedError(f"{values.type} instead of words")
-    if source in ("number", "date") and column.levels and not any(c.isdigit() for c in "".join(column.levels)):
+    if source_of(values.type) == "other":
         raise TypeChangedError(f"{values.type} instead of words")
     return words_in(values)
 
@@ -73,8 +71,12 @@ def places_of(column: Column, values: pa.ChunkedArray) -> Ints:
     n_levels = len(column.levels)
     keys = pa.array([level.lower() for level in column.levels], pa.large_string())
     unknown = n_levels if column.shares[-1] > 0 else n_levels + 1  # a word that did not occur in the fit is a gap
-    place = pc.index_in(pc.utf8_lower(words.distinct), value_set=keys).fill_null(unknown)
-    return np.append(np.asarray(place.to_numpy(zero_copy_only=False), dtype=np.int64), n_levels + 1)[words.codes]
+    found = pc.index_in(pc.utf8_lower(words.distinct), value_set=keys)
+    is_text = source_of(values.type) == "text"
+    if not is_text and words.n_known >= TYPE_CHANGED and found.null_count == len(found):
+        raise TypeChangedError(f"{values.type} instead of words")
+    place = np.asarray(found.fill_null(unknown).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return np.append(place, n_levels + 1)[words.codes]
 
 
 def encoded_cells(column: Column, cells: Floats) -> Floats:

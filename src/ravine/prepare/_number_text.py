@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ravine._matrix import Bools, Floats
+from ravine._matrix import LARGEST, Bools, Floats
 from ravine.prepare._cells import Words
 
 CURRENCIES = (
@@ -76,7 +76,7 @@ class NumberFormat:
         text = pc.utf8_trim(text, "()+-−–")
         text = pc.replace_substring(text, self.decimal, ".") if self.decimal != "." else text
         size = np.array(pc.cast(text, pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
-        size[~np.isfinite(size)] = np.nan
+        size[~(size <= LARGEST)] = np.nan
         return np.where(np.asarray(is_minus.fill_null(False)), -size, size)
 
 
