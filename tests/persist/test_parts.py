@@ -1,3 +1,5 @@
+import re
+
 """Pipelines are saved, loaded and equal to the last bit, or refused in words; changed files are refused or predict."""
 
 import contextlib
@@ -99,6 +101,11 @@ def assert_equal_pipelines(loaded, pipe, X):
 SCALERS = [StandardScaler(), RobustScaler(), MinMaxScaler(), MaxAbsScaler()]
 
 
+def named(value):
+    """A short name of a value, the same in every process."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))[:60].replace("\n", " ")
+
+
 @pytest.mark.parametrize("scaler", SCALERS, ids=repr)
 @each(ALL)
 def test_every_estimator_is_saved_with_every_scaler(model, scaler, tmp_path):
@@ -158,7 +165,7 @@ STEPS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("step", "X"), STEPS, ids=lambda value: repr(value)[:60].replace("\n", " "))
+@pytest.mark.parametrize(("step", "X"), STEPS, ids=named)
 def test_every_transformer_is_saved(step, X, tmp_path):
     path = tmp_path / "pipe"
     for rows in (X, X.to_numpy()) if isinstance(X, pd.DataFrame) and len(set(X.dtypes)) == 1 else (X,):
@@ -227,7 +234,7 @@ COLUMNS = [
 ]
 
 
-@pytest.mark.parametrize("options", COLUMNS, ids=str)
+@pytest.mark.parametrize("options", COLUMNS, ids=named)
 def test_column_transformers_are_saved(options, tmp_path):
     frame = TABLE.drop(columns="gap") if "remainder" in options else TABLE
     columns = options["columns"]
