@@ -1,9 +1,8 @@
-import re
-
 """Pipelines are saved, loaded and equal to the last bit, or refused in words; changed files are refused or predict."""
 
 import contextlib
 import json
+import re
 import zipfile
 from typing import ClassVar
 

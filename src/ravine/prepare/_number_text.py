@@ -25,7 +25,7 @@ PATTERN = (
     r"^(?P<open>\()?(?P<sign>[-+\x{2212}\x{2013}])?\s*"
     rf"(?P<prefix>(?:[A-Z]{{1,3}})?\p{{Sc}}|(?:{'|'.join(CURRENCIES)})\.?)?\s*(?P<inner>[-+\x{{2212}}\x{{2013}}])?\s*"
     r"(?P<body>\d(?:[\d.,'’ ]*\d)?[.]?|[.,]\d+)(?P<power>[eE][-+]?\d{1,3})?\s*"
-    r"(?P<suffix>[\p{L}%‰°\p{Sc}\"][\p{L}\d%‰°\p{Sc}/²³.·^\" ]*?)?(?P<end>[-\x{2212}])?(?P<close>\))?$"
+    r"(?P<suffix>[\p{L}%‰°\p{Sc}\"/][\p{L}\d%‰°\p{Sc}/²³.·^\" ]*?)?(?P<end>[-\x{2212}])?(?P<close>\))?$"
 )
 """A number with its sign, its unit in front or behind, and accounting parentheses."""
 

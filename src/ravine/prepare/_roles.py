@@ -293,9 +293,7 @@ def _number(name: str, cells: Floats, said: str) -> Draft:
         reasons.append(f"{_cells(n_far)} far outside and moved in")
     n_gaps = len(cells) - len(known)
     if n_gaps:
-        reasons.append(
-            f"{_percent(n_gaps / len(cells))} of its cells are gaps, estimated (median {scale.fill:.4g})"
-        )
+        reasons.append(f"{_percent(n_gaps / len(cells))} of its cells are gaps, estimated (median {scale.fill:.4g})")
     reason = "; ".join(reasons)
     learned: dict[str, Any] = {**vars(scale), "gap_values": codes, "n_gaps": n_gaps}
     column = Column(name=name, role="number", treatment=treatment, reason=reason, kind="number", **learned)
