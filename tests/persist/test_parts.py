@@ -102,7 +102,7 @@ SCALERS = [StandardScaler(), RobustScaler(), MinMaxScaler(), MaxAbsScaler()]
 
 def named(value):
     """A short name of a value, the same in every process."""
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))[:60].replace("\n", " ")
+    return re.sub(r"( at 0x|\bMT19937\))[^)>]*", "", repr(value))[:60].replace("\n", " ")
 
 
 @pytest.mark.parametrize("scaler", SCALERS, ids=repr)
