@@ -222,8 +222,9 @@ def _nearest(
 ) -> dict[str, Any]:
     """The rows nearest to the cut, with their values in the columns that drive the split."""
     order = np.lexsort((sample.number[here], np.abs(distance)))[:N_NEAREST].tolist()
+    columns: list[str] | None = None
+    values: list[list[Any]]
     if texts is None:
-        columns = None
         values = [[as_given(float(sample.X[here][i, j])) for j in features[:N_VALUES]] for i in order]
     else:
         found = [sources.column(j) for j in features]

@@ -141,7 +141,7 @@ class NodeProfiles:
         return found
 
     def node_cells(self) -> dict[int, list[list[Any]]]:
-        """Return the cells of each node: the text, the signed difference in percent, and shares in tenths of percent."""
+        """Return the cells of each node: text, signed difference in percent, and shares in tenths of percent."""
         found: dict[int, list[list[Any]]] = {}
         for profiles, node_of in self.parts:
             at_column = {column.name: column for column in profiles.columns}

@@ -76,7 +76,8 @@ def exact_sql(groups: Groups, names: list[str], *, is_encoded: bool) -> dict[str
         return _omitted("There is one cluster, which needs no query.")
     if is_encoded or (groups.pipeline is not None and groups.pipeline.steps is None):
         return _omitted(
-            "The exact model is not available as SQL, because it works on encoded columns. The rules are in your columns."
+            "The exact model is not available as SQL, because it works on encoded columns. The rules are in your "
+            "columns."
         )
     own = getattr(groups.model, "tree_", None)
     if tree.mixture is None and isinstance(own, HyperplaneTree) and own.has_soft_labels:

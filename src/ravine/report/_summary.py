@@ -61,13 +61,14 @@ def summarize(
         texts = None if cells is None else RowTexts(cells, rows.units)
         sources = Sources(given_names, sample.X, cells)
         nodes = _describe_nodes(tree, rows, ranges, sample, soft, choice, sources, texts)
+    n_columns = groups.n_features if rows.columns is None else len(rows.columns)
     table = numeric_table(rows.X, given_names) if rows.table is None else rows.table
     profiles = NodeProfiles.of(rows, table, tree, ranges)
     if profiles is not None:
         _add_words(nodes, profiles, sample, table, rows)
     return {
         "title": shown(title or "Clustering report"),
-        "finding": f"{_found(groups, rows)} in {counted(rows.n_rows, 'row')} × {counted(groups.n_features, 'column')}",
+        "finding": f"{_found(groups, rows)} in {counted(rows.n_rows, 'row')} × {counted(n_columns, 'column')}",
         "version": __version__,
         "method": _method(model),
         "preparation": _preparation(groups) if preparation is None else shown(preparation),
@@ -167,11 +168,9 @@ def _add_words(
     """Add to each node its name, its sentence, its profile, and the cells of its typical and boundary rows."""
     place = {number: i for i, number in enumerate(sample.number.tolist())}
     texts = RowTexts({name: table[name][sample.turn] for name in profiles.names}, rows.units)
-    for found in (profiles.node_words(), profiles.node_cells(), profiles.top_columns()):
-        for node, about in found.items():
-            nodes[node] |= (
-                about if isinstance(about, dict) else {"cells" if isinstance(about[0], list) else "top": about}
-            )
+    cells, top_columns = profiles.node_cells(), profiles.top_columns()
+    for node, words in profiles.node_words().items():
+        nodes[node] |= {**words, "cells": cells[node], "top": top_columns[node]}
     for entry in nodes:
         top = [profiles.names[j] for j in entry.get("top", ())]
         entry["typical_values"] = [[texts.of(name, place[number]) for name in top] for number in entry["typical"]]

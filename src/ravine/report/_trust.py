@@ -43,11 +43,8 @@ def _of_evidence(tree: HyperplaneTree, choice: CountReason) -> tuple[str, str, s
         return "good", f"Held-out rows confirm {'the split' if n_cuts == 1 else f'all {n_cuts} splits'}.", HELD_OUT
     if not n_confirmed:
         return "unsure", UNCONFIRMED, HELD_OUT
-    return (
-        "partly",
-        f"Held-out rows confirm {n_confirmed} of {n_cuts} splits. {choice.rest.replace('a cut', 'a split')}".strip(),
-        HELD_OUT,
-    )
+    rest = choice.rest.replace("a cut", "a split")
+    return "partly", f"Held-out rows confirm {n_confirmed} of {n_cuts} splits. {rest}", HELD_OUT
 
 
 def _of_stream(model: Any, tree: HyperplaneTree) -> tuple[str, str, str]:
