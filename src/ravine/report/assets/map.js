@@ -31,7 +31,7 @@ function layOut(width) {
 
 function nodeLabel(node, clusters) {
   const rows = counted(nodes[node].rows, "row");
-  if (!isCut(node)) return `cluster ${clusters.indexOf(node)}, node ${node}, ${rows}`;
+  if (!isCut(node)) return `${fullName(node)}, node ${node}, ${rows}`;
   return `node ${node}, ${rows}, split mainly by ${nameOf(nodes[node].features[0].feature)}`;
 }
 
@@ -72,7 +72,7 @@ function drawMap(animate) {
   all.attr("class", (node) => `node ${isCut(node) ? "" : "leaf"} ${isCut(node) && isUnsure(node) ? "unsure" : ""}`)
     .attr("aria-label", (node) => nodeLabel(node, at.clusters));
   markInMap(state.node);
-  all.select("title").text((node) => (isCut(node) ? data.names[nodes[node].features[0].feature] : nodes[node].in_full ?? nodes[node].words));
+  all.select("title").text((node) => (isCut(node) ? data.names[nodes[node].features[0].feature] : sentenceOf(node)));
   moved(all).attr("transform", (node) => `translate(${at.x[node]},${at.y(node)})`);
   all.select(".touch").attr("r", (node) => Math.max(at.radius(node) + 4, 16));
   all.select(".ring").attr("r", (node) => at.radius(node) + 4.5);
@@ -86,8 +86,8 @@ function drawMap(animate) {
     } else {
       const below = at.radius(node) + 18;
       text.attr("text-anchor", "middle").attr("x", 0).attr("y", below);
-      const number = at.clusters.indexOf(node);
-      text.append("tspan").attr("class", "strong").attr("x", 0).attr("y", below).text(at.isTight ? number : `cluster ${number}`);
+      const number = numberOf(node);
+      text.append("tspan").attr("class", "strong").attr("x", 0).attr("y", below).text(at.isTight ? number : fitted(`${number} ${clusterName(node)}`, at.spacing - 10));
       const rows = compact(nodes[node].rows);
       text.append("tspan").attr("x", 0).attr("y", below + 15).text(at.isTight ? rows : `${rows} row${nodes[node].rows === 1 ? "" : "s"}`);
     }
