@@ -28,6 +28,9 @@ MAX_BINS, FEWEST_BINS, ROWS_PER_BIN = 40, 8, 5
 FEATURE_BINS, N_FEATURES = 20, 6
 """Number of bins of the histogram of a column, and number of columns shown."""
 
+OUTER = 0.005
+"""In the histogram of a column of a table, the outer bins also have the rows beyond them: this share on each side."""
+
 MAX_POINTS, LEAST_POINTS, ALL_POINTS = 300, 40, 12_000
 """Most and fewest points of a scatter plot, and most points of all scatter plots together."""
 
@@ -207,7 +210,11 @@ def _drawn(sources: Sources, feature: int, here: slice, n_left: int) -> dict[str
     """Histograms of a column in the units of the table."""
     values, kind = sources.values(feature, here)
     known = ~np.isnan(values)
-    bins = feature_bins(values[known], int(np.count_nonzero(known[:n_left])), most_digits=14 if kind == "date" else 6)
+    n_known, values = int(np.count_nonzero(known[:n_left])), values[known]
+    if sources.column(feature) is not None and len(values):
+        low, high = np.quantile(values, [OUTER, 1 - OUTER], method="inverted_cdf")
+        values = np.clip(values, low, high)  # a table may have typing errors far out
+    bins = feature_bins(values, n_known, most_digits=14 if kind == "date" else 6)
     return bins if kind == "number" else {**bins, "kind": kind}
 
 

@@ -163,7 +163,12 @@ class NodeProfiles:
 
     def summary(self) -> dict[str, Any]:
         """Return what the page shows about the columns; the nodes have their own entries."""
-        order = _only(self.leaves, set(self.names)).column_order
+        shown_leaves = _only(self.leaves, set(self.names))
+        order = shown_leaves.column_order
+        telling = shown_leaves.difference.mean(axis=0)[order].round(6)
+        half = len(order) // 2
+        if telling[:half].sum() < telling[len(order) - half :].sum():
+            order = order[::-1]  # what tells most comes first
         by_name = [column.name for column in self.leaves.columns if column.name in set(self.names)]
         place = {name: j for j, name in enumerate(self.names)}
         return {

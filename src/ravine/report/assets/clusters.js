@@ -37,11 +37,11 @@ function clusterRow({ node, number }, largest) {
   const name = named("span", clusterName(node), { class: "cluster-name" }, NAME_LENGTH);
   const place = el("span", { class: "name-place" }, el("button", { type: "button", class: "choose-cluster", "aria-label": `${fullName(node)}: show its profile` }, hasOwnName(node) ? null : el("span", { class: "cluster-number" }, String(number)), name));
   const cells = [
-    cell({ class: "which" }, place, hasOwnName(node) ? null : renameButton(node, () => place)),
+    cell({ class: "which" }, el("div", { class: "which-line" }, place, hasOwnName(node) ? null : renameButton(node, () => place))),
     cell({ class: "number rows" }, whole(about.rows)),
     cell({ class: "share" }, el("div", { class: "share-bar" }, el("div", {}, el("i", { style: { width: `${100 * part}%` } })), el("span", {}, share(about.rows, data.n_rows)))),
     cell({ class: "words" }, sentenceParts(sentenceOf(node))),
-    cell({ class: "typical", "data-label": "typical rows" }, about.typical.map((row) => cropped(rowName(row), 18)).join(", ") || "–"),
+    cell({ class: "typical", "data-label": "typical rows" }, about.typical.length === 0 ? "–" : el("span", {}, about.typical.map((row) => el("span", { class: "part" }, cropped(rowName(row), 18))))),
   ];
   if (soft !== null) cells.push(cell({ class: "number", "data-label": "unsure rows" }, unsureText(node)));
   if (data.classes !== null) {
@@ -52,7 +52,7 @@ function clusterRow({ node, number }, largest) {
 }
 
 // The parts of a sentence, each on its own line: "median spend €950, against €465 for all".
-const sentenceParts = (text) => text.split("; ").map((part) => el("span", { class: "part" }, part));
+const sentenceParts = (text) => text.split("; ").map((part) => el("span", { class: "part" }, part.replaceAll(" %", "\u00a0%")));
 
 function sortBy(key) {
   state.sort = { by: key, down: state.sort.by === key ? !state.sort.down : key !== "number" };

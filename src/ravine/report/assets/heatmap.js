@@ -57,11 +57,13 @@ function paintHeat() {
   const hasNames = height >= 13;
   const left = hasNames ? Math.min(d3.max(labels, widthOf) + 14, width * (width < 600 ? 0.34 : 0.28)) : 6;
   const n = heat.columns.length;
-  const cell = Math.max(LEAST_CELL, Math.min(150, (width - left - 4) / n));
   const names = heat.columns.map((j) => fitted(profiles.columns[j].name, 130));
-  const isFlatHead = names.every((name) => widthOf(name) < cell - 8);
-  const top = isFlatHead ? 26 : Math.min(d3.max(names, widthOf) * 0.72 + 26, 130);
-  const full = [Math.max(left + n * cell + (isFlatHead ? 2 : 40), 0), top + rows.length * height + 4];
+  const widest = d3.max(names, widthOf);
+  const isFlatHead = widest < Math.min(150, (width - left - 4) / n) - 8;
+  const right = isFlatHead ? 4 : 0.72 * widthOf(names.at(-1)) + 4;
+  const cell = Math.max(LEAST_CELL, Math.min(150, (width - left - right) / n));
+  const top = isFlatHead ? 26 : Math.min(widest * 0.72 + 26, 130);
+  const full = [left + n * cell + right, top + rows.length * height + 4];
   Object.assign(heat, { cell: { x: cell, y: height }, origin: [left, top] });
   const ratio = Math.min(devicePixelRatio || 1, 2);
   canvas.width = Math.round(full[0] * ratio);

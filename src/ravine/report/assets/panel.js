@@ -189,7 +189,7 @@ function featureFigure(node) {
   });
   return el("div", { class: "full" },
     el("h4", {}, "Columns that drive this split"),
-    el("p", { class: "note" }, "Percentage: the column's share of the distance between the means of the two sides, measured perpendicular to the cut. It does not depend on the units of the columns. Bars: the share of the rows of each side that have these values."),
+    el("p", { class: "note" }, "Percentage: the column's share of the distance between the means of the two sides, measured perpendicular to the cut. It does not depend on the units of the columns. Bars: the share of the rows of each side that have these values." + (nodes[node].nearest_columns ? " The outer bars also hold the few values beyond them." : "")),
     el("div", { class: "sides" }, el("span", { class: "to-left" }, `▲ above the line: ${left}`), el("span", { class: "to-right" }, `▼ below the line: ${right}`)),
     el("div", { class: "features" }, cards));
 }
