@@ -18,6 +18,7 @@ function drawClusters() {
   const { by, down } = state.sort;
   const order = columns.find((column) => column.key === by).of;
   rows.sort((a, b) => (down ? -1 : 1) * (order(a) - order(b)) || a.number - b.number);
+  const listed = state.allClusters ? rows : rows.slice(0, MANY);
   const largest = d3.max(rows, (row) => nodes[row.node].rows);
   const heads = columns.map((column) => {
     const sorted = column.key === by ? (down ? "descending" : "ascending") : column.of ? "none" : null;
@@ -27,7 +28,8 @@ function drawClusters() {
   byId("clusters").replaceChildren(el("div", { class: "clusters", "data-named": "table" },
     el("table", { role: "table", "aria-labelledby": "clusters-title" },
       el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, heads)),
-      el("tbody", { role: "rowgroup" }, rows.map((row) => clusterRow(row, largest))))));
+      el("tbody", { role: "rowgroup" }, listed.map((row) => clusterRow(row, largest)))),
+    rows.length <= MANY ? null : el("p", { class: "more" }, el("button", { type: "button", class: "quiet", id: "all-clusters", onclick: () => { state.allClusters = !state.allClusters; drawClusters(); byId("all-clusters").focus(); } }, state.allClusters ? `Show the first ${MANY}` : `Show all ${whole(rows.length)} clusters`))));
 }
 
 function clusterRow({ node, number }, largest) {

@@ -40,7 +40,9 @@ function drawMap(animate) {
   if (width === 0) return;
   const at = layOut(width);
   const labels = labelCuts(at);
-  const isStill = !animate || matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const seen = nodesInView(at);
+  const isSeen = new Set(seen);
+  const isStill = !animate || state.k > MANY || matchMedia("(prefers-reduced-motion: reduce)").matches;
   const moved = (selection) => (isStill ? selection : selection.transition().duration(260));
   mapSvg.attr("width", at.width).attr("height", at.height).attr("viewBox", `0 0 ${at.width} ${at.height}`);
 
@@ -51,13 +53,13 @@ function drawMap(animate) {
       target: [at.x[node], at.y(node) - at.radius(node)],
     });
   };
-  const links = linkLayer.selectAll("path").data(at.shown.slice(1), (node) => node);
+  const links = linkLayer.selectAll("path").data(at.shown.slice(1).filter((node) => isSeen.has(node) || isSeen.has(tree.parent[node])), (node) => node);
   links.exit().remove();
   const drawn = links.enter().append("path").attr("class", (node) => (valley(tree.parent[node]) > 0 ? "link" : "link flat"))
     .attr("stroke-width", (node) => linkWidth(valley(tree.parent[node]))).attr("d", path);
   moved(links.merge(drawn)).attr("d", path);
 
-  const groups = nodeLayer.selectAll("g").data(at.shown, (node) => node);
+  const groups = nodeLayer.selectAll("g").data(seen, (node) => node);
   groups.exit().remove();
   const entered = groups.enter().append("g").attr("role", "button").attr("data-node", (node) => node)
     .attr("transform", (node) => `translate(${at.x[node]},${at.y(node)})`)
@@ -92,6 +94,19 @@ function drawMap(animate) {
       text.append("tspan").attr("x", 0).attr("y", below + 15).text(at.isTight ? rows : `${rows} row${nodes[node].rows === 1 ? "" : "s"}`);
     }
   });
+}
+
+// Of many clusters, the nodes that are on the screen or near it. A wide map is drawn again when it was scrolled.
+let drawnAt = 0;
+function nodesInView(at) {
+  if (state.k <= MANY) return at.shown;
+  const [width, left] = [mapBox.clientWidth, mapBox.scrollLeft];
+  drawnAt = left;
+  return at.shown.filter((node) => node === state.node || (at.x[node] > left - width && at.x[node] < left + 2 * width));
+}
+
+function drawScrolledMap() {
+  if (state.k > MANY && Math.abs(mapBox.scrollLeft - drawnAt) > mapBox.clientWidth / 2) requestAnimationFrame(() => drawMap(false));
 }
 
 // Labels of the cuts, large nodes first: on the outer side, or on the side with more room.
@@ -142,9 +157,10 @@ function markInMap(node) {
 }
 
 function focusNode(node) {
-  nodeLayer.selectAll("g").attr("tabindex", (other) => (other === node ? 0 : -1));
-  nodeLayer.select(`g[data-node="${node}"]`).node().focus({ preventScroll: true });
   showInMap(node);
+  if (state.k > MANY) drawMap(false);
+  nodeLayer.selectAll("g").attr("tabindex", (other) => (other === node ? 0 : -1));
+  nodeLayer.select(`g[data-node="${node}"]`).node()?.focus({ preventScroll: true });
 }
 
 function showInMap(node) {

@@ -17,15 +17,33 @@ function setClusters(k) {
   const compared = isFlat && data.noun === "class" ? "Each class is compared with all rows." : k === 1 ? "There is one cluster, which holds all rows." : "Each cluster is described by the columns in which it differs most from the other rows.";
   byId("clusters-lead").textContent = `${compared} ${k === 1 ? "" : "Select one to see its profile."}`.trim();
   byId("clusters-note").textContent = `Typical rows are the rows closest to the mean of the ${data.noun}.${rowNote}${soft === null ? "" : ` Unsure rows have a membership below ${percent(soft.sure)} in their cluster.`}`;
-  if (!isFlat) drawMap(true);
-  showInMap(state.node);
-  drawPanel();
-  drawHeat();
-  drawProfile();
-  for (const id of ["clusters", "contingency"]) byId(id)?.classList.toggle("many", k > 200);
   drawClusters();
-  drawClassesAt();
-  choiceFigures.forEach(drawAgain);
+  if (!isFlat) drawWhenSeen("tree-section", () => { drawMap(true); showInMap(state.node); drawPanel(); });
+  else drawPanel();
+  drawWhenSeen("profiles-section", () => { drawHeat(); drawProfile(); });
+  drawWhenSeen("classes-section", drawClassesAt);
+  drawWhenSeen("choice-section", () => choiceFigures.forEach(drawAgain));
+}
+
+// With many clusters, a part of the page is drawn when it comes into view.
+const [waiting, inView] = [new Map(), new Set()];
+const watch = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (isIntersecting) inView.add(target.id);
+    else inView.delete(target.id);
+    if (isIntersecting) drawWaiting(target.id);
+  }
+}, { rootMargin: "200px" });
+
+function drawWaiting(id) {
+  const draw = waiting.get(id);
+  waiting.delete(id);
+  draw?.();
+}
+
+function drawWhenSeen(id, draw) {
+  waiting.set(id, draw);
+  if (state.k <= MANY || inView.has(id)) drawWaiting(id);
 }
 
 function setSlider(k) {
@@ -106,10 +124,13 @@ drawRows();
 drawColumns();
 drawChoice();
 drawClasses();
+for (const id of ["tree-section", "profiles-section", "classes-section", "choice-section"]) if (byId(id) !== null) watch.observe(byId(id));
+addEventListener("beforeprint", () => [...waiting.keys()].forEach(drawWaiting));
 setClusters(nClusters);
 let wanted = null;
 byId("k")?.addEventListener("input", (event) => {
   if (wanted === null) requestAnimationFrame(() => { setClusters(wanted); wanted = null; });  // a drag fires more often than the page can be drawn
   wanted = Number(event.target.value);
 });
-new ResizeObserver(() => drawMap(false)).observe(mapBox);
+new ResizeObserver(() => { if (!waiting.has("tree-section")) drawMap(false); }).observe(mapBox);
+mapBox.addEventListener("scroll", drawScrolledMap);

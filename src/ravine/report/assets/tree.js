@@ -4,7 +4,10 @@ const { nodes, groups } = data;
 const isFlat = groups !== null;
 const tree = data.tree ?? { parent: nodes.map((_, node) => (node === 0 ? -1 : 0)) };
 const nClusters = isFlat ? groups.length : (nodes.length + 1) / 2;
-const state = { k: nClusters, node: isFlat ? 1 : 0, color: "side", sort: { by: "number", down: false }, other: null, allColumns: false };
+const state = { k: nClusters, node: isFlat ? 1 : 0, color: "side", sort: { by: "number", down: false }, other: null, allColumns: false, allClusters: false };
+
+// With more clusters than this, the page draws only what can be seen.
+const MANY = 150;
 
 const isCut = (node, k = state.k) => isFlat ? node === 0 : tree.rank[node] > 0 && tree.rank[node] < k;
 const isShown = (node, k = state.k) => tree.parent[node] < 0 || isCut(tree.parent[node], k);
