@@ -5,7 +5,7 @@ the leaves, and one for each depth, describes all nodes. For a model without a t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -40,8 +40,8 @@ N_LEVELS, MOST_LEVELS = 6, 10
 N_TOP = 6
 """Number of columns in which a node differs most, for the values of single rows."""
 
-LONGEST_SENTENCE = 400
-"""Longest sentence and name on the page, in characters; names of columns may be long."""
+LONGEST_NAME, LONGEST_TEXT = 40, 400
+"""Longest name of a column in a sentence, and longest sentence and name of a cluster, in characters."""
 
 MISSING = 0.01
 """A share of gaps below this is not mentioned."""
@@ -127,16 +127,14 @@ class NodeProfiles:
     def node_words(self) -> dict[int, dict[str, Any]]:
         """Return the name and the sentence of each node that has rows in the sample."""
         found = {}
+        units = {_short(name): unit for name, unit in self.units.items()}
         for profiles, node_of in self.parts:
-            own = _only(profiles, self.used)
+            own = _with_short_names(_only(profiles, self.used))
             for label, name in cluster_names(own).items():
-                name = name.removesuffix(
-                    f" (cluster {label})"
-                )  # the page tells twins apart, for any number of clusters
-                said = sentence(own, label, units=self.units)
                 found[node_of[label]] = {
-                    "name": shortened(name, LONGEST_SENTENCE),
-                    "sentence": shortened(said, LONGEST_SENTENCE),
+                    # The page tells twins apart, for any number of clusters.
+                    "name": shortened(name.removesuffix(f" (cluster {label})"), LONGEST_TEXT),
+                    "sentence": shortened(sentence(own, label, units=units), LONGEST_TEXT),
                 }
         return found
 
@@ -255,6 +253,15 @@ def _shown_levels(column: ColumnProfile) -> list[int]:
 def _only(profiles: Profiles, names: set[str]) -> Profiles:
     """Return the profiles of some columns."""
     columns = tuple(column for column in profiles.columns if column.name in names)
+    return Profiles(profiles.clusters, profiles.sizes, columns)
+
+
+def _short(name: str) -> str:
+    return shortened(shown(name), LONGEST_NAME)
+
+
+def _with_short_names(profiles: Profiles) -> Profiles:
+    columns = tuple(replace(column, name=_short(column.name)) for column in profiles.columns)
     return Profiles(profiles.clusters, profiles.sizes, columns)
 
 

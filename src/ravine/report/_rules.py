@@ -1,16 +1,19 @@
 """Short rules for the clusters, in words, SQL and Python, and the exact model as SQL."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ravine._matrix import Ints
 from ravine._names import shown
-from ravine.explain import rules, tree_sql
+from ravine.explain import Rule, rules, tree_sql
 from ravine.explain._format import share_text
+from ravine.report._format import MAX_NAME
 from ravine.report._groups import Groups
 from ravine.report._table import Table
 from ravine.tree import HyperplaneTree
+from ravine.tree._text import shortened
 
 MOST_CLUSTERS = 100
 """No rules are made for more clusters."""
@@ -40,7 +43,7 @@ def rules_of(table: Table, label: Ints, n_clusters: int) -> dict[str, Any]:
     listed = [
         {
             "cluster": rule.cluster,
-            "text": rule.to_text(),
+            "text": _text(rule),
             "words": _words(rule.precision, rule.coverage) if rule.conditions else "",
             "held_out": _held_out(rule.held_out_precision, rule.held_out_coverage) if rule.conditions else "",
         }
@@ -48,6 +51,12 @@ def rules_of(table: Table, label: Ints, n_clusters: int) -> dict[str, Any]:
     ]
     agreement = f"Applied in turn, the rules give {share_text(found.agreement)} of the rows their cluster."
     return {"list": listed, "agreement": agreement, "sql": sql, "python": found.to_python(), "reason": ""}
+
+
+def _text(rule: Rule) -> str:
+    """Return a rule with names of columns that are not too long to read."""
+    short = [replace(one, column=shortened(one.column, MAX_NAME)) for one in rule.conditions]
+    return replace(rule, conditions=tuple(short)).to_text()
 
 
 def _none(reason: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ function cellText(node, j) {
   const [text, signed] = cellOf(node, j);
   const column = profiles.columns[j];
   const way = Math.abs(signed) < 10 ? "much like the other rows" : `${wayOf(column, signed)}, difference ${Math.abs(signed)} of 100`;
-  return `${capitalized(fullName(node))}. ${column.name}: ${text}; all rows: ${column.all}. ${capitalized(way)}.`;
+  return `${cropped(capitalized2(fullName(node)), 90)}. ${cropped(column.name, 60)}: ${text}; all rows: ${column.all}. ${capitalized(way)}.`;
 }
 
 function drawHeat() {
@@ -49,6 +49,7 @@ function drawHeat() {
 }
 
 function paintHeat() {
+  if (profiles === null) return;
   const width = byId("heat").clientWidth;
   if (width === 0 || heat.rows.length === 0) return;
   const { rows, canvas } = heat;

@@ -6,7 +6,8 @@ const tenth = (permille) => percent(permille / 1000, permille % 10 === 0 || perm
 const profiledNode = () => (nodes[state.node].cells ? state.node : clustersAt().find((node) => nodes[node].cells) ?? null);
 
 function drawProfile() {
-  const node = profiles === null ? null : profiledNode();
+  if (profiles === null) return;
+  const node = profiledNode();
   if (node === null) {
     byId("profile").replaceChildren();
     return;

@@ -5,7 +5,7 @@ const nameOfLeaf = (leaf) => (hasOwnName(leafNode(leaf)) ? givenName(leafNode(le
 function drawRules() {
   const { rules, exact } = data;
   const row = (rule) => el("tr", {}, named("th", nameOfLeaf(rule.cluster), { scope: "row" }, 60), el("td", {}, el("code", {}, rule.text)), el("td", {}, el("span", { class: "part" }, rule.words), el("span", { class: "part muted" }, rule.held_out)));
-  const table = rules.list.length === 0 ? el("p", { class: "note" }, rules.reason) : el("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": "rules-title" },
+  const table = rules.list.length === 0 ? el("p", { class: "note" }, rules.reason) : el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of rules" },
     el("table", { class: "rules" }, el("thead", {}, el("tr", {}, ["cluster", "rule", "how good it is"].map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, rules.list.map(row))));
   const copies = [];
   if (rules.list.length > 0) copies.push(copyButton("Copy as text", rulesText), copyButton("Copy as SQL", () => rulesCode("--", rules.sql)), copyButton("Copy as Python", () => rulesCode("#", rules.python)));
