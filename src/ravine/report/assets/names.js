@@ -54,8 +54,9 @@ function typeName(node, place) {
   field.addEventListener("click", (event) => event.stopPropagation());
   field.addEventListener("keydown", (event) => {
     event.stopPropagation();
-    if (event.key === "Enter") end(true);
-    if (event.key === "Escape") end(false);
+    if (event.key !== "Enter" && event.key !== "Escape") return;
+    event.preventDefault();  // the focus moves to a button, which the key would press
+    end(event.key === "Enter");
   });
   field.addEventListener("blur", () => end(true));
   place.replaceChildren(field);
