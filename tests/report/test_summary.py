@@ -14,7 +14,7 @@ from tests.strategies import random_tree, seeds
 from ravine import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, SumOfNorms, SupportVectorClustering
 from ravine.datasets import make_blobs
 from ravine.metrics import contingency_scores
-from ravine.report import ReportAccumulator, _count_reason, _nodes
+from ravine.report import ReportAccumulator, _count_reason, _nodes, describe_clusters
 from ravine.report._format import p_text
 from ravine.report._sample import LeafRanges, Sample
 from ravine.report._summary import clusters_at, summarize
@@ -78,9 +78,10 @@ def test_words_spread_and_typical_rows_of_a_cluster(blobs):
         distance = np.linalg.norm(Z[rows] - mean, axis=1)
         assert moments["typical"] == rows[np.argsort(distance, kind="stable")[:3]].tolist()
         assert moments["spread"] == pytest.approx(np.sqrt((distance**2).mean() / 3), rel=1e-3)
-        assert moments["words"] == sets_apart(mean, ["width", "height", "noise"])
-        for j, difference in moments["differences"]:
-            assert difference == pytest.approx(mean[j], rel=1e-3)
+    records = describe_clusters(model, X, feature_names=["width", "height", "noise"])
+    for cluster, record in enumerate(records):
+        mean = Z[model.labels_ == cluster].mean(axis=0)
+        assert record["sets_apart"] == sets_apart(mean, ["width", "height", "noise"])
 
 
 def test_density_and_histogram_of_each_node_hold_all_its_rows(blobs):
@@ -196,16 +197,16 @@ def test_more_than_fifty_classes_are_shown_as_the_commonest_and_others():
     assert found["scores"]["nmi"][-1] == pytest.approx(contingency_scores(table)["nmi"], rel=1e-3)
 
 
-def test_long_names_are_short_in_words_and_whole_beside_them(blobs):
+def test_long_names_are_short_in_sentences_and_whole_elsewhere(blobs):
     X, _, model = blobs
     names = ["width", "h" * 100, "noise"]
     found = summary_of(model, X, feature_names=names)
-    told = [moments for moments in found["nodes"] if "in_full" in moments]
-    assert told
-    for moments in told:
-        assert "h" * 59 + "…" in moments["words"]
-        assert names[1] in moments["in_full"]
+    sentences = [moments["sentence"] for moments in found["nodes"][1:]]
+    assert any("h" * 39 + "…" in sentence for sentence in sentences)
+    assert not any("h" * 41 in sentence for sentence in sentences)
     assert found["names"] == names
+    assert names[1] in {column["name"] for column in found["profiles"]["columns"]}
+    assert '"' + names[1] + '"' in found["rules"]["sql"]
 
 
 def test_names_must_be_as_many_as_columns(blobs):

@@ -13,36 +13,33 @@ from ravine.report._format import all_rounded, rounded
 from ravine.report._sample import Sample
 from ravine.tree._text import sets_apart
 
-N_TYPICAL, N_DIFFERENCES = 3, 6
-"""Number of typical rows and of largest differences that the report shows."""
-
-SMALL = 0.005
-"""Smaller differences are not shown, in standard deviations."""
+N_TYPICAL = 3
+"""Number of typical rows that the report shows."""
 
 SHOWN_CLASSES = 50
 """With more classes than this, the most common ones are shown and the rest are combined into one."""
 
 
-def describe(sample: Sample, here: slice, names: list[str], short_names: list[str]) -> dict[str, Any]:
-    """Describe a cluster from the sample, in standard deviations of the columns so that units do not matter."""
+def typical(sample: Sample, here: slice) -> dict[str, Any]:
+    """The rows of a cluster nearest to its mean, and its spread, both in standard deviations of the columns."""
     Z = sample.Z[here]
     if not len(Z):
-        return {"words": "", "differences": [], "typical": [], "spread": None}
-    mean = Z.mean(axis=0)
-    apart = Z - mean
+        return {"typical": [], "spread": None}
+    apart = Z - Z.mean(axis=0)
     squares = np.einsum("ij,ij->i", apart, apart)
     nearest = np.lexsort((sample.number[here], squares))[:N_TYPICAL]
-    largest = np.argsort(-np.abs(mean), kind="stable")[:N_DIFFERENCES]
-    words, in_full = (sets_apart(mean, known_as) for known_as in (short_names, names))
     n_varying = np.count_nonzero(sample.deviation)
-    described: dict[str, Any] = {
-        "words": words,
-        "differences": [[int(j), rounded(mean[j])] for j in largest if abs(mean[j]) >= SMALL],
+    return {
         "typical": sample.number[here][nearest].tolist(),
         # Every column that varies has variance 1 over all rows.
         "spread": rounded(np.sqrt(squares.mean() / n_varying)) if n_varying else None,
     }
-    return described if in_full == words else {**described, "in_full": in_full}
+
+
+def describe(sample: Sample, here: slice, names: list[str]) -> dict[str, Any]:
+    """Describe a cluster from the sample, in standard deviations of the columns so that units do not matter."""
+    Z = sample.Z[here]
+    return {"words": sets_apart(Z.mean(axis=0), names) if len(Z) else "", **typical(sample, here)}
 
 
 def shown_classes(contingency: Ints, class_names: list[str]) -> tuple[list[str], Ints]:

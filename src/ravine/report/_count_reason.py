@@ -24,13 +24,14 @@ class CountReason:
     """How the number of clusters was chosen.
 
     `kind` is "evidence", "asked", "elbow", "antimode", "stream" or "unknown". `level` is the significance level of the
-    test at each node, or None if there was no test.
+    test at each node, or None if there was no test. `rest` says what is true of cuts that are not confirmed.
     """
 
     kind: str
     sentence: str
     level: Floats | None
     confirmed: Bools
+    rest: str = ""
 
 
 def choice_of(model: Any, tree: HyperplaneTree | None) -> CountReason:
@@ -39,10 +40,11 @@ def choice_of(model: Any, tree: HyperplaneTree | None) -> CountReason:
         return CountReason("unknown", _sentence_without_tree(model), None, np.zeros(0, dtype=bool))
     kind = _kind(model)
     confirmed = np.zeros(tree.n_nodes, dtype=bool)
-    level = None
+    level, rest = None, ""
     if kind == "evidence":
         level, confirmed = model._tested_levels()
-    return CountReason(kind, _sentence(kind, model, tree, confirmed), level, confirmed)
+        rest = _rest(tree, confirmed)
+    return CountReason(kind, _sentence(kind, model, tree, confirmed), level, confirmed, rest)
 
 
 def _kind(model: Any) -> str:
@@ -79,17 +81,23 @@ def _sentence_of_evidence(tree: HyperplaneTree, confirmed: Bools, significance: 
     n_cuts, n_others = len(tree.cuts), len(unconfirmed)
     which = f"{n_cuts - n_others} of {n_cuts} cuts" if n_others else f"All {n_cuts} cuts" if n_cuts > 1 else "The cut"
     was = "was" if n_cuts - n_others == 1 else "were"
-    if not n_others:
-        rest = ""
-    elif all(_confirmed_below(tree, cut, confirmed) for cut in unconfirmed):
-        others, them = ("one is", "it") if n_others == 1 else (f"{n_others} are", "them")
-        rest = f" The other {others} kept because a cut below {them} is confirmed."
-    else:
-        rest = f" The other {'one is' if n_others == 1 else f'{n_others} are'} not confirmed."
+    rest = _rest(tree, confirmed)
     return (
         f"{AUTOMATIC}. {which} {was} confirmed on held-out rows, that is, on rows that were not used to choose the "
-        f"cut, at significance level {significance}.{rest}"
+        f"cut, at significance level {significance}.{rest and f' {rest}'}"
     )
+
+
+def _rest(tree: HyperplaneTree, confirmed: Bools) -> str:
+    """What is true of the cuts that are not confirmed; empty if all are."""
+    unconfirmed = [cut for cut in tree.cuts.tolist() if not confirmed[cut]]
+    n_others = len(unconfirmed)
+    if not n_others:
+        return ""
+    if all(_confirmed_below(tree, cut, confirmed) for cut in unconfirmed):
+        others, them = ("one is", "it") if n_others == 1 else (f"{n_others} are", "them")
+        return f"The other {others} kept because a cut below {them} is confirmed."
+    return f"The other {'one is' if n_others == 1 else f'{n_others} are'} not confirmed."
 
 
 def _asked(model: Any, n_found: int) -> str:

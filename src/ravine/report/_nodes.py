@@ -12,8 +12,10 @@ from ravine._matrix import Floats, column_deviations, moments_of, project
 from ravine.cuts._density import normal_bandwidth, projected_density
 from ravine.cuts._principal import principal_directions, spread_across
 from ravine.report._format import all_rounded, as_given, rounded
+from ravine.report._rows import RowTexts
 from ravine.report._sample import Sample
 from ravine.report._soft import SoftClusters
+from ravine.report._table import Sources
 from ravine.tree import HyperplaneTree
 from ravine.tree._text import largest, shares_of_cut, shares_of_spread
 
@@ -25,6 +27,9 @@ MAX_BINS, FEWEST_BINS, ROWS_PER_BIN = 40, 8, 5
 
 FEATURE_BINS, N_FEATURES = 20, 6
 """Number of bins of the histogram of a column, and number of columns shown."""
+
+OUTER = 0.005
+"""In the histogram of a column of a table, the outer bins also have the rows beyond them: this share on each side."""
 
 MAX_POINTS, LEAST_POINTS, ALL_POINTS = 300, 40, 12_000
 """Most and fewest points of a scatter plot, and most points of all scatter plots together."""
@@ -44,7 +49,13 @@ def points_each(n_rows: list[int]) -> list[int]:
 
 
 def cut_picture(
-    tree: HyperplaneTree, node: int, sample: Sample, n_points: int, soft: SoftClusters | None
+    tree: HyperplaneTree,
+    node: int,
+    sample: Sample,
+    n_points: int,
+    soft: SoftClusters | None,
+    sources: Sources,
+    texts: RowTexts | None,
 ) -> dict[str, Any]:
     """Charts of a node that is cut. Distances to the cut are negative on the left.
 
@@ -61,12 +72,12 @@ def cut_picture(
     along = None if tree.surface[node] is not None else (tree.normal[node], float(tree.offset[node]))
     return {
         "features": [
-            {"feature": j, "share": rounded(share, 3), **feature_bins(X[:, j], n_left)} for j, share in carriers
+            {"feature": j, "share": rounded(share, 3), **_drawn(sources, j, here, n_left)} for j, share in carriers
         ],
         "along": _along(distance),
         "n_beyond": int(np.count_nonzero((distance < 0) != (np.arange(len(distance)) < n_left))),
         "scatter": _scatter(sample, node, n_points, _Axes(distance, along, across, deviation, n_left), soft),
-        "nearest": _nearest(sample, here, distance, n_left, [j for j, _ in carriers[:N_VALUES]]),
+        **_nearest(sample, here, distance, n_left, [j for j, _ in carriers], sources, texts),
     }
 
 
@@ -175,7 +186,7 @@ def _scatter(sample: Sample, node: int, n_points: int, axes: _Axes, soft: SoftCl
     return scatter
 
 
-def feature_bins(values: Floats, n_left: int) -> dict[str, Any]:
+def feature_bins(values: Floats, n_left: int, most_digits: int = 6) -> dict[str, Any]:
     """Histograms of a column on the left (the first `n_left` values) and on the right, with the same bins."""
     if not len(values):
         return {"low": 0, "width": 1, "left": [], "right": []}
@@ -188,22 +199,52 @@ def feature_bins(values: Floats, n_left: int) -> dict[str, Any]:
     n_bins = int(min(np.floor((high - low) / width) + 1, FEATURE_BINS))
     place = np.clip(np.floor((values - low) / width).astype(np.int64), 0, n_bins - 1)
     return {
-        "low": rounded(low, 6),
-        "width": rounded(width, 6),
+        "low": rounded(low, most_digits),
+        "width": rounded(width, most_digits),
         "left": np.bincount(place[:n_left], minlength=n_bins).tolist(),
         "right": np.bincount(place[n_left:], minlength=n_bins).tolist(),
     }
 
 
-def _nearest(sample: Sample, here: slice, distance: Floats, n_left: int, features: list[int]) -> list[dict[str, Any]]:
-    order = np.lexsort((sample.number[here], np.abs(distance)))[:N_NEAREST]
-    return [
+def _drawn(sources: Sources, feature: int, here: slice, n_left: int) -> dict[str, Any]:
+    """Histograms of a column in the units of the table."""
+    values, kind = sources.values(feature, here)
+    known = ~np.isnan(values)
+    n_known, values = int(np.count_nonzero(known[:n_left])), values[known]
+    if sources.column(feature) is not None and len(values):
+        low, high = np.quantile(values, [OUTER, 1 - OUTER], method="inverted_cdf")
+        values = np.clip(values, low, high)  # a table may have typing errors far out
+    bins = feature_bins(values, n_known, most_digits=14 if kind == "date" else 6)
+    return bins if kind == "number" else {**bins, "kind": kind}
+
+
+def _nearest(
+    sample: Sample,
+    here: slice,
+    distance: Floats,
+    n_left: int,
+    features: list[int],
+    sources: Sources,
+    texts: RowTexts | None,
+) -> dict[str, Any]:
+    """The rows nearest to the cut, with their values in the columns that drive the split."""
+    order = np.lexsort((sample.number[here], np.abs(distance)))[:N_NEAREST].tolist()
+    columns: list[str] | None = None
+    values: list[list[Any]]
+    if texts is None:
+        values = [[as_given(float(sample.X[here][i, j])) for j in features[:N_VALUES]] for i in order]
+    else:
+        found = [sources.column(j) for j in features]
+        columns = list(dict.fromkeys(name for name in found if name is not None))[:N_VALUES]
+        values = [[texts.of(name, here.start + i) for name in columns] for i in order]
+    nearest = [
         {
             "row": int(sample.number[here][i]),
             "distance": rounded(distance[i]),
             "left": bool(i < n_left),
-            "values": [as_given(float(sample.X[here][i, j])) for j in features],
+            "values": cells,
             "class": None if sample.classes is None else int(sample.classes[here][i]),
         }
-        for i in order
+        for i, cells in zip(order, values, strict=True)
     ]
+    return {"nearest": nearest} if columns is None else {"nearest": nearest, "nearest_columns": columns}

@@ -15,15 +15,23 @@ from ravine._matrix import Ints
 from ravine._names import shown
 from ravine.report import _clusters, _count_reason, _nodes
 from ravine.report._data import ReportData, gathered
-from ravine.report._format import MAX_NAME, parameter_text, rounded
+from ravine.report._format import parameter_text, rounded
 from ravine.report._groups import Groups
+from ravine.report._profiles import NodeProfiles
+from ravine.report._rows import RowTexts, listed_rows
+from ravine.report._rules import exact_sql, rules_of
 from ravine.report._sample import LeafRanges, Sample
 from ravine.report._soft import SoftClusters
+from ravine.report._table import Sources, Table, numeric_table
+from ravine.report._trust import trust_of
 from ravine.tree import HyperplaneTree
-from ravine.tree._text import counted, named, shortened
+from ravine.tree._text import counted, named
 
 IRRELEVANT = ("n_jobs", "verbose")
 """Parameters that do not change a result."""
+
+N_BOUNDARY_VALUES = 4
+"""Number of columns listed for a row near a boundary."""
 
 OF_TREE = ("left", "right", "parent", "depth", "rank")
 """Arrays of the tree that the page uses."""
@@ -40,7 +48,8 @@ def summarize(
 ) -> dict[str, Any]:
     """Return everything that the page shows about a fitted model and its rows."""
     groups = Groups.of(model)
-    names = _names(groups, feature_names)
+    given_names = _given_names(groups, feature_names)
+    names = [shown(name) for name in given_names]
     ranges = _ranges(groups, rows)
     tree, steps, model = _with_means(groups, rows, ranges), _steps(groups), groups.model
     choice = _count_reason.choice_of(model, tree)
@@ -48,10 +57,18 @@ def summarize(
         sample = Sample(rows, ranges)
         mixture = None if tree is None else tree.mixture
         soft = None if tree is None or mixture is None else SoftClusters(tree, mixture, ranges, sample)
-        nodes = _describe_nodes(tree, rows, ranges, sample, soft, choice, names)
+        cells = None if rows.table is None else {name: values[sample.turn] for name, values in rows.table.items()}
+        texts = None if cells is None else RowTexts(cells, rows.units)
+        sources = Sources(given_names, sample.X, cells)
+        nodes = _describe_nodes(tree, rows, ranges, sample, soft, choice, sources, texts)
+    n_columns = groups.n_features if rows.columns is None else len(rows.columns)
+    table = numeric_table(rows.X, given_names) if rows.table is None else rows.table
+    profiles = NodeProfiles.of(rows, table, tree, ranges)
+    if profiles is not None:
+        _add_words(nodes, profiles, sample, table, rows)
     return {
         "title": shown(title or "Clustering report"),
-        "finding": f"{_found(groups, rows)} in {counted(rows.n_rows, 'row')} × {counted(groups.n_features, 'column')}",
+        "finding": f"{_found(groups, rows)} in {counted(rows.n_rows, 'row')} × {counted(n_columns, 'column')}",
         "version": __version__,
         "method": _method(model),
         "preparation": _preparation(groups) if preparation is None else shown(preparation),
@@ -61,6 +78,13 @@ def summarize(
             "evidence": None if tree is None else _count_reason.evidence_chart(tree, model, choice),
             "sum_sq": None if tree is None else _count_reason.sum_sq_chart(tree, model),
         },
+        "trust": trust_of(model, tree, choice),
+        "profiles": None if profiles is None else profiles.summary(),
+        "rules": _rules(profiles, table, rows, int(ranges.end[0])),
+        "exact": exact_sql(groups, given_names, is_encoded=rows.table is not None),
+        "columns": None if rows.columns is None else [{k: shown(v) for k, v in line.items()} for line in rows.columns],
+        "identifier": None if rows.identifier is None else shown(rows.identifier),
+        "rows": listed_rows(rows, sample, table),
         "n_rows": rows.n_rows,
         "n_fitted": rounded(_n_fitted(model, rows) if tree is None else float(tree.count[0]), 12),
         "n_sample": len(rows.X),
@@ -110,7 +134,7 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
     2 53 petal width (cm) high, petal length (cm) high, sepal length (cm) high
     """
     groups, rows = Groups.of(model), gathered(model, X)
-    names = _names(groups, feature_names)
+    names = [shown(name) for name in _given_names(groups, feature_names)]
     sample = Sample(rows, LeafRanges.of_groups(len(rows.leaf_count)))
     return [
         {
@@ -122,7 +146,7 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
             "spread": described["spread"],
         }
         for node, (value, count) in enumerate(zip(groups.values, rows.leaf_count.tolist(), strict=False), 1)
-        for described in (_clusters.describe(sample, sample.of(node), names, names),)
+        for described in (_clusters.describe(sample, sample.of(node), names),)
     ]
 
 
@@ -133,9 +157,32 @@ def clusters_at(tree: HyperplaneTree, n_clusters: int) -> Ints:
     return np.flatnonzero(reached & ~is_cut)
 
 
-def _names(groups: Groups, feature_names: Sequence[str] | None) -> list[str]:
+def _given_names(groups: Groups, feature_names: Sequence[str] | None) -> list[str]:
     given = groups.feature_names if feature_names is None else feature_names
-    return [shown(name) for name in named(groups.n_features, given, "rows have" if groups.tree is None else "tree has")]
+    return [str(name) for name in named(groups.n_features, given, "rows have" if groups.tree is None else "tree has")]
+
+
+def _add_words(
+    nodes: list[dict[str, Any]], profiles: NodeProfiles, sample: Sample, table: Table, rows: ReportData
+) -> None:
+    """Add to each node its name, its sentence, its profile, and the cells of its typical and boundary rows."""
+    place = {number: i for i, number in enumerate(sample.number.tolist())}
+    texts = RowTexts({name: table[name][sample.turn] for name in profiles.names}, rows.units)
+    cells, top_columns = profiles.node_cells(), profiles.top_columns()
+    for node, words in profiles.node_words().items():
+        nodes[node] |= {**words, "cells": cells[node], "top": top_columns[node]}
+    for entry in nodes:
+        top = [profiles.names[j] for j in entry.get("top", ())]
+        entry["typical_values"] = [[texts.of(name, place[number]) for name in top] for number in entry["typical"]]
+        for row in entry.get("boundary", ()):
+            row["values"] = [texts.of(name, place[row["row"]]) for name in top[:N_BOUNDARY_VALUES]]
+
+
+def _rules(profiles: NodeProfiles | None, table: Table, rows: ReportData, n_groups: int) -> dict[str, Any]:
+    """Return rules in the columns that the model uses and the page shows."""
+    names = [] if profiles is None else [name for name in profiles.names if name in profiles.used]
+    label = np.where(rows.cluster < n_groups, rows.cluster, -1)
+    return rules_of({name: table[name] for name in names}, label, n_groups)
 
 
 def _with_means(groups: Groups, rows: ReportData, ranges: LeafRanges) -> HyperplaneTree | None:
@@ -217,10 +264,10 @@ def _describe_nodes(
     sample: Sample,
     soft: SoftClusters | None,
     choice: _count_reason.CountReason,
-    names: list[str],
+    sources: Sources,
+    texts: RowTexts | None,
 ) -> list[dict[str, Any]]:
     count = ranges.total(rows.leaf_count)
-    short_names = [shortened(name, MAX_NAME) for name in names]
     n_nodes = len(ranges.first)
     n_points = _nodes.points_each([len(sample.X[sample.of(node)]) for node in range(n_nodes)])
     nodes = []
@@ -228,14 +275,14 @@ def _describe_nodes(
         entry: dict[str, Any] = {
             "rows": int(count[node]),
             "evidence": "" if tree is None else _count_reason.evidence_text(tree, node, choice),
-            **_clusters.describe(sample, sample.of(node), names, short_names),
+            **_clusters.typical(sample, sample.of(node)),
             **({} if soft is None else soft.boundary(node)),
         }
         if tree is None or tree.is_leaf[node]:
             entry |= {"cut": False, **_nodes.leaf_picture(sample, node, n_points[node], soft)}
         else:
             depth = rounded(float(tree.relative_depth[node]), 3)
-            picture = _nodes.cut_picture(tree, node, sample, n_points[node], soft)
+            picture = _nodes.cut_picture(tree, node, sample, n_points[node], soft, sources, texts)
             entry |= {"cut": True, "relative_depth": depth, **picture}
         nodes.append(entry)
     return nodes

@@ -116,3 +116,49 @@ def profiled(table: Table, columns: list[dict[str, str]] | None) -> tuple[list[s
         [name for name, used in zip(shown, is_used, strict=True) if used],
         [name for name, used in zip(shown, is_used, strict=True) if not used],
     )
+
+
+class Sources:
+    """What the columns that the model sees are in the table: the same column, or the indicator of a level.
+
+    Parameters
+    ----------
+    names : list of str
+        Names of the columns that the model sees.
+    X : ndarray of shape (n_kept, n_features)
+        Rows of the sample, as the model sees them.
+    table : dict of str to ndarray, or None
+        Cells of the same rows.
+    """
+
+    def __init__(self, names: list[str], X: Floats, table: Table | None) -> None:
+        self._X, self._table = X, table
+        self._column = [_column_of(name, table) for name in names]
+
+    def column(self, feature: int) -> str | None:
+        """Return the column of the table from which a feature was made."""
+        return self._column[feature]
+
+    def values(self, feature: int, here: slice) -> tuple[Floats, str]:
+        """Return the numbers of some rows to draw, with NaN for gaps, and their kind: "number" or "date".
+
+        Dates are in milliseconds since 1970. The indicator of a level is 1 for rows that have the level.
+        """
+        encoded, column = self._X[here, feature], self._column[feature]
+        if self._table is None or column is None:
+            return encoded, "number"
+        cells = self._table[column][here]
+        if cells.dtype.kind == "M":
+            days = cells.astype("datetime64[ms]")
+            return np.where(np.isnat(days), np.nan, days.astype(np.int64).astype(np.float64)), "date"
+        if cells.dtype.kind in "iuf":
+            return cells.astype(np.float64), "number"
+        return (encoded > 0).astype(np.float64), "number"
+
+
+def _column_of(name: str, table: Table | None) -> str | None:
+    """Return the column of the table that an encoded column comes from: that of the same name, or before "="."""
+    if table is None or name in table:
+        return None if table is None else name
+    parts = name.split("=")
+    return next((head for n in range(1, len(parts)) if (head := "=".join(parts[:n])) in table), None)

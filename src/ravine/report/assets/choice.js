@@ -4,12 +4,11 @@ const strength = (p) => Math.min(p > 0 ? -Math.log10(p) : FAINTEST, FAINTEST);
 const choiceFigures = [];
 
 function drawChoice() {
-  const { evidence, sum_sq: sumSq, sentence, kind } = data.choice;
+  const { evidence, sum_sq: sumSq, kind } = data.choice;
   if (isFlat) {
-    byId("choice-section").remove();  // the sentence at the top is enough
+    byId("choice").remove();
     return;
   }
-  byId("choice-lead").textContent = sentence;
   if (evidence !== null) {
     const tested = evidence.nodes.map((node, i) => ({ node, p: evidence.p[i], level: evidence.levels?.[i] ?? null, confirmed: evidence.confirmed[i] }));
     const top = Math.max(3, ...tested.map((test) => strength(test.p))) * 1.08;
@@ -19,7 +18,7 @@ function drawChoice() {
     if (cuts.length) choiceFigures.push(testFigure("The test at each cut", "Cuts in the order in which they were made. A higher point is a smaller p-value: stronger evidence for a valley.", cuts, top, (test) => tree.rank[test.node], "cut"));
     if (leaves.length) {
       const silent = nSilent === 0 ? "" : ` ${counted(nSilent, "cluster")} ${nSilent === 1 ? "has" : "have"} no point: no valley was found, or there are too few rows.`;
-      choiceFigures.push(testFigure("The test in each cluster", `Is there another valley inside the cluster?${silent}`, leaves, top, (test) => clustersAt(nClusters).indexOf(test.node), "cluster"));
+      choiceFigures.push(testFigure("The test in each cluster", `Is there another valley inside the cluster?${silent}`, leaves, top, (test) => cutAt(nClusters).number.get(test.node), "cluster"));
     }
   }
   if (sumSq !== null && kind !== "evidence" && nClusters > 1) choiceFigures.push(sumSqFigure(sumSq, kind));

@@ -31,7 +31,7 @@ function layOut(width) {
 
 function nodeLabel(node, clusters) {
   const rows = counted(nodes[node].rows, "row");
-  if (!isCut(node)) return `cluster ${clusters.indexOf(node)}, node ${node}, ${rows}`;
+  if (!isCut(node)) return `${fullName(node)}, node ${node}, ${rows}`;
   return `node ${node}, ${rows}, split mainly by ${nameOf(nodes[node].features[0].feature)}`;
 }
 
@@ -40,7 +40,9 @@ function drawMap(animate) {
   if (width === 0) return;
   const at = layOut(width);
   const labels = labelCuts(at);
-  const isStill = !animate || matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const seen = nodesInView(at);
+  const isSeen = new Set(seen);
+  const isStill = !animate || state.k > MANY || matchMedia("(prefers-reduced-motion: reduce)").matches;
   const moved = (selection) => (isStill ? selection : selection.transition().duration(260));
   mapSvg.attr("width", at.width).attr("height", at.height).attr("viewBox", `0 0 ${at.width} ${at.height}`);
 
@@ -51,13 +53,13 @@ function drawMap(animate) {
       target: [at.x[node], at.y(node) - at.radius(node)],
     });
   };
-  const links = linkLayer.selectAll("path").data(at.shown.slice(1), (node) => node);
+  const links = linkLayer.selectAll("path").data(at.shown.slice(1).filter((node) => isSeen.has(node) || isSeen.has(tree.parent[node])), (node) => node);
   links.exit().remove();
   const drawn = links.enter().append("path").attr("class", (node) => (valley(tree.parent[node]) > 0 ? "link" : "link flat"))
     .attr("stroke-width", (node) => linkWidth(valley(tree.parent[node]))).attr("d", path);
   moved(links.merge(drawn)).attr("d", path);
 
-  const groups = nodeLayer.selectAll("g").data(at.shown, (node) => node);
+  const groups = nodeLayer.selectAll("g").data(seen, (node) => node);
   groups.exit().remove();
   const entered = groups.enter().append("g").attr("role", "button").attr("data-node", (node) => node)
     .attr("transform", (node) => `translate(${at.x[node]},${at.y(node)})`)
@@ -72,7 +74,7 @@ function drawMap(animate) {
   all.attr("class", (node) => `node ${isCut(node) ? "" : "leaf"} ${isCut(node) && isUnsure(node) ? "unsure" : ""}`)
     .attr("aria-label", (node) => nodeLabel(node, at.clusters));
   markInMap(state.node);
-  all.select("title").text((node) => (isCut(node) ? data.names[nodes[node].features[0].feature] : nodes[node].in_full ?? nodes[node].words));
+  all.select("title").text((node) => (isCut(node) ? data.names[nodes[node].features[0].feature] : sentenceOf(node)));
   moved(all).attr("transform", (node) => `translate(${at.x[node]},${at.y(node)})`);
   all.select(".touch").attr("r", (node) => Math.max(at.radius(node) + 4, 16));
   all.select(".ring").attr("r", (node) => at.radius(node) + 4.5);
@@ -86,12 +88,25 @@ function drawMap(animate) {
     } else {
       const below = at.radius(node) + 18;
       text.attr("text-anchor", "middle").attr("x", 0).attr("y", below);
-      const number = at.clusters.indexOf(node);
-      text.append("tspan").attr("class", "strong").attr("x", 0).attr("y", below).text(at.isTight ? number : `cluster ${number}`);
+      const number = numberOf(node);
+      text.append("tspan").attr("class", "strong").attr("x", 0).attr("y", below).text(at.isTight ? number : fitted(`${number} ${clusterName(node)}`, at.spacing - 10));
       const rows = compact(nodes[node].rows);
       text.append("tspan").attr("x", 0).attr("y", below + 15).text(at.isTight ? rows : `${rows} row${nodes[node].rows === 1 ? "" : "s"}`);
     }
   });
+}
+
+// Of many clusters, the nodes that are on the screen or near it. A wide map is drawn again when it was scrolled.
+let drawnAt = 0;
+function nodesInView(at) {
+  if (state.k <= MANY) return at.shown;
+  const [width, left] = [mapBox.clientWidth, mapBox.scrollLeft];
+  drawnAt = left;
+  return at.shown.filter((node) => node === state.node || (at.x[node] > left - width && at.x[node] < left + 2 * width));
+}
+
+function drawScrolledMap() {
+  if (state.k > MANY && Math.abs(mapBox.scrollLeft - drawnAt) > mapBox.clientWidth / 2) requestAnimationFrame(() => drawMap(false));
 }
 
 // Labels of the cuts, large nodes first: on the outer side, or on the side with more room.
@@ -142,9 +157,10 @@ function markInMap(node) {
 }
 
 function focusNode(node) {
-  nodeLayer.selectAll("g").attr("tabindex", (other) => (other === node ? 0 : -1));
-  nodeLayer.select(`g[data-node="${node}"]`).node().focus({ preventScroll: true });
   showInMap(node);
+  if (state.k > MANY) drawMap(false);
+  nodeLayer.selectAll("g").attr("tabindex", (other) => (other === node ? 0 : -1));
+  nodeLayer.select(`g[data-node="${node}"]`).node()?.focus({ preventScroll: true });
 }
 
 function showInMap(node) {

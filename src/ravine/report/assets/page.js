@@ -4,23 +4,46 @@ function select(node, scroll = false) {
   markInMap(node);
   showInMap(node);
   drawPanel();
+  paintHeat();
+  drawProfile();
   for (const row of document.querySelectorAll("tr[data-node]")) row.classList.toggle("selected", Number(row.dataset.node) === node);
-  if (scroll) byId("panel").scrollIntoView({ block: "nearest", behavior: "smooth" });
+  if (scroll) byId(profiles === null || !nodes[node].cells ? "panel" : "profile").scrollIntoView({ block: "start", behavior: "smooth" });
 }
 
 function setClusters(k) {
   state.k = k;
   while (!isShown(state.node)) state.node = tree.parent[state.node];
   if (!isFlat) setSlider(k);
-  const compared = isFlat ? `Each ${data.noun} is compared with all rows. Select one to look inside.` : k === 1 ? "There is one cluster, which holds all rows." : `${k} clusters, each compared with all rows.`;
-  byId("clusters-lead").textContent = `${compared} Typical rows are the rows closest to the mean of the ${data.noun}. Spread is how far the rows lie from that mean; all rows together have spread 1.${soft === null ? "" : ` Unsure rows have a membership below ${percent(soft.sure)} in their cluster.`} Rows are numbered from 0.`;
-  if (!isFlat) drawMap(true);
-  showInMap(state.node);
-  drawPanel();
-  for (const id of ["clusters", "contingency"]) byId(id)?.classList.toggle("many", k > 200);
+  const compared = isFlat && data.noun === "class" ? "Each class is compared with all rows." : k === 1 ? "There is one cluster, which holds all rows." : "Each cluster is described by the columns in which it differs most from the other rows.";
+  byId("clusters-lead").textContent = `${compared} ${k === 1 ? "" : "Select one to see its profile."}`.trim();
+  byId("clusters-note").textContent = `Typical rows are the rows closest to the mean of the ${data.noun}.${rowNote}${soft === null ? "" : ` Unsure rows have a membership below ${percent(soft.sure)} in their cluster.`}`;
   drawClusters();
-  drawClassesAt();
-  choiceFigures.forEach(drawAgain);
+  if (!isFlat) drawWhenSeen("tree-section", () => { drawMap(true); showInMap(state.node); drawPanel(); });
+  else drawPanel();
+  drawWhenSeen("profiles-section", () => { drawHeat(); drawProfile(); });
+  drawWhenSeen("classes-section", drawClassesAt);
+  drawWhenSeen("choice-section", () => choiceFigures.forEach(drawAgain));
+}
+
+// With many clusters, a part of the page is drawn when it comes into view.
+const [waiting, inView] = [new Map(), new Set()];
+const watch = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (isIntersecting) inView.add(target.id);
+    else inView.delete(target.id);
+    if (isIntersecting) drawWaiting(target.id);
+  }
+}, { rootMargin: "200px" });
+
+function drawWaiting(id) {
+  const draw = waiting.get(id);
+  waiting.delete(id);
+  draw?.();
+}
+
+function drawWhenSeen(id, draw) {
+  waiting.set(id, draw);
+  if (state.k <= MANY || inView.has(id)) drawWaiting(id);
 }
 
 function setSlider(k) {
@@ -32,14 +55,42 @@ function setSlider(k) {
 
 // Without a tree there is no map and no slider. The details of a group are shown below the table.
 function leaveOutTree() {
-  byId("clusters-section").append(panel);
+  byId("profiles-section").append(panel);
   for (const id of ["granularity", "tree-section"]) byId(id).remove();
-  byId("skip").textContent = "Skip to the clusters";
   if (data.noun === "class") byId("clusters-title").textContent = "Classes";
+}
+
+// All that shows a name, after a cluster was renamed.
+function drawNamed() {
+  drawClusters();
+  drawHeat();
+  drawProfile();
+  drawPanel();
+  drawRules();
+  if (!isFlat) drawMap(false);
+}
+
+function drawProfileFrame() {
+  if (profiles === null) {
+    for (const id of ["heat-key", "heat-readout", "heat", "heat-table", "profile"]) byId(id).remove();
+    if (isFlat) byId("profiles-title").textContent = "Details";
+    else byId("profiles-section").remove();
+    return;
+  }
+  const some = profiles.n_rows < data.n_sample ? ` Profiles are computed from ${counted(profiles.n_rows, "row")} of the sample.` : "";
+  const ignored = profiles.columns.some((column) => !column.used) ? " Columns in gray were not used to find the clusters." : "";
+  byId("profiles-lead").textContent = `Every ${data.noun} and column at a glance. The stronger the color, the more the ${data.noun} differs from the other rows. Texts are the median and, in parentheses, the range of the middle half of the rows, or the most frequent values.${ignored}${some}`;
+  byId("heat-readout").textContent = "Point at a cell to read it, or select a row to see its profile.";
+  drawHeatKey();
+  byId("heat-table").addEventListener("toggle", drawHeatTable);
+  new ResizeObserver(() => paintHeat()).observe(byId("heat"));
+  byId("theme").addEventListener("click", () => paintHeat());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => paintHeat());
 }
 
 function drawHeader() {
   drawFrame();
+  drawTrust();
   byId("chosen").textContent = data.choice.sentence;
   if (isFlat) return;
   const slider = byId("k");
@@ -50,7 +101,7 @@ function drawHeader() {
 function drawFooter() {
   const texts = [
     data.n_sample < data.n_rows
-      ? `Counts and scores cover all ${whole(data.n_rows)} rows. Charts, descriptions, typical rows and the rows closest to a cut come from a random sample of ${whole(data.n_sample)} rows.`
+      ? `Counts and scores cover all ${whole(data.n_rows)} rows. Charts, descriptions, rules, typical rows and the rows closest to a cut come from a random sample of ${whole(data.n_sample)} rows.`
       : `This report covers all ${counted(data.n_rows, "row")}.`,
   ];
   if (data.n_fitted !== data.n_rows) {
@@ -66,12 +117,20 @@ if (isFlat) leaveOutTree();
 drawHeader();
 drawFooter();
 if (!isFlat) drawMapKey();
+drawProfileFrame();
+byId("rules-lead").textContent = `Short descriptions of the ${nClusters === 1 ? "cluster" : `${nClusters} ${data.noun === "class" ? "classes" : "clusters"}`} of the fit, to use in other tools. They do not hold for every row.`;
+drawRules();
+drawRows();
+drawColumns();
 drawChoice();
 drawClasses();
+for (const id of ["tree-section", "profiles-section", "classes-section", "choice-section"]) if (byId(id) !== null) watch.observe(byId(id));
+addEventListener("beforeprint", () => [...waiting.keys()].forEach(drawWaiting));
 setClusters(nClusters);
 let wanted = null;
 byId("k")?.addEventListener("input", (event) => {
   if (wanted === null) requestAnimationFrame(() => { setClusters(wanted); wanted = null; });  // a drag fires more often than the page can be drawn
   wanted = Number(event.target.value);
 });
-new ResizeObserver(() => drawMap(false)).observe(mapBox);
+new ResizeObserver(() => { if (!waiting.has("tree-section")) drawMap(false); }).observe(mapBox);
+mapBox.addEventListener("scroll", drawScrolledMap);

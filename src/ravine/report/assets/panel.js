@@ -7,7 +7,7 @@ function drawPanel() {
   const title = isCut(node) || !isShown(node) ? `Node ${node}` : capitalized(groupName(clusterRange(node)[0]));
   panel.replaceChildren(
     el("h3", { id: "panel-title", "aria-live": "polite" }, title),
-    el("p", { class: "muted", title: about.in_full ?? null }, panelSentence(node)),
+    el("p", { class: "muted" }, panelSentence(node)),
     panelFacts(node),
     about.evidence ? el("p", { class: "evidence" }, about.evidence) : "",
     about.cut && !isCut(node)
@@ -22,7 +22,7 @@ const emptyText = (about) => (about.rows === 0 ? "None of the given rows belongs
 
 function panelSentence(node) {
   const about = nodes[node];
-  const apart = node === 0 ? "All rows." : about.words ? `Compared with all rows: ${about.words}.` : "";
+  const apart = node === 0 ? "All rows." : about.sentence ? `${capitalized2(clusterName(node))}: ${about.sentence}.` : "";
   return about.cut ? `${apart} This split is driven by ${drivers(about.features)}.` : apart;
 }
 
@@ -53,7 +53,6 @@ function panelFigures(node) {
   const about = nodes[node];
   const figures = [alongFigure(node), scatterFigure(node)];
   if (about.cut) figures.push(featureFigure(node), nearestFigure(node));
-  else if (about.differences.length) figures.push(differenceFigure(node));
   if (isSoftCluster(node)) figures.push(boundaryFigure(node));
   return figures;
 }
@@ -126,7 +125,7 @@ function scatterFigure(node) {
         cut ? Plot.ruleX([0], { stroke: "var(--text)", strokeDasharray: "4 3", strokeWidth: 1.5 }) : null,
         ...groups.map((group) => Plot.dot(group.points, {
           x: "x", y: "y", r: 3, symbol: group.symbol, ...(strokedSymbols.has(group.symbol) ? { stroke: group.color, strokeWidth: 1.6 } : { fill: group.color }), opacity: 0.78,
-          title: (point) => `row ${point.row}${point.class === null ? "" : `, ${cropped(data.classes.names[point.class], 60)}`}`,
+          title: (point) => `${rowHead} ${rowName(point.row)}${point.class === null ? "" : `, ${cropped(data.classes.names[point.class], 60)}`}`,
         })),
         ...ellipseMarks(ellipses, colorOf),
       ],
@@ -178,7 +177,7 @@ function featureFigure(node) {
         el("div", { class: "name" }, featureName("b", about.feature, {}, 36), el("span", {}, `${percent(about.share)} of the split`)),
         el("div", { class: "meter" }, el("i", { style: { width: `${100 * about.share}%` } }))),
       draw: (width) => plot(width, `${nameOf(about.feature)}: ${left} above the line, ${right} below`, {
-        height: 116, marginTop: 6, marginBottom: 24, marginLeft: 8, marginRight: 8, x: { label: null, ticks: 4, tickFormat: figure, tickSize: 3 }, y: { axis: null },
+        height: 116, marginTop: 6, marginBottom: 24, marginLeft: 8, marginRight: 8, x: about.kind === "date" ? { type: "utc", label: null, ticks: 3, tickSize: 3 } : { label: null, ticks: 4, tickFormat: figure, tickSize: 3 }, y: { axis: null },
         marks: [
           Plot.rectY(bars, { x1: (bar) => place(bar.i), x2: (bar) => place(bar.i + 1), y: "y", inset: 0.5, fill: (bar) => (bar.isLeft ? "var(--left)" : "var(--right)"), fillOpacity: 0.8, title: (bar) => counted(bar.count, "row") }),
           Plot.ruleY([0], { stroke: "var(--text)" }),
@@ -190,40 +189,35 @@ function featureFigure(node) {
   });
   return el("div", { class: "full" },
     el("h4", {}, "Columns that drive this split"),
-    el("p", { class: "note" }, "Percentage: the column's share of the distance between the means of the two sides, measured perpendicular to the cut. It does not depend on the units of the columns. Bars: the share of the rows of each side that have these values."),
+    el("p", { class: "note" }, "Percentage: the column's share of the distance between the means of the two sides, measured perpendicular to the cut. It does not depend on the units of the columns. Bars: the share of the rows of each side that have these values." + (nodes[node].nearest_columns ? " The outer bars also hold the few values beyond them." : "")),
     el("div", { class: "sides" }, el("span", { class: "to-left" }, `▲ above the line: ${left}`), el("span", { class: "to-right" }, `▼ below the line: ${right}`)),
     el("div", { class: "features" }, cards));
 }
 
 function nearestFigure(node) {
-  const { nearest, features } = nodes[node];
-  const listedFeatures = features.slice(0, nearest[0]?.values.length ?? 0);
+  const { nearest, features, nearest_columns: given } = nodes[node];
+  const listedColumns = given ?? features.slice(0, nearest[0]?.values.length ?? 0).map((about) => data.names[about.feature]);
   const [left, right] = sideNames(node);
   const row = (about) => el("tr", {},
-    el("td", { class: "number" }, String(about.row)),
+    named("td", rowName(about.row), {}, 30),
     el("td", { class: "number" }, figure(about.distance)),
     el("td", {}, about.left ? `◀ ${left}` : `▶ ${right}`),
-    about.values.map((value) => el("td", { class: "number" }, figure(value))),
+    about.values.map((value) => (typeof value === "string" ? named("td", value, {}, 30) : el("td", { class: "number" }, figure(value)))),
     about.class === null ? null : className("td", about.class));
   const heads = [
-    el("th", { class: "number", scope: "col" }, "row"), el("th", { class: "number", scope: "col" }, "distance"), el("th", { scope: "col" }, "side"),
-    ...listedFeatures.map((about) => featureName("th", about.feature, { class: "number", scope: "col" }, 24)),
+    el("th", { scope: "col" }, rowHead), el("th", { class: "number", scope: "col" }, "distance"), el("th", { scope: "col" }, "side"),
+    ...listedColumns.map((name) => named("th", name, { class: given ? null : "number", scope: "col" }, 24)),
   ];
-  return rowTable("nearest", "Rows closest to the cut", "These rows could most easily have ended up on the other side. Rows are numbered from 0.", heads, nearest.map(row));
+  return rowTable("nearest", "Rows closest to the cut", `These rows could most easily have ended up on the other side.${rowNote}`, heads, nearest.map(row));
 }
 
 // A table of rows, with their classes in the last column if these are known.
-function rowTable(id, title, note, heads, rows) {
+function rowTable(id, title, note, heads, rows, hasClass = data.classes !== null) {
   return el("div", { class: `full row-table ${id}` },
     el("h4", { id: `${id}-title` }, title),
     el("p", { class: "note" }, note),
     el("div", { class: "scroll", tabindex: 0, role: "region", "aria-labelledby": `${id}-title` },
       el("table", {},
-        el("thead", {}, el("tr", {}, heads, data.classes === null ? null : el("th", { scope: "col" }, "class"))),
+        el("thead", {}, el("tr", {}, heads, hasClass ? el("th", { scope: "col" }, "class") : null)),
         el("tbody", {}, rows))));
-}
-
-function differenceFigure(node) {
-  const bars = nodes[node].differences.map(([feature, difference]) => ({ feature, difference }));
-  return barFigure(bars, "Mean of the cluster minus the mean of all rows, in standard deviations of all rows.");
 }

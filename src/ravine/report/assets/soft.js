@@ -58,12 +58,14 @@ function boundaryFigure(node) {
   const row = (about) => {
     const [[, own], [next, second] = [null, 0]] = membershipsOf(about, node);
     return el("tr", {},
-      el("td", { class: "number" }, String(about.row)), el("td", { class: "number" }, percent(own, 0)),
+      named("td", rowName(about.row), {}, 30), el("td", { class: "number" }, percent(own, 0)),
       el("td", {}, next === null ? "–" : clusterText(next)), el("td", { class: "number" }, percent(second, 0)),
+      about.values.map((value) => named("td", value, {}, 24)),
       about.class === null ? null : className("td", about.class));
   };
   const head = (text, isNumber) => el("th", { class: isNumber ? "number" : null, scope: "col" }, text);
-  const heads = [head("row", true), head(`membership in ${clusterText(node)}`, true), head("next cluster"), head("membership in it", true)];
-  const note = "These rows could most easily belong to another cluster. Membership is the probability that a row belongs to a cluster (predict_proba). Rows are numbered from 0.";
+  const heads = [head(rowHead), head(`membership in ${clusterText(node)}`, true), head("next cluster"), head("membership in it", true),
+    ...boundary[0].values.map((_, i) => named("th", profiles.columns[nodes[node].top[i]].name, { scope: "col" }, 24))];
+  const note = `These rows could most easily belong to another cluster. Membership is the probability that a row belongs to a cluster (predict_proba).${rowNote}`;
   return rowTable("boundary", title, note, heads, boundary.map(row));
 }

@@ -4,19 +4,32 @@ const { nodes, groups } = data;
 const isFlat = groups !== null;
 const tree = data.tree ?? { parent: nodes.map((_, node) => (node === 0 ? -1 : 0)) };
 const nClusters = isFlat ? groups.length : (nodes.length + 1) / 2;
-const state = { k: nClusters, node: isFlat ? 1 : 0, color: "side", sort: { by: "number", down: false } };
+const state = { k: nClusters, node: isFlat ? 1 : 0, color: "side", sort: { by: "number", down: false }, other: null, allColumns: false, allClusters: false };
+
+// With more clusters than this, the page draws only what can be seen.
+const MANY = 150;
 
 const isCut = (node, k = state.k) => isFlat ? node === 0 : tree.rank[node] > 0 && tree.rank[node] < k;
 const isShown = (node, k = state.k) => tree.parent[node] < 0 || isCut(tree.parent[node], k);
-const clustersAt = (k = state.k) => d3.range(nodes.length).filter((node) => isShown(node, k) && !isCut(node, k));
+
+// The clusters at a number of clusters, and the number of each of them.
+const cuts = new Map();
+function cutAt(k) {
+  if (!cuts.has(k)) {
+    const clusters = d3.range(nodes.length).filter((node) => isShown(node, k) && !isCut(node, k));
+    cuts.set(k, { clusters, number: new Map(clusters.map((node, i) => [node, i])) });
+  }
+  return cuts.get(k);
+}
+const clustersAt = (k = state.k) => cutAt(k).clusters;
+const numberOf = (node) => cutAt(state.k).number.get(node) ?? -1;
 
 // Numbers of the clusters below a node, at the selected number of clusters.
 function clusterRange(node) {
-  const clusters = clustersAt();
   let [first, last] = [node, node];
   while (isCut(first)) first = tree.left[first];
   while (isCut(last)) last = tree.right[last];
-  return [clusters.indexOf(first), clusters.indexOf(last)];
+  return [numberOf(first), numberOf(last)];
 }
 
 const groupName = (number) => (isFlat ? groups[number] : `cluster ${number}`);
