@@ -116,7 +116,7 @@ def test_heat_map_is_read_by_keyboard_and_as_a_table(messy, page):
     assert f"{column['name']}: " in page.locator("#heat-readout").inner_text()
     assert f"all rows: {column['all']}" in page.locator("#heat-readout").inner_text()
     page.locator("#heat-table summary").click()
-    assert page.locator("#heat-cells tbody tr").count() == 5
+    expect(page.locator("#heat-cells tbody tr")).to_have_count(5)
     page.locator("#heat-table summary").click()
 
 
