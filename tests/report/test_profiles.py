@@ -10,7 +10,7 @@ from tests.strategies import random_tree
 
 from ravine import PDDP, IncrementalMDH, SupportVectorClustering
 from ravine.datasets import make_blobs, make_messy_table
-from ravine.explain import cluster_names, profile, sentence
+from ravine.explain import cluster_names, profile, sentence, tree_sql
 from ravine.prepare import TableEncoder
 from ravine.report import ReportAccumulator, _profiles
 from ravine.report._data import gathered
@@ -213,7 +213,10 @@ def test_exact_sql_is_part_of_the_page_unless_it_is_long(monkeypatch):
     X, _ = make_blobs(200, centers=[[0, 0], [20, 0], [0, 20]], random_state=0)
     model = PDDP().fit(X)
     found = summarize(model, gathered(model, X), feature_names=["a b", 'c"d'])
-    assert '"a b"' in found["exact"]["sql"]
-    assert '"c""d"' in found["exact"]["sql"]
+    assert "\n".join(found["exact"]["sql"]) == tree_sql(model, ["a b", 'c"d'])
+    hidden = summarize(model, gathered(model, X), feature_names=["a\u202eb", "c"])
+    assert hidden["exact"]["sql"] == hidden["rules"]["sql"] == []
+    assert "cannot be seen" in hidden["exact"]["reason"]
+    assert len(hidden["rules"]["list"]) == 3
     monkeypatch.setattr("ravine.report._rules.LONGEST_SQL", 10)
     assert "too many for this page" in summarize(model, gathered(model, X))["exact"]["reason"]

@@ -129,7 +129,7 @@ class ReportData:
         >>> rows = gatherer.rows()
         >>> names = ["Ann", "Bob", "Cem"]
         >>> rows = rows.with_table({"who": [names[i] for i in rows.number], "age": rows.X[:, 0] + 30}, "who")
-        >>> sorted(rows.table["who"])
+        >>> sorted(rows.table["who"].tolist())
         ['Ann', 'Bob', 'Cem']
         """
         found = checked_table(table, len(self.number))

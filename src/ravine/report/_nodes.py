@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ravine._matrix import Floats, column_deviations, moments_of, project
+from ravine._names import shown
 from ravine.cuts._density import normal_bandwidth, projected_density
 from ravine.cuts._principal import principal_directions, spread_across
 from ravine.report._format import all_rounded, as_given, rounded
@@ -247,4 +248,6 @@ def _nearest(
         }
         for i, cells in zip(order, values, strict=True)
     ]
-    return {"nearest": nearest} if columns is None else {"nearest": nearest, "nearest_columns": columns}
+    if columns is None:
+        return {"nearest": nearest}
+    return {"nearest": nearest, "nearest_columns": [shown(name) for name in columns]}

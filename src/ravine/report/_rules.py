@@ -23,6 +23,8 @@ LONGEST_SQL = 200_000
 
 TABLE_NAME = "rows"
 
+INVISIBLE = "There is no SQL here, because names have characters that cannot be seen. Call ravine.explain to get it."
+
 
 def rules_of(table: Table, label: Ints, n_clusters: int) -> dict[str, Any]:
     """Return the rules of the clusters: a list in the order of their numbers, and all of them as SQL and Python.
@@ -50,7 +52,9 @@ def rules_of(table: Table, label: Ints, n_clusters: int) -> dict[str, Any]:
         for rule in sorted(found.rules, key=lambda rule: rule.cluster)
     ]
     agreement = f"Applied in turn, the rules give {share_text(found.agreement)} of the rows their cluster."
-    return {"list": listed, "agreement": agreement, "sql": sql, "python": found.to_python(), "reason": ""}
+    lines, python = _visible(sql), _visible(found.to_python())
+    reason = "" if lines else INVISIBLE
+    return {"list": listed, "agreement": agreement, "sql": lines, "python": python, "reason": reason}
 
 
 def _text(rule: Rule) -> str:
@@ -60,7 +64,13 @@ def _text(rule: Rule) -> str:
 
 
 def _none(reason: str) -> dict[str, Any]:
-    return {"list": [], "agreement": "", "sql": "", "python": "", "reason": reason}
+    return {"list": [], "agreement": "", "sql": [], "python": [], "reason": reason}
+
+
+def _visible(code: str) -> list[str]:
+    """Return the lines of a text; none if it has characters that cannot be seen, which could mislead a reader."""
+    lines = code.rstrip("\n").split("\n")
+    return lines if all(shown(line) == line for line in lines) else []
 
 
 def _words(precision: float, coverage: float) -> str:
@@ -76,7 +86,7 @@ def _held_out(precision: float, coverage: float) -> str:
     return f"On rows that were not used to find the rule: {share_text(precision)} and {share_text(coverage)}."
 
 
-def exact_sql(groups: Groups, names: list[str], *, is_encoded: bool) -> dict[str, str]:
+def exact_sql(groups: Groups, names: list[str], *, is_encoded: bool) -> dict[str, Any]:
     """Return the exact model as SQL, or the reason why there is none."""
     tree = groups.tree
     if tree is None:
@@ -99,8 +109,9 @@ def exact_sql(groups: Groups, names: list[str], *, is_encoded: bool) -> dict[str
         return _omitted(
             f"The exact model as SQL has {len(sql):,} letters, too many for this page. Call ravine.explain.tree_sql."
         )
-    return {"sql": sql, "reason": ""}
+    lines = _visible(sql)
+    return {"sql": lines, "reason": ""} if lines else _omitted(INVISIBLE)
 
 
-def _omitted(reason: str) -> dict[str, str]:
-    return {"sql": "", "reason": reason}
+def _omitted(reason: str) -> dict[str, Any]:
+    return {"sql": [], "reason": reason}

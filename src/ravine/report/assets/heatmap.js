@@ -56,7 +56,7 @@ function paintHeat() {
   const labels = rows.map((node) => (hasOwnName(node) ? clusterName(node) : `${numberOf(node)}  ${clusterName(node)}`));
   const height = rows.length <= 25 ? 30 : rows.length <= 60 ? 19 : Math.max(3, Math.min(14, 900 / rows.length));
   const hasNames = height >= 13;
-  const left = hasNames ? Math.min(d3.max(labels, widthOf) + 14, width * (width < 600 ? 0.34 : 0.28)) : 6;
+  const left = hasNames ? Math.min(d3.max(labels, (label) => widthOf(label)) + 14, width * (width < 600 ? 0.34 : 0.28)) : 6;
   const n = heat.columns.length;
   const names = heat.columns.map((j) => fitted(profiles.columns[j].name, 130));
   const widest = d3.max(names, widthOf);

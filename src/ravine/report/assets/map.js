@@ -39,8 +39,8 @@ function drawMap(animate) {
   const width = mapBox.clientWidth;
   if (width === 0) return;
   const at = layOut(width);
-  const labels = labelCuts(at);
   const seen = nodesInView(at);
+  const labels = labelCuts({ ...at, shown: seen });
   const isSeen = new Set(seen);
   const isStill = !animate || state.k > MANY || matchMedia("(prefers-reduced-motion: reduce)").matches;
   const moved = (selection) => (isStill ? selection : selection.transition().duration(260));

@@ -18,12 +18,23 @@ function setClusters(k) {
   byId("clusters-lead").textContent = `${compared} ${k === 1 ? "" : "Select one to see its profile."}`.trim();
   byId("clusters-note").textContent = `Typical rows are the rows closest to the mean of the ${data.noun}.${rowNote}${soft === null ? "" : ` Unsure rows have a membership below ${percent(soft.sure)} in their cluster.`}`;
   drawClusters();
-  if (!isFlat) drawWhenSeen("tree-section", () => { drawMap(true); showInMap(state.node); drawPanel(); });
+  if (!isFlat) drawWhenSeen("tree-section", () => { drawMap(true); showInMap(state.node); drawPanelSoon(); });
   else drawPanel();
-  drawWhenSeen("profiles-section", () => { drawHeat(); drawProfile(); });
+  drawWhenSeen("profiles-section", () => { drawHeat(); drawProfileSoon(); });
   drawWhenSeen("classes-section", drawClassesAt);
   drawWhenSeen("choice-section", () => choiceFigures.forEach(drawAgain));
 }
+
+// With many clusters, the charts of the selected cluster follow when the slider rests.
+const whenResting = (draw) => {
+  let resting = null;
+  return () => {
+    clearTimeout(resting);
+    if (state.k <= MANY) draw();
+    else resting = setTimeout(draw, 150);
+  };
+};
+const [drawPanelSoon, drawProfileSoon] = [whenResting(() => drawPanel()), whenResting(() => drawProfile())];
 
 // With many clusters, a part of the page is drawn when it comes into view.
 const [waiting, inView] = [new Map(), new Set()];

@@ -8,10 +8,12 @@ function drawRules() {
   const table = rules.list.length === 0 ? el("p", { class: "note" }, rules.reason) : el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of rules" },
     el("table", { class: "rules" }, el("thead", {}, el("tr", {}, ["cluster", "rule", "how good it is"].map((title) => el("th", { scope: "col" }, title)))), el("tbody", {}, rules.list.map(row))));
   const copies = [];
-  if (rules.list.length > 0) copies.push(copyButton("Copy as text", rulesText), copyButton("Copy as SQL", () => rulesCode("--", rules.sql)), copyButton("Copy as Python", () => rulesCode("#", rules.python)));
-  if (exact.sql !== "") copies.push(copyButton("Copy the exact model as SQL", () => rulesCode("--", exact.sql)));
+  if (rules.list.length > 0) copies.push(copyButton("Copy as text", rulesText));
+  if (rules.sql.length > 0) copies.push(copyButton("Copy as SQL", () => rulesCode("--", rules.sql)));
+  if (rules.python.length > 0) copies.push(copyButton("Copy as Python", () => rulesCode("#", rules.python)));
+  if (exact.sql.length > 0) copies.push(copyButton("Copy the exact model as SQL", () => rulesCode("--", exact.sql)));
   byId("rules").replaceChildren(table,
-    el("p", { class: "note" }, [rules.agreement, exact.reason].filter((text) => text !== "").join(" ")),
+    el("p", { class: "note" }, [rules.agreement, rules.list.length > 0 ? rules.reason : "", exact.reason].filter((text, i, all) => text !== "" && all.indexOf(text) === i).join(" ")),
     copies.length === 0 ? "" : el("p", { class: "copies" }, copies),
     ...codeBlocks());
 }
@@ -19,13 +21,14 @@ function drawRules() {
 const rulesText = () => data.rules.list.map((rule) => `${nameOfLeaf(rule.cluster)}\n  ${rule.text}\n  ${rule.words}`.trimEnd()).join("\n");
 
 // Code with the names of the clusters as comments before it.
-const rulesCode = (mark, code) => [...d3.range(nClusters).map((leaf) => `${mark} ${nameOfLeaf(leaf)}`), code].join("\n");
+const rulesCode = (mark, code) => [...d3.range(nClusters).map((leaf) => `${mark} ${nameOfLeaf(leaf)}`), ...code].join("\n");
 
 function codeBlocks() {
-  const block = (title, code) => el("details", {}, el("summary", {}, title), el("pre", { tabindex: 0, role: "region", "aria-label": title }, code));
+  const block = (title, code) => el("details", {}, el("summary", {}, title), el("pre", { tabindex: 0, role: "region", "aria-label": title }, code.join("\n")));
   return [
-    ...(data.rules.sql === "" ? [] : [block("The rules as SQL", data.rules.sql), block("The rules as Python", data.rules.python)]),
-    ...(data.exact.sql === "" ? [] : [block("The exact model as SQL", data.exact.sql)]),
+    ...(data.rules.sql.length === 0 ? [] : [block("The rules as SQL", data.rules.sql)]),
+    ...(data.rules.python.length === 0 ? [] : [block("The rules as Python", data.rules.python)]),
+    ...(data.exact.sql.length === 0 ? [] : [block("The exact model as SQL", data.exact.sql)]),
   ];
 }
 
