@@ -202,7 +202,7 @@ def _component(mixture: Mixture, k: int, label: int, names: list[str]) -> str:
     if is_gaussian:
         score = "plane"
     else:
-        scale = math.exp((float(mixture._constant.max()) - float(mixture._constant[k])) / mixture.power)
+        scale = math.exp((float(mixture._constant.max()) - float(mixture._constant[k])) / mixture._power)
         score = f"{double_literal(scale)} * (1.0e0 + {square} / {double_literal(mixture.freedom)})"
     told = str(label)
     if mixture.limit is not None:

@@ -183,7 +183,7 @@ class Mixture:
         return np.arange(self.mean.shape[1]) if self.beside is None else np.flatnonzero(self.beside == 0)
 
     @property
-    def power(self) -> float:
+    def _power(self) -> float:
         """Power of the density of a t distribution."""
         return (self.freedom + len(self.described)) / 2
 
@@ -239,7 +239,7 @@ class Mixture:
             if math.isinf(self.freedom):
                 return _largest(self._linear(rows), first[b])
             out = np.empty(len(rows), dtype=np.int64)
-            components = self.mean, self.factor, self._constant, self.freedom, self.power
+            components = self.mean, self.factor, self._constant, self.freedom, self._power
             _kernels.mixture.likeliest(rows, *components, first[b], out)
             return out
 
@@ -303,7 +303,7 @@ class Mixture:
 
     def _log_densities(self, squares: Floats) -> Floats:
         """Return the logarithms of the weighted densities at some squared distances from each component."""
-        return np.asarray(self._constant - self.power * np.log1p(squares / self.freedom))
+        return np.asarray(self._constant - self._power * np.log1p(squares / self.freedom))
 
     @cached_property
     def _plane(self) -> tuple[Floats, Floats, Floats]:
