@@ -149,3 +149,32 @@ def test_every_method_takes_a_messy_table_and_saves_a_model(shop, method, tmp_pa
     assert (done.returncode, done.out) == (0, "")
     assert ravine_here("predict", paths[1], tmp_path / "t.csv", "--out", tmp_path / "p.csv").returncode == 0
     assert (tmp_path / "p.csv").read_bytes() == paths[0].read_bytes()
+
+
+def test_a_row_is_explained_by_its_identifier_or_its_number(file, shop, fitted, tmp_path, ravine_here):
+    name = shop.columns["customer_id"][17].strip()
+    by_name, by_number = (
+        json.loads(ravine_here("explain", fitted["ravine"], file, "--row", row, "--json").out) for row in (name, 17)
+    )
+    assert (by_name["row"], by_name["steps"]) == (17, by_number["steps"])
+    assert by_name["cluster"] == pd.read_csv(fitted["csv"])["cluster"][17]
+    assert by_name["customer_id"] == name
+    cells = {column: shop.columns[column][17].strip() for column in by_name["steps"][0]["columns"]}
+    assert all(
+        cells[column] in (str(value), "") or float(cells[column]) == value
+        for column, value in by_name["steps"][0]["columns"].items()
+        if isinstance(value, str)
+    )
+    shown = ravine_here("explain", fitted["ravine"], file, "--row", name)
+    assert shown.out.startswith(f"row 17: cluster {by_name['cluster']}")
+    missing = ravine_here("explain", fitted["ravine"], file, "--row", "nobody")
+    assert missing.returncode == 2
+    assert "there is no such row; give a value of 'customer_id', or a number from 0 to 1199" in missing.err
+
+
+def test_a_row_of_a_plain_table_is_explained(tmp_path, ravine_here):
+    pd.DataFrame({"a": [0.0, 1.0, 9.0, 10.0] * 20, "b": np.arange(80.0) % 7}).to_csv(tmp_path / "t.csv", index=False)
+    model = tmp_path / "m.ravine"
+    ravine_here("cluster", tmp_path / "t.csv", "--scale", "--clusters", 2, "--method", "mdh", "--model", model)
+    found = json.loads(ravine_here("explain", model, tmp_path / "t.csv", "--row", 2, "--json").out)
+    assert found["steps"][0]["columns"]["a"] == 9.0

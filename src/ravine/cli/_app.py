@@ -228,6 +228,23 @@ def report(
 
 
 @app.command()
+def explain(
+    model: Model,
+    data: Data,
+    row: Annotated[str, typer.Option(help="Identifier of the row, or its number, from 0.")],
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    header: Header = None,
+    encoding: Encoding = "utf-8",
+    json: Json = False,
+) -> None:
+    """Show why a row of a table is in its cluster."""
+    from ravine.cli._explain import explain
+
+    explain(model, data, _text(delimiter, decimal, header, encoding), row, _screen(False, json))
+
+
+@app.command()
 def compare(
     data: Data,
     methods: Annotated[

@@ -46,8 +46,8 @@ def predict(
     saved = read(model_path)
     is_pipeline = isinstance(saved.model, Pipeline)
     model = _coarser_pipeline(saved.model, n_clusters) if is_pipeline else _coarser(tree_of(saved.model), n_clusters)
-    model = _of_rows(model)
-    with _open_data(saved, where, text, None, missing, screen) as data:
+    model = of_rows(model)
+    with open_saved_data(saved, where, text, None, missing, screen) as data:
         rows = label_rows(model, data, out)
     screen.result({"n_rows": rows.n_rows, "sizes": rows.leaf_count.tolist(), "files": {"labels": out}})
     screen.say(f"{rows.n_rows:,} rows labeled" + ("" if out == "-" else f", written to {out}"))
@@ -65,8 +65,8 @@ def report(
     """Write the report of a model with the rows of the input files."""
     check_files("report", model=model_path, data=where, out=out)
     saved = read(model_path)
-    with _open_data(saved, where, text, label, None, screen) as data:
-        model = _of_rows(saved.model)
+    with open_saved_data(saved, where, text, label, None, screen) as data:
+        model = of_rows(saved.model)
         rows = label_rows(model, data, None)
         if data.encoder is not None:
             rows = data.with_table(rows)
@@ -130,7 +130,7 @@ def _show(shown: HyperplaneTree | Pipeline, model: Any, screen: Screen) -> None:
 
 
 @contextmanager
-def _open_data(
+def open_saved_data(
     saved: Saved,
     where: Sequence[str],
     text: TextFormat,
@@ -209,7 +209,7 @@ def _identifiers(encoder: Any, tables: Sequence[Any]) -> tuple[str, ...]:
     return (known,) if known is not None and known in tables[0].schema.names else ()
 
 
-def _of_rows(model: Any) -> Any:
+def of_rows(model: Any) -> Any:
     """Return the model of the rows that are read: that after the encoder of tables, or the whole model."""
     return _last(model) if _is_encoded(model) else model
 
