@@ -178,3 +178,15 @@ def test_a_row_of_a_plain_table_is_explained(tmp_path, ravine_here):
     ravine_here("cluster", tmp_path / "t.csv", "--scale", "--clusters", 2, "--method", "mdh", "--model", model)
     found = json.loads(ravine_here("explain", model, tmp_path / "t.csv", "--row", 2, "--json").out)
     assert found["steps"][0]["columns"]["a"] == 9.0
+
+
+@pytest.mark.parametrize("options", [(), ("--scale", "--missing", "mean", "--method", "mdh")], ids=["roles", "by hand"])
+def test_stability_says_which_clusters_are_found_again(tmp_path, options, ravine_here):
+    rng = np.random.default_rng(0)
+    a = np.repeat([0.0, 20.0, 40.0], 100) + rng.normal(size=300)
+    pd.DataFrame({"a": a, "b": rng.normal(size=300)}).to_csv(tmp_path / "t.csv", index=False)
+    found = json.loads(ravine_here("cluster", tmp_path / "t.csv", "--stability", 3, "--json", *options).out)
+    assert found["stability"]["n_clusters"] == {"3": 3}
+    assert [one["verdict"] for one in found["stability"]["clusters"]] == ["stable"] * 3
+    done = ravine_here("cluster", tmp_path / "t.csv", "--stability", 3, *options)
+    assert "3 clusters in 3 of 3 resamples" in done.out

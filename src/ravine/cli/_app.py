@@ -85,6 +85,14 @@ def cluster(
             help="Find only clusters that held-out rows confirm. If there are none, the exit code is 3.",
         ),
     ] = False,
+    stability: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Fit the model again to N samples of the rows, for instance 20, and say which clusters are found again.",
+        ),
+    ] = 0,
     columns: Only = None,
     ignore: Ignore = None,
     role: Roles = None,
@@ -147,6 +155,7 @@ def cluster(
         seed=seed,
         in_passes=in_passes,
         confirmed_only=confirmed_only,
+        n_resamples=stability,
         out=out,
         model_path=model,
         report_path=report,

@@ -1,12 +1,14 @@
 """`ravine cluster`: fit a model in memory, in batches or in passes over the files, and label the rows."""
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from ravine._io import UsageError
@@ -18,6 +20,7 @@ from ravine.cli._places import check_files
 from ravine.cli._results import is_confirmed, kind_of_labels, label_rows, show_clusters
 from ravine.cli._screen import Meter, Screen
 from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, SumOfNorms, SupportVectorClustering
+from ravine.evaluation import Stability, stability
 from ravine.persist import save
 from ravine.report import write
 
@@ -57,6 +60,7 @@ def cluster(
     seed: int,
     in_passes: bool,
     confirmed_only: bool = False,
+    n_resamples: int = 0,
     out: str | None,
     model_path: Path | None,
     report_path: Path | None,
@@ -73,6 +77,7 @@ def cluster(
         with screen.warnings_in_a_line():
             learn(model, data, scale and options.plain, in_passes)
         rows = label_rows(getattr(model, "tree_", model), data, out)
+        stable = check_stability(model, data, n_resamples, n_jobs) if n_resamples else None
         if data.encoder is not None and (report_path is not None or rows.n_rows <= READ_AGAIN):
             rows = data.with_table(rows)
     preparation = prepared(data, scale and options.plain and method != "imdh")
@@ -82,8 +87,23 @@ def cluster(
         told = {"title": data.name, "preparation": preparation, "command": command}
         write(model, rows, report_path, feature_names=data.columns.names, **told)
     files = {"labels": out, "model": model_path, "report": report_path}
-    show_clusters(model, rows, method, time.perf_counter() - start, files, data)
+    show_clusters(model, rows, method, time.perf_counter() - start, files, data, stable)
     return NOTHING_CONFIRMED if confirmed_only and not is_confirmed(model) else 0
+
+
+def check_stability(model: Any, data: Data, n_resamples: int, n_jobs: int) -> Stability:
+    """Fit the model again to samples of the rows, prepared as in the fit."""
+    X = data.matrix("reading")[0]
+    if data.encoder is None and not isinstance(model, IncrementalMDH):
+        scale_in_place(X, n_jobs)
+    with data.screen.progress("fitting again", n_resamples, "samples") as meter, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of the fit were shown
+
+        def on_resample(n_done: int) -> None:
+            meter.step(1)
+            meter.count(1)
+
+        return stability(clone(model), X, n_resamples=n_resamples, on_resample=on_resample)
 
 
 def _save(model: Any, path: Path, data: Data, preparation: str | None) -> None:

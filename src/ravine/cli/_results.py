@@ -11,6 +11,7 @@ from ravine._files import Place, written_whole
 from ravine._io import LabelWriter, label_kind
 from ravine._io._labels import KINDS
 from ravine.cli._data import Data
+from ravine.evaluation import Stability
 from ravine.explain import profile, sentence
 from ravine.metrics import contingency_scores
 from ravine.report import ReportAccumulator, ReportData, describe_clusters
@@ -70,6 +71,15 @@ def finding(model: Any, size: str) -> str:
     return f"{found}; held-out rows confirm {model.confirmed_} of {counted(n_clusters - 1, 'split')}"
 
 
+def stability_record(stable: Stability) -> dict[str, Any]:
+    """Return how often each number of clusters came out, and how each cluster was found again."""
+    found = zip(stable.clusters.tolist(), stable.share_found_again.tolist(), stable.verdicts, strict=True)
+    return {
+        "n_clusters": {str(number): count for number, count in stable.counts.items()},
+        "clusters": [{"cluster": k, "found_again": share, "verdict": verdict} for k, share, verdict in found],
+    }
+
+
 def sentences(rows: ReportData) -> dict[int, str]:
     """Return a sentence about each cluster, in the columns and units of the table, from the sampled rows."""
     left_out = {column["name"] for column in rows.columns or () if column["role"] in ("identifier", "copy")}
@@ -79,7 +89,13 @@ def sentences(rows: ReportData) -> dict[int, str]:
 
 
 def show_clusters(
-    model: Any, rows: ReportData, method: str, seconds: float, files: Mapping[str, str | Path | None], data: Data
+    model: Any,
+    rows: ReportData,
+    method: str,
+    seconds: float,
+    files: Mapping[str, str | Path | None],
+    data: Data,
+    stable: Stability | None = None,
 ) -> None:
     """Print the clusters, their agreement with the labels, and the files that were written."""
     screen = data.screen
@@ -101,6 +117,7 @@ def show_clusters(
             "seconds": round(seconds, 3),
             **columns,
             "clusters": clusters,
+            **({} if stable is None else {"stability": stability_record(stable)}),
             "scores": scores,
             "files": written,
         }
@@ -114,6 +131,8 @@ def show_clusters(
     screen.table(["cluster", "rows", "share", "what sets it apart"], table, numbers=3)
     if len(clusters) > MOST_SHOWN:
         screen.say(f"and {len(clusters) - MOST_SHOWN} more")
+    if stable is not None:
+        screen.say(f"\n{stable}")
     if data.encoder is not None:
         lines = [[line[key] for key in ("name", "role", "treatment", "reason")] for line in data.encoder.summary()]
         is_plain = all(role == "number" and reason == "numbers" for _, role, _, reason in lines)
