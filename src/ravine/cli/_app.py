@@ -90,7 +90,7 @@ def cluster(
         typer.Option(
             min=0,
             metavar="N",
-            help="Fit the model again to N samples of the rows, for instance 20, and say which clusters are found again.",
+            help="Fit the model again to N samples of the rows, such as 20, and say which clusters are found again.",
         ),
     ] = 0,
     columns: Only = None,
