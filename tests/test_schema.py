@@ -243,7 +243,7 @@ def with_surface(state):
 
 
 def with_mixture(state):
-    """The state, in which every tree has a mixture with one component for each leaf, and a limit for outliers."""
+    """The state, in which every tree has a mixture with one component for each leaf, and all optional fields."""
     for group in (state, state.get("identities") or {}):
         if (tree := group.get("tree")) is not None:
             n_leaves = int((tree["left"] < 0).sum())
@@ -255,7 +255,8 @@ def with_mixture(state):
                 "freedom": 10.0,
                 "decides": True,
             }
-            tree["mixture"] = {**tree.get("mixture", made), "limit": np.full(n_leaves, 6.0)}
+            optional = {"limit": np.full(n_leaves, 6.0), "beside": np.zeros(tree["mean"].shape[1])}
+            tree["mixture"] = {**tree.get("mixture", made), **optional}
     return state
 
 
