@@ -378,7 +378,7 @@ def rich():
     """A pipeline with nearly every kind of part, and a small one."""
     numbers = make_pipeline(SimpleImputer(add_indicator=True), PowerTransformer(), PCA(2))
     logs = FunctionTransformer(np.log1p, feature_names_out="one-to-one")
-    clip = FunctionTransformer(np.clip, kw_args={"min": 0})
+    clip = FunctionTransformer(np.clip, kw_args={"a_min": 0, "a_max": None})
     split = ColumnTransformer(
         [
             ("numbers", numbers, ["gap", "c"]),

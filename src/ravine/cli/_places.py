@@ -40,6 +40,7 @@ COMMANDS = {
     "inspect": Files(read=MODEL),
     "cut": Files(read=MODEL, written={"out": "--out"}),
     "report": Files(read=MODEL | DATA, written={"out": "--out"}),
+    "explain": Files(read=MODEL | DATA),
     "compare": Files(read=DATA, written={"report": "--report"}),
     "stream": Files(read=DATA, appended={"out": "--out", "events": "--events"}, folders={"checkpoint": "--checkpoint"}),
     "demo": Files(
