@@ -17,6 +17,8 @@ WHAT = {
     "evaluation": "scores on streams",
     "river": "River's interface",
     "explain": "clusters in words, rules and SQL",
+    "_explore": "a table in one call",
+    "prepare": "tables as rows",
     "cluster": "estimators",
     "semi_supervised": "classifiers",
     "tree": "the tree; growth, pruning, evidence",

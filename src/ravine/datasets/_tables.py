@@ -23,7 +23,7 @@ from ravine.datasets._themes import THEMES
 
 @dataclass(frozen=True, eq=False)
 class MessyTable:
-    """A table with known segments, as :func:`make_messy_table` draws it.
+    """A table with known segments, as `make_messy_table` draws it.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def random_messy_table(random_state: Seed = None, **fixed: Any) -> MessyTable:
     """Generate a messy table whose parameters are random, too.
 
     Two to six segments in three to seven number columns, and every kind of mess at a random level, from none at all to
-    a few times the default of :func:`make_messy_table`.
+    a few times the default of `make_messy_table`.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         First column that names the rows.
     n_features_in_ : int
         Number of columns of the table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, if the table has names.
 
     See Also
