@@ -166,19 +166,13 @@ class Exploration:
     def __str__(self) -> str:
         n_clusters = len(self.profiles.clusters)
         lines = [f"{n_clusters} cluster{'s' if n_clusters != 1 else ''} in {len(self.labels):,} rows"]
-        lines += [f"{row.cluster} {row.name}: {row.rows:,} rows. {row.sentence}" for row in _records(self.clusters)]
+        lines += [f"{k} {name}: {n:,} rows. {told}" for k, name, n, _, told in self.clusters.itertuples(index=False)]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         page = html.escape(report.html(self.pipeline, self.table))
         style = f"width: 100%; height: {HEIGHT}px; border: 0"
         return f'<iframe srcdoc="{page}" sandbox="allow-scripts allow-downloads" style="{style}"></iframe>'
-
-
-def _records(frame: Any) -> Any:
-    from types import SimpleNamespace
-
-    return [SimpleNamespace(**record) for record in frame.to_dict("records")]
 
 
 def explore(

@@ -1,6 +1,7 @@
 """What is no table, or none that can be read, is told in one line by every command that reads one."""
 
 import zipfile
+from itertools import product
 
 import numpy as np
 import pytest
@@ -50,12 +51,13 @@ def told(command, data, out, model, capsys, *options):
     return code, capsys.readouterr().err
 
 
-@pytest.mark.parametrize("what", BAD)
-@pytest.mark.parametrize("command", COMMANDS)
+CASES = [case for case in product(COMMANDS, BAD) if case != ("cluster", "large whole numbers")]
+"""A column of large whole numbers gets a role, unless the table is prepared by hand."""
+
+
+@pytest.mark.parametrize(("command", "what"), CASES)
 def test_bad_tables_are_told_in_a_line(command, what, model, tmp_path, capsys):
     (name, content), message = BAD[what]
-    if command == "cluster" and what == "large whole numbers":
-        pytest.skip("such a column gets a role")
     (tmp_path / name).write_text(content, newline="")
     code, said = told(command, tmp_path / name, tmp_path / "out.csv", model, capsys)
     assert (code, said.count("\n")) == (1, 1)

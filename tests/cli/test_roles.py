@@ -1,10 +1,6 @@
 """`ravine cluster` on tables as they come: every column gets a role, and nothing stops at an odd one."""
 
-import io
 import json
-import sys
-from types import SimpleNamespace
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -14,17 +10,6 @@ from tests.commands import ravine_in_this_process
 
 from ravine import load
 from ravine.datasets import make_messy_table
-
-
-@pytest.fixture
-def ravine_here(capfd):
-    def run(*args, stdin=b""):
-        with patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin))):
-            code = ravine_in_this_process(*args)
-        out, err = capfd.readouterr()
-        return SimpleNamespace(returncode=code, out=out, err=err)
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +65,9 @@ def test_a_saved_model_predicts_raw_rows_with_their_identifiers(file, fitted, tm
     page = tmp_path / "page.html"
     assert ravine_here("report", fitted["ravine"], file, "--out", page).returncode == 0
     assert page.stat().st_size > 100_000
+    fewer = tmp_path / "fewer.csv"
+    pd.read_csv(file, dtype=str).drop(columns=["customer_id", "comment"]).to_csv(fewer, index=False)
+    assert ravine_here("report", fitted["ravine"], fewer, "--out", page).returncode == 0
 
 
 def test_roles_can_be_overruled(file, ravine_here):

@@ -4,18 +4,14 @@ A process of its own takes seconds to start. It is there where the test is about
 """
 
 import gzip
-import io
 import json
 import os
 import resource
 import signal
 import subprocess
-import sys
 import sysconfig
 import time
 from pathlib import Path
-from types import SimpleNamespace
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -34,19 +30,6 @@ def ravine(*args, stdin=None, **options):
     done.out, done.err = done.stdout.decode(), done.stderr.decode()
     assert "Traceback" not in done.err
     return done
-
-
-@pytest.fixture
-def ravine_here(capfd):
-    """Runs the command in this process; bytes in, text out."""
-
-    def run(*args, stdin=b""):
-        with patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin))):
-            code = ravine_in_this_process(*args)
-        out, err = capfd.readouterr()
-        return SimpleNamespace(returncode=code, out=out, err=err)
-
-    return run
 
 
 @pytest.fixture(scope="module")

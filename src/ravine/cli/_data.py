@@ -125,10 +125,12 @@ class Data:
 
     def with_table(self, rows: ReportData) -> ReportData:
         """Return the rows of a report with the values of all columns of the table, read once more for the sample."""
-        names = [column.name for column in self.encoder.columns_]
+        there = set(self.tables[0].schema.names)  # of a new table, columns that are not used may be missing
+        names = [column.name for column in self.encoder.columns_ if column.name in there]
         values = self.encoder.values(take_rows(self.tables, names, rows.number))
         units = {column.name: column.affixes for column in self.encoder.columns_ if column.unit}
-        return rows.with_table(values, self.encoder.identifier_, units, self.encoder.summary())
+        identifier = self.encoder.identifier_
+        return rows.with_table(values, identifier if identifier in values else None, units, self.encoder.summary())
 
     @property
     def _n_bytes(self) -> int:
