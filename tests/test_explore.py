@@ -37,7 +37,7 @@ def test_sizes_and_sentences_are_those_of_the_rows(shop, found):
     assert clusters["rows"].tolist() == np.bincount(found.labels).tolist()
     assert clusters["share"].sum() == pytest.approx(1)
     assert all(sentence in str(found) for sentence in clusters["sentence"])
-    assert str(found).startswith("3 clusters in 900 rows\n")
+    assert str(found).startswith("3 clusters in 900 rows\nHeld-out rows confirm all 2 splits.\n")
     median = np.nanmedian(found.values["spend"][found.labels == 2])
     assert found.profiles.column("spend").quartiles[2, 1] == median
 
@@ -85,3 +85,7 @@ def test_any_kind_of_table(make):
     rng = np.random.default_rng(0)
     table = make({"a": np.r_[rng.normal(size=200), rng.normal(9, 1, 200)], "b": rng.normal(size=400)})
     assert np.bincount(explore(table).labels).tolist() == [200, 200]
+
+
+def test_nothing_confirmed_is_read_first():
+    assert str(explore(make_messy_table(600, n_segments=1, random_state=3).to_pandas())).startswith("No clusters")

@@ -18,6 +18,9 @@ from ravine.cluster import IncrementalMDH
 from ravine.evaluation import Stability, stability
 from ravine.explain import Profiles, Rules, cluster_names, profile, rules, sentence
 from ravine.prepare import TableEncoder
+from ravine.report._count_reason import choice_of
+from ravine.report._trust import trust_of
+from ravine.tree._text import counted
 
 HEIGHT = 720
 """Height of the report in a notebook, in pixels."""
@@ -165,7 +168,11 @@ class Exploration:
 
     def __str__(self) -> str:
         n_clusters = len(self.profiles.clusters)
-        lines = [f"{n_clusters} cluster{'s' if n_clusters != 1 else ''} in {len(self.labels):,} rows"]
+        tree = getattr(self.model, "tree_", None)
+        trust = trust_of(self.model, tree, choice_of(self.model, tree))
+        lines = [f"{counted(n_clusters, 'cluster')} in {counted(len(self.labels), 'row')}", trust["text"]]
+        if trust["level"] in ("unsure", "none"):  # to be read first
+            lines.reverse()
         lines += [f"{k} {name}: {n:,} rows. {told}" for k, name, n, _, told in self.clusters.itertuples(index=False)]
         return "\n".join(lines)
 
