@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.metrics import adjusted_rand_score
+from tests.report.test_page import embedded
 
 from ravine import NCutH, explore, load, save
 from ravine.datasets import make_messy_table
@@ -78,6 +79,16 @@ def test_stability_is_that_of_the_whole_pipeline(found):
     stable = found.stability(2)
     assert len(stable.n_clusters) == 2
     assert stable.jaccard.shape == (2, 3)
+
+
+def test_refits_are_in_the_text_and_in_the_report(shop, tmp_path):
+    found = explore(shop.to_pandas(), stability=2)
+    assert str(found.refits) in str(found)
+    pages = [found.write_report(tmp_path / "page.html"), found.write_report(tmp_path / "none.html", stability=None)]
+    about, none = (embedded(page.read_text(encoding="utf-8"))["stability"] for page in pages)
+    assert about["n_refits"] == len(found.refits.n_clusters) == 2
+    assert none is None
+    assert "All 2 refits on resamples found" in found._repr_html_()
 
 
 @pytest.mark.parametrize("make", [dict, pd.DataFrame], ids=["dict", "pandas"])

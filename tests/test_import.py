@@ -15,8 +15,14 @@ def run(code):
 
 
 def test_import_loads_neither_numba_nor_scikit_learn():
-    heavy = run("import ravine, sys; print([m for m in ('numba', 'sklearn', 'matplotlib') if m in sys.modules])")
+    heavy = run(
+        "import ravine, sys; print([m for m in ('numba', 'sklearn', 'matplotlib', 'jinja2') if m in sys.modules])"
+    )
     assert heavy.strip() == "[]"
+
+
+def test_template_engine_waits_for_the_first_page():
+    assert run("import ravine.report, sys; print('jinja2' in sys.modules)").strip() == "False"
 
 
 def test_estimator_is_made_without_numba():

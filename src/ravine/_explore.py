@@ -3,7 +3,7 @@
 import html
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,7 @@ from ravine.cluster import IncrementalMDH
 from ravine.evaluation import Stability, stability
 from ravine.explain import Profiles, Rules, cluster_names, profile, rules, sentence
 from ravine.prepare import TableEncoder
-from ravine.report._count_reason import choice_of
-from ravine.report._trust import trust_of
+from ravine.report._trust import finding
 from ravine.tree._text import counted
 
 HEIGHT = 720
@@ -42,6 +41,9 @@ class Exploration:
         Cluster of each row.
     values : dict
         Columns of the table as they were read, by name: numbers, dates or texts.
+    refits : Stability, optional
+        How well refits on samples of the rows found the clusters again, if `explore` was asked for it. The text and the
+        report show it.
 
     See Also
     --------
@@ -60,6 +62,7 @@ class Exploration:
     pipeline: Pipeline
     labels: Ints
     values: dict[str, Any]
+    refits: Stability | None = None
 
     @property
     def encoder(self) -> TableEncoder:
@@ -164,20 +167,17 @@ class Exploration:
         path : Path
             Path of the file.
         """
-        return report.write(self.pipeline, self.table, path, **options)
+        return report.write(self.pipeline, self.table, path, **{"stability": self.refits, **options})
 
     def __str__(self) -> str:
-        n_clusters = len(self.profiles.clusters)
-        tree = getattr(self.model, "tree_", None)
-        trust = trust_of(self.model, tree, choice_of(self.model, tree))
-        lines = [f"{counted(n_clusters, 'cluster')} in {counted(len(self.labels), 'row')}", trust["text"]]
-        if trust["level"] in ("unsure", "none"):  # to be read first
-            lines.reverse()
+        n_clusters = counted(len(self.profiles.clusters), "cluster")
+        lines = [finding(self.model, f"{n_clusters} in {counted(len(self.labels), 'row')}")]
+        lines += [] if self.refits is None else [str(self.refits)]
         lines += [f"{k} {name}: {n:,} rows. {told}" for k, name, n, _, told in self.clusters.itertuples(index=False)]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        page = html.escape(report.html(self.pipeline, self.table))
+        page = html.escape(report.html(self.pipeline, self.table, stability=self.refits))
         style = f"width: 100%; height: {HEIGHT}px; border: 0"
         return f'<iframe srcdoc="{page}" sandbox="allow-scripts allow-downloads" style="{style}"></iframe>'
 
@@ -187,6 +187,7 @@ def explore(
     *,
     model: Any = None,
     roles: Mapping[str, str] | None = None,
+    stability: int = 0,
 ) -> Exploration:
     """Find clusters in a table as it comes from a file, and describe them in its own columns.
 
@@ -201,6 +202,9 @@ def explore(
         Clusterer of ravine that is not fitted; it is copied.
     roles : dict, optional
         Roles of some columns by name, where you know better, as in `TableEncoder`.
+    stability : int, default=0
+        Number of samples of the rows to which the whole pipeline is fitted again, such as 20, to see which clusters are
+        found again. The report shows the result.
 
     Returns
     -------
@@ -226,4 +230,5 @@ def explore(
     estimator = IncrementalMDH() if model is None else clone(model)
     pipeline = Pipeline([("table", TableEncoder(roles=roles)), ("clusters", estimator)]).fit(table)
     labels = np.asarray(pipeline[-1].labels_)
-    return Exploration(table, pipeline, labels, pipeline[0].values(table))
+    found = Exploration(table, pipeline, labels, pipeline[0].values(table))
+    return replace(found, refits=found.stability(stability)) if stability else found

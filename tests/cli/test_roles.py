@@ -1,15 +1,21 @@
 """`ravine cluster` on tables as they come: every column gets a role, and nothing stops at an odd one."""
 
 import json
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from tests.commands import ravine_in_this_process
+from tests.report.test_page import embedded
 
-from ravine import load
+from ravine import NCutH, load
+from ravine.cli._screen import Meter, Screen
 from ravine.datasets import make_messy_table
+from ravine.evaluation import stability
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +49,7 @@ def test_segments_of_a_messy_table_are_found(shop, fitted):
 def test_first_line_is_the_finding_and_each_column_has_a_role(file, shop, ravine_here):
     done = ravine_here("cluster", file)
     assert done.out.startswith("3 clusters in 1,200 rows × ")
-    assert "; held-out rows confirm 2 of 2 splits" in done.out.splitlines()[0]
+    assert done.out.splitlines()[1] == "Held-out rows confirm all 2 splits."
     table = done.out.splitlines()
     assert all(any(line.startswith(f"{name} ") for line in table) for name in shop.columns)
     assert "against" in done.out  # sentences in the units of the table
@@ -124,7 +130,9 @@ def test_nothing_confirmed_is_the_first_line_and_the_exit_code(tmp_path, ravine_
     noise.to_csv(tmp_path / "noise.csv")
     done = ravine_here("cluster", tmp_path / "noise.csv", "--confirmed-only")
     assert done.returncode == 3
-    assert done.out.startswith("no clusters were found: nothing in these rows could be confirmed to be a cluster")
+    assert done.out.startswith(
+        "No clusters were found. Held-out rows show no valley between two groups.\n1 cluster in "
+    )
 
 
 @pytest.mark.parametrize("method", ["ncuth", "mdh", "pddp", "spectral", "norms", "svc"])
@@ -176,5 +184,46 @@ def test_stability_says_which_clusters_are_found_again(tmp_path, options, ravine
     found = json.loads(ravine_here("cluster", tmp_path / "t.csv", "--stability", 3, "--json", *options).out)
     assert found["stability"]["n_clusters"] == {"3": 3}
     assert [one["verdict"] for one in found["stability"]["clusters"]] == ["stable"] * 3
-    done = ravine_here("cluster", tmp_path / "t.csv", "--stability", 3, *options)
+    page = tmp_path / "page.html"
+    done = ravine_here("cluster", tmp_path / "t.csv", "--stability", 3, "--report", page, *options)
     assert "3 clusters in 3 of 3 resamples" in done.out
+    shown = embedded(page.read_text(encoding="utf-8"))["stability"]
+    assert shown["sentence"] == "All 3 refits on resamples found 3 clusters. All 3 clusters are stable."
+    assert [one["found"] for one in shown["clusters"]] == [3, 3, 3]
+
+
+@pytest.mark.parametrize("option", ["--scale", "--no-scale"])
+def test_refits_prepare_the_rows_as_the_fit_does(tmp_path, option, ravine_here):
+    """The first column has the clusters, and the second one most of the variance: it decides if nothing is scaled."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"a": np.repeat([0.0, 1.0], 150) + 0.05 * rng.normal(size=300), "b": 90 * rng.normal(size=300)}
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    options = ("--method", "ncuth", "--clusters", 2, option, "--stability", 4)
+    found = json.loads(ravine_here("cluster", tmp_path / "t.csv", *options, "--json").out)
+    steps = [StandardScaler(), NCutH(2, random_state=0)][option == "--no-scale" :]
+    expected = stability(make_pipeline(*steps).fit(frame), frame, n_resamples=4)
+    shares = [one["found_again"] for one in found["stability"]["clusters"]]
+    assert [one["rows"] for one in found["clusters"]] == expected.sizes.tolist()
+    assert sorted(shares) == sorted(expected.share_found_again.tolist())
+    assert (min(shares) == 1) == (option == "--scale")
+
+
+def test_refits_are_counted_in_a_progress_bar(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"a": np.repeat([0.0, 9.0], 50) + rng.normal(size=100)}).to_csv(tmp_path / "t.csv", index=False)
+    shown = []
+
+    class Counted(Meter):
+        def step(self, n):
+            shown[-1][-1] += n
+
+    @contextmanager
+    def progress(self, what, total, unit="rows"):
+        shown.append([what, total, unit, 0])
+        yield Counted()
+
+    monkeypatch.setattr(Screen, "progress", progress)
+    assert ravine_in_this_process("cluster", tmp_path / "t.csv", "--stability", 4, "-q") == 0
+    assert ["fitting again", 4, "samples", 4] in shown

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -332,6 +334,20 @@ def test_rows_near_a_boundary_are_those_of_the_model_with_so_many_clusters(soft,
             unsure = np.mean(membership[label == cluster, cluster] < 0.8)
             fact = soft_page.locator(".facts div").filter(has_text="Unsure rows").locator("dd").inner_text()
             assert float(fact.split("%")[0]) == pytest.approx(100 * unsure, abs=0.6)
+
+
+def test_valley_of_a_cut_is_that_of_the_tree(soft, soft_page):
+    tree = soft[0].tree_
+    set_clusters(soft_page, 4)
+    shallow = [node for node in tree.cuts if 0 < tree.relative_depth[node] < 50]
+    assert len(shallow) == 2
+    for node in shallow:
+        soft_page.locator(f'.node[data-node="{node}"] .touch').click()
+        text = soft_page.locator(".facts div").filter(has_text="Valley depth").locator("dd").inner_text()
+        shown, ratio = re.fullmatch(r"([\d.]+)% below .+ \(relative depth ([\d.]+)\)", text).groups()
+        depth = tree.relative_depth[node]  # peak over valley, less 1
+        assert float(ratio) == pytest.approx(depth, rel=6e-3)
+        assert float(shown) == pytest.approx(100 * (1 - 1 / (1 + depth)), abs=0.51)
 
 
 def test_clusters_are_sorted_by_their_unsure_rows(soft_page):

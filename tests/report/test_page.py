@@ -7,11 +7,12 @@ import numpy as np
 import pandas
 import polars
 import pytest
+from jinja2 import UndefinedError
 from sklearn.exceptions import NotFittedError
 
 from ravine import PDDP, IncrementalMDH, report
 from ravine.report import ReportAccumulator
-from ravine.report._page import SCRIPTS, STREAM_SCRIPTS, to_json
+from ravine.report._page import SCRIPTS, STREAM_SCRIPTS, filled, to_json
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -68,6 +69,19 @@ def test_hostile_text_arrives_as_it_was_and_characters_that_are_not_seen_as_esca
     assert set(data["classes"]["names"]) == set(data["names"])
     assert data["title"] == HOSTILE[1]
     page.encode("utf-8")
+
+
+@pytest.mark.parametrize("text", [*HOSTILE[:-1], "{% raw %}{# #}{{ 1 + 1 }}"])
+def test_text_in_a_template_is_escaped_and_never_read_as_a_template(text):
+    plain = Elements(filled("compare.html", title="plain", n_rows="1", meanings={}, found=[]))
+    found = Elements(filled("compare.html", title=text, n_rows="1", meanings={}, found=[]))
+    assert found.tags == plain.tags
+    assert found.texts["title"].strip() == found.texts["h1"].strip() == text
+
+
+def test_part_that_a_template_lacks_is_an_error():
+    with pytest.raises(UndefinedError, match="n_rows"):
+        filled("compare.html", title="plain", meanings={}, found=[])
 
 
 def test_json_holds_no_character_that_could_end_its_element():

@@ -10,7 +10,7 @@ from tests.strategies import random_tree
 from ravine import HSDC, PDDP, IncrementalMDH, MDHClassifier, NCutH, SumOfNorms, SupportVectorClustering
 from ravine.datasets import make_blobs
 from ravine.report._count_reason import CountReason, _rest, choice_of
-from ravine.report._trust import NOT_REAL, UNCONFIRMED, trust_of
+from ravine.report._trust import NOT_REAL, UNCONFIRMED, finding, is_confirmed, trust_of
 from ravine.tree import HyperplaneTree
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -91,3 +91,20 @@ def test_classes_and_streams_have_a_banner():
     labels = np.where(np.arange(len(X)) < 60, (X[:, 0] > 10).astype(int), -1)
     assert banner(MDHClassifier().fit(X, labels))["text"]
     assert banner(HSDC().fit(X))["level"] in ("good", "partly", "unsure")
+
+
+def test_doubt_is_read_first_with_its_reason_and_trust_second():
+    X = blobs(3)
+    confirmed = PDDP().fit(X)
+    assert finding(confirmed, "3 clusters") == "3 clusters\nHeld-out rows confirm all 2 splits."
+    assert is_confirmed(confirmed)
+    without_tree = SumOfNorms().fit(X)
+    assert finding(without_tree, "3 clusters").startswith(
+        "3 clusters\nThe clusters are stronger than those that chance"
+    )
+    assert is_confirmed(without_tree)
+    for doubtful, reason in ((PDDP(3).fit(X), NOT_REAL), (PDDP().fit(blobs(1)), "no valley between two groups.")):
+        first, second = finding(doubtful, "some clusters").splitlines()
+        assert first.endswith(reason)
+        assert second == "some clusters"
+        assert not is_confirmed(doubtful)

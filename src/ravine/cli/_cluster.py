@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.pipeline import Pipeline
 
 from ravine._io import UsageError
@@ -17,12 +17,13 @@ from ravine._matrix import Floats, column_moments
 from ravine._outofcore import LocalChunks, chunked_root
 from ravine.cli._data import Data, TableOptions, TooLargeError, open_data, stacked
 from ravine.cli._places import check_files
-from ravine.cli._results import is_confirmed, kind_of_labels, label_rows, show_clusters
+from ravine.cli._results import kind_of_labels, label_rows, show_clusters
 from ravine.cli._screen import Meter, Screen
 from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, SumOfNorms, SupportVectorClustering
 from ravine.evaluation import Stability, stability
 from ravine.persist import save
 from ravine.report import write
+from ravine.report._trust import is_confirmed
 
 METHODS: dict[str, Any] = {
     "imdh": IncrementalMDH,
@@ -77,25 +78,25 @@ def cluster(
         with screen.warnings_in_a_line():
             learn(model, data, scale and options.plain, in_passes)
         rows = label_rows(getattr(model, "tree_", model), data, out)
-        stable = check_stability(model, data, n_resamples, n_jobs) if n_resamples else None
+        stable = check_stability(model, data, n_resamples, scale and options.plain) if n_resamples else None
         if data.encoder is not None and (report_path is not None or rows.n_rows <= READ_AGAIN):
             rows = data.with_table(rows)
     preparation = prepared(data, scale and options.plain and method != "imdh")
     if model_path is not None:
         _save(model, model_path, data, preparation)
     if report_path is not None:
-        told = {"title": data.name, "preparation": preparation, "command": command}
+        told: dict[str, Any] = {"title": data.name, "preparation": preparation, "command": command, "stability": stable}
         write(model, rows, report_path, feature_names=data.columns.names, **told)
     files = {"labels": out, "model": model_path, "report": report_path}
     show_clusters(model, rows, method, time.perf_counter() - start, files, data, stable)
     return NOTHING_CONFIRMED if confirmed_only and not is_confirmed(model) else 0
 
 
-def check_stability(model: Any, data: Data, n_resamples: int, n_jobs: int) -> Stability:
-    """Fit the model again to samples of the rows, prepared as in the fit."""
+def check_stability(model: Any, data: Data, n_resamples: int, scale: bool) -> Stability:
+    """Fit the model again to samples of the rows, prepared as in the fit, and compare with its clusters."""
     X = data.matrix("reading")[0]
-    if data.encoder is None and not isinstance(model, IncrementalMDH):
-        scale_in_place(X, n_jobs)
+    is_scaled = scale and not isinstance(model, IncrementalMDH)  # which scales by itself
+    refitted = ScaledRefit(model).take(model) if is_scaled else model
     with data.screen.progress("fitting again", n_resamples, "samples") as meter, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of the fit were shown
 
@@ -103,7 +104,36 @@ def check_stability(model: Any, data: Data, n_resamples: int, n_jobs: int) -> St
             meter.step(1)
             meter.count(1)
 
-        return stability(clone(model), X, n_resamples=n_resamples, on_resample=on_resample)
+        return stability(refitted, X, n_resamples=n_resamples, on_resample=on_resample)
+
+
+class ScaledRefit(ClusterMixin, BaseEstimator):
+    """A model that scales its rows to unit variance, and whose tree is in the original units.
+
+    Parameters
+    ----------
+    model : estimator
+        Model that `fit` copies.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def take(self, fitted: Any) -> "ScaledRefit":
+        """Take over a model that is fitted already."""
+        self.fitted_ = fitted
+        return self
+
+    def fit(self, X: Floats, y: None = None) -> "ScaledRefit":
+        """Fit a copy of the model to scaled rows."""
+        fitted, scaled = clone(self.model), X.copy()
+        center, deviation = scale_in_place(scaled, fitted.n_jobs)
+        fitted.fit(scaled)._unscale(center, deviation)
+        return self.take(fitted)
+
+    def predict(self, X: Floats) -> Any:
+        """Return the clusters of rows in original units."""
+        return self.fitted_.predict(X)
 
 
 def _save(model: Any, path: Path, data: Data, preparation: str | None) -> None:

@@ -15,6 +15,7 @@ from ravine.evaluation import Stability
 from ravine.explain import profile, sentence
 from ravine.metrics import contingency_scores
 from ravine.report import ReportAccumulator, ReportData, describe_clusters
+from ravine.report._trust import finding
 from ravine.tree._text import counted
 
 MOST_SHOWN = 40
@@ -51,24 +52,6 @@ def label_rows(model: Any, data: Data, out: str | None) -> ReportData:
             if writer is not None:
                 writer.add(labels, block.kept, block.beside)
     return gatherer.rows()
-
-
-def is_confirmed(model: Any) -> bool:
-    """Return whether held-out rows confirm at least one cut of a model, or its method needs no such test."""
-    return bool(model.confirmed_ > 0) if hasattr(model, "confirmed_") else bool(model.n_clusters_ > 1)
-
-
-def finding(model: Any, size: str) -> str:
-    """Say what was found, and first of all if nothing is confirmed. `size` describes the rows and the work."""
-    n_clusters = int(model.n_clusters_)
-    found = f"{counted(n_clusters, 'cluster')} in {size}"
-    if n_clusters == 1:
-        return f"no clusters were found: nothing in these rows could be confirmed to be a cluster\n{found}"
-    if not hasattr(model, "confirmed_"):
-        return found
-    if not model.confirmed_:
-        return f"no clusters could be confirmed: these groups describe the data but may not be real\n{found}"
-    return f"{found}; held-out rows confirm {model.confirmed_} of {counted(n_clusters - 1, 'split')}"
 
 
 def stability_record(stable: Stability) -> dict[str, Any]:
@@ -123,7 +106,8 @@ def show_clusters(
         }
     )
     of, across = counted(rows.n_rows, "row"), counted(len(data.columns.used), "column")
-    screen.say(finding(model, f"{of} × {across} by {method}, {seconds:.1f} s") + "\n")
+    found = f"{counted(int(model.n_clusters_), 'cluster')} in {of} × {across} by {method}, {seconds:.1f} s"
+    screen.say(finding(model, found) + "\n")
     table = [
         [str(one["cluster"]), f"{one['rows']:,}", f"{one['share']:.1%}", one.get("sentence") or one["sets_apart"]]
         for one in clusters[:MOST_SHOWN]

@@ -67,11 +67,11 @@ def _details(found: "Stability", i: int) -> str:
     if np.isnan(found.mean_jaccard[i]):
         return words
     words += f", mean overlap {found.mean_jaccard[i]:.2f}"
-    others = [str(found.clusters[j]) for j in _together_with(found, i)]
+    others = [str(found.clusters[j]) for j in together_with(found, i)]
     return words + (f", often together with {', '.join(others)}" if others else "")
 
 
-def _together_with(found: "Stability", i: int) -> Iterator[int]:
+def together_with(found: "Stability", i: int) -> Iterator[int]:
     """Yield up to three clusters whose rows are often together with those of cluster i, the most frequent first."""
     together = np.round(found.co_membership[i], 6)  # so that the order does not depend on the last bit
     order = [j for j in np.argsort(-together, kind="stable") if j != i and together[j] >= TOGETHER]

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ravine._matrix import Ints
+from ravine.evaluation._stability import FOUND
 from ravine.plot._common import FAINT, LEFT, LINE, PALE, RIGHT, refusal
 from ravine.tree._text import counted
 
@@ -23,9 +24,6 @@ MOST_CLUSTERS, MOST_BARS = 40, 15
 
 STYLES = {"stable": (LEFT, "o"), "uncertain": (RIGHT, "D"), "not found again": (LINE, "x")}
 """Color and marker of each verdict."""
-
-FOUND = 0.75
-"""Overlap from which on a cluster is found again."""
 
 
 def stability(found: Any) -> Figure:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ravine._files import written_whole
+from ravine.evaluation import Stability
 from ravine.report._compare import Compared, write_comparison
 from ravine.report._data import ReportAccumulator, ReportData, gathered
 from ravine.report._page import render
@@ -39,6 +40,7 @@ def write(
     title: str | None = None,
     preparation: str | None = None,
     command: str | None = None,
+    stability: Stability | None = None,
 ) -> Path:
     """Write the report of a fitted model to a file.
 
@@ -65,6 +67,9 @@ def write(
         a pipeline.
     command : str, optional
         Command that makes the report again. Default: the report shows lines of Python.
+    stability : Stability, optional
+        Result of `ravine.evaluation.stability` for the fitted model. The report shows how many clusters the refits
+        found, and how well each cluster was found again.
 
     Returns
     -------
@@ -74,6 +79,7 @@ def write(
     See Also
     --------
     html : Return the same page as a string.
+    ravine.evaluation.stability : Whether the clusters are found again in other samples of the rows.
     write_comparison : Compare several clusterings on one page.
 
     Examples
@@ -95,6 +101,7 @@ def write(
         title=title,
         preparation=preparation,
         command=command,
+        stability=stability,
     )
     with written_whole(path) as place:
         place.write_bytes(page.encode("utf-8"))
@@ -110,6 +117,7 @@ def html(
     title: str | None = None,
     preparation: str | None = None,
     command: str | None = None,
+    stability: Stability | None = None,
 ) -> str:
     """Return the report of a fitted model as an HTML page.
 
@@ -130,6 +138,9 @@ def html(
         a pipeline.
     command : str, optional
         Command that makes the report again. Default: the report shows lines of Python.
+    stability : Stability, optional
+        Result of `ravine.evaluation.stability` for the fitted model. The report shows how many clusters the refits
+        found, and how well each cluster was found again.
 
     Returns
     -------
@@ -150,5 +161,13 @@ def html(
     ('<!doctype html>', True)
     """
     rows = gathered(model, X, labels)
-    summary = summarize(model, rows, feature_names=feature_names, title=title, preparation=preparation, command=command)
+    summary = summarize(
+        model,
+        rows,
+        feature_names=feature_names,
+        title=title,
+        preparation=preparation,
+        command=command,
+        stability=stability,
+    )
     return render(summary)

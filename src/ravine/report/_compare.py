@@ -1,18 +1,17 @@
 """Compare several clusterings of the same rows on one page: clusters, scores, time, agreement and trees."""
 
-import html
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sklearn.metrics import adjusted_rand_score
 
 from ravine._files import written_whole
 from ravine._matrix import Ints
 from ravine._names import shown
-from ravine.report._page import ASSETS, read_text
+from ravine.report._page import filled, markup
 from ravine.tree import HyperplaneTree
 
 MEANINGS = {
@@ -125,16 +124,13 @@ def write_comparison(
     'compared.html'
     """
     _check(found)
-    parts = {
-        "title": html.escape(shown(title)),
-        "style": read_text(ASSETS, "page.css"),
-        "rows": f"{len(found[0].labels):,}",
-        "scores": _scores(found),
-        "meanings": "".join(f"<dt>{name}</dt><dd>{MEANINGS[name]}</dd>" for name in found[0].scores),
-        "agreement": _agreement(found),
-        "trees": "".join(_tree(one, feature_names) for one in found if one.tree is not None),
-    }
-    page = re.sub(r"\{\{ (\w+) \}\}", lambda place: parts[place[1]], read_text(ASSETS, "compare.html"))
+    page = filled(
+        "compare.html",
+        title=shown(title),
+        n_rows=f"{len(found[0].labels):,}",
+        meanings={name: MEANINGS[name] for name in found[0].scores},
+        found=[_described(one, found, feature_names) for one in found],
+    )
     with written_whole(path) as place:
         place.write_bytes(page.encode("utf-8"))
     return Path(path)
@@ -160,43 +156,21 @@ def _check(found: Sequence[Compared]) -> None:
             )
 
 
-def _scores(found: Sequence[Compared]) -> str:
-    names = list(found[0].scores)
-    best = {name: max((one.scores[name] or 0.0 for one in found), default=0.0) for name in names}
-    head = "".join(f'<th scope="col" class="number">{name}</th>' for name in ("clusters", *names, "seconds"))
-    body = []
-    for one in found:
-        noise = f" and {one.noise:.0%} noise" if one.noise else ""
-        cells = [f"{one.n_clusters}{noise}"]
-        for name in names:
-            score = one.scores[name]
-            text = "–" if score is None else f"{score:.3f}"
-            cells.append(f"<b>{text}</b>" if score is not None and score == best[name] else text)
-        cells.append(f"{one.seconds:.2f}")
-        row = "".join(f'<td class="number">{cell}</td>' for cell in cells)
-        body.append(f'<tr><th scope="row">{html.escape(shown(one.method))}</th>{row}</tr>')
-    return _table("method", head, body)
+def _described(one: Compared, found: Sequence[Compared], feature_names: Sequence[str] | None) -> dict[str, Any]:
+    """Return the texts of a clustering on the page: its scores, its agreement with each of the others, and its tree."""
+    noise = f" and {one.noise:.0%} noise" if one.noise else ""
+    return {
+        "name": shown(one.method),
+        "n_clusters": f"{one.n_clusters}{noise}",
+        "scores": [_score(one.scores[name], [other.scores[name] for other in found]) for name in found[0].scores],
+        "seconds": f"{one.seconds:.2f}",
+        "agreement": [f"{adjusted_rand_score(one.labels, other.labels):.2f}" for other in found],
+        "tree": None if one.tree is None else markup(one.tree.to_html(feature_names)),
+    }
 
 
-def _agreement(found: Sequence[Compared]) -> str:
-    """Table of the adjusted Rand index of each pair of clusterings."""
-    head = "".join(f'<th scope="col" class="number">{html.escape(shown(one.method))}</th>' for one in found)
-    body = []
-    for one in found:
-        cells = "".join(
-            f'<td class="number">{adjusted_rand_score(one.labels, other.labels):.2f}</td>' for other in found
-        )
-        body.append(f'<tr><th scope="row">{html.escape(shown(one.method))}</th>{cells}</tr>')
-    return _table("", head, body)
-
-
-def _table(corner: str, head: str, body: list[str]) -> str:
-    first = f'<th scope="col">{corner}</th>' if corner else "<td></td>"
-    return f"<table><thead><tr>{first}{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-
-
-def _tree(one: Compared, feature_names: Sequence[str] | None) -> str:
-    assert one.tree is not None
-    name = html.escape(shown(one.method))
-    drawn = one.tree.to_html(feature_names)
-    return f'<h3>{name}</h3><div class="scroll" role="region" tabindex="0" aria-label="Tree of {name}">{drawn}</div>'
+def _score(score: float | None, scores: Sequence[float | None]) -> tuple[str, bool]:
+    """Return a score as text, and whether it is the best one."""
+    if score is None:
+        return "–", False
+    return f"{score:.3f}", score == max(other for other in scores if other is not None)

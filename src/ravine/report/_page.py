@@ -1,12 +1,12 @@
 """Render the summary as a page: one HTML file that contains its styles, scripts and data.
 
-The data are JSON that cannot contain markup, and the scripts insert them as text only. A content security policy
-prevents the page from fetching anything.
+Jinja fills the templates and escapes all text. The data are JSON that cannot contain markup, and the scripts insert
+them as text only. A content security policy prevents the page from fetching anything.
 """
 
-import html
 import json
 import re
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -15,8 +15,8 @@ VENDOR = resources.files("ravine.report") / "vendor"
 
 SHARED = ("base.js", "charts.js", "frame.js")
 SCRIPTS = (
-    *(*SHARED, "tree.js", "names.js", "trust.js", "soft.js", "map.js", "panel.js", "clusters.js", "heatmap.js"),
-    *("profile.js", "rules.js", "rows.js", "choice.js", "classes.js", "page.js"),
+    *(*SHARED, "tree.js", "names.js", "trust.js", "stability.js", "soft.js", "map.js", "panel.js", "clusters.js"),
+    *("heatmap.js", "profile.js", "rules.js", "rows.js", "choice.js", "classes.js", "page.js"),
 )
 STREAM_SCRIPTS = (*SHARED, "timeline.js", "events.js", "present.js", "stream.js")
 """Scripts of all pages, of the page of a model, and of the page of a stream, in the order in which they depend on each
@@ -27,16 +27,40 @@ ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 def render(summary: dict[str, Any], template: str = "template.html", scripts: tuple[str, ...] = SCRIPTS) -> str:
     """Return the page that shows a summary."""
-    parts = {
-        "title": html.escape(summary["title"]),
-        "style": read_text(ASSETS, "page.css"),
-        "vendor": "\n".join(read_text(VENDOR, name) for name in ("d3.min.js", "plot.umd.min.js")),
-        "licenses": "\n\n".join(_license(name) for name in ("d3", "plot")),
-        "data": to_json(summary),
-        "script": "\n".join(read_text(ASSETS, name) for name in scripts),
-    }
-    # One pass over the template: inserted text is not searched for placeholders.
-    return re.sub(r"\{\{ (\w+) \}\}", lambda place: parts[place[1]], read_text(ASSETS, template))
+    return filled(
+        template,
+        title=summary["title"],
+        vendor=markup("\n".join(read_text(VENDOR, name) for name in ("d3.min.js", "plot.umd.min.js"))),
+        licenses="\n\n".join(_license(name) for name in ("d3", "plot")),
+        data=markup(to_json(summary)),
+        script=markup("\n".join(read_text(ASSETS, name) for name in scripts)),
+    )
+
+
+def filled(template: str, **parts: Any) -> str:
+    """Return a template with its parts and the style of all pages. Text is escaped; only `markup` is not."""
+    return _environment().get_template(template).render(style=markup(read_text(ASSETS, "page.css")), **parts)
+
+
+def markup(text: str) -> Any:
+    """Mark a text as safe to be part of a page as it is: a script or a style of the package, or escaped already."""
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+@cache
+def _environment() -> Any:
+    """Return the engine that fills the templates. It is imported when the first page is written."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    return Environment(
+        loader=FunctionLoader(lambda name: read_text(ASSETS, name)),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def to_json(summary: dict[str, Any]) -> str:
@@ -52,4 +76,4 @@ def read_text(folder: Any, name: str) -> str:
 
 def _license(name: str) -> str:
     called = {"d3": "D3", "plot": "Observable Plot"}[name]
-    return html.escape(f"{called}\n{read_text(VENDOR, f'{name}.LICENSE')}")
+    return f"{called}\n{read_text(VENDOR, f'{name}.LICENSE')}"

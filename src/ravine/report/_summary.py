@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from ravine import __version__
 from ravine._matrix import Ints
 from ravine._names import shown
+from ravine.evaluation import Stability
 from ravine.report import _clusters, _count_reason, _nodes
 from ravine.report._data import ReportData, gathered
 from ravine.report._format import parameter_text, rounded
@@ -22,8 +23,9 @@ from ravine.report._rows import RowTexts, listed_rows
 from ravine.report._rules import exact_sql, rules_of
 from ravine.report._sample import LeafRanges, Sample
 from ravine.report._soft import SoftClusters
+from ravine.report._stability import hint, stability_of
 from ravine.report._table import Sources, Table, numeric_table
-from ravine.report._trust import trust_of
+from ravine.report._trust import is_given, trust_of
 from ravine.tree import HyperplaneTree
 from ravine.tree._text import counted, named
 
@@ -45,6 +47,7 @@ def summarize(
     title: str | None = None,
     preparation: str | None = None,
     command: str | None = None,
+    stability: Stability | None = None,
 ) -> dict[str, Any]:
     """Return everything that the page shows about a fitted model and its rows."""
     groups = Groups.of(model)
@@ -79,6 +82,8 @@ def summarize(
             "sum_sq": None if tree is None else _count_reason.sum_sq_chart(tree, model),
         },
         "trust": trust_of(model, tree, choice),
+        "stability": stability_of(stability, groups, rows, is_given(model)),
+        "stability_hint": hint(model, command is not None) if stability is None else "",
         "profiles": None if profiles is None else profiles.summary(),
         "rules": _rules(profiles, table, rows, int(ranges.end[0])),
         "exact": exact_sql(groups, given_names, is_encoded=rows.table is not None),
@@ -97,7 +102,9 @@ def summarize(
         "classes": _classes(tree, rows, ranges),
         "reproduce": {
             "by": "in Python" if command is None else "with this command",
-            "lines": _reproduce(model, steps, rows, feature_names is not None) if command is None else [shown(command)],
+            "lines": [shown(command)]
+            if command is not None
+            else _reproduce(model, steps, rows, feature_names is not None, stability),
         },
     }
 
@@ -326,14 +333,18 @@ def changed_parameters(model: Any) -> list[list[str]]:
     return [[name, text] for name, text in given.items() if text != parameter_text(defaults[name].default)]
 
 
-def _reproduce(model: Any, steps: list[Any], rows: ReportData, named: bool) -> list[str]:
+def _reproduce(model: Any, steps: list[Any], rows: ReportData, named: bool, stability: Stability | None) -> list[str]:
     """Return lines of Python that make this report again."""
     options = ", labels=labels" * (rows.contingency is not None) + ", feature_names=names" * named
+    if stability is not None:
+        n_resamples = len(stability.n_clusters) + len(stability.errors)
+        options += f", stability=stability(model, X, n_resamples={n_resamples})"
     write = f'report.write(model, X, "report.html"{options})'
     if isinstance(model, HyperplaneTree):
         return ["from ravine import report", write.replace("model", "tree")]
     call = f"{type(model).__name__}({', '.join(f'{name}={text}' for name, text in changed_parameters(model))})"
     lines = [f"from ravine import {type(model).__name__}, report"]
+    lines += ["from ravine.evaluation import stability"] * (stability is not None)
     if steps:
         call = f"make_pipeline({', '.join(map(_call, steps))}, {call})"
         lines = [*_imports(steps), *lines]

@@ -1,10 +1,13 @@
-"""The banner of a report: whether the clusters can be trusted, in a sentence or two for somebody in a hurry."""
+"""Whether clusters can be trusted, in a sentence or two for somebody in a hurry.
+
+The banner of a report, the first lines that the command prints, and the text of an exploration all come from here.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from ravine.report._count_reason import CountReason
+from ravine.report._count_reason import CountReason, choice_of
 from ravine.tree import HyperplaneTree
 from ravine.tree._text import counted
 
@@ -13,10 +16,38 @@ NOT_REAL = "These groups describe the data but may not be real."
 UNCONFIRMED = f"No clusters could be confirmed. {NOT_REAL}"
 
 
+CONFIRMED, DOUBTFUL = ("good", "partly"), ("unsure", "none")
+"""Levels of banners about clusters that a test confirms, at least some of them, and about those that none does."""
+
+
+def trust_in(model: Any) -> dict[str, str]:
+    """Return the banner of a fitted model."""
+    tree = getattr(model, "tree_", None)
+    return trust_of(model, tree, choice_of(model, tree))
+
+
+def is_confirmed(model: Any) -> bool:
+    """Return whether a test confirms the clusters of a fitted model, or at least some of its splits."""
+    return trust_in(model)["level"] in CONFIRMED
+
+
+def finding(model: Any, found: str) -> str:
+    """Return what was found and whether to trust it, in two lines. A doubt comes first, with its reason."""
+    trust = trust_in(model)
+    if trust["level"] in DOUBTFUL:
+        return f"{trust['text']} {trust['note']}".rstrip() + f"\n{found}"
+    return f"{found}\n{trust['text']}"
+
+
 def trust_of(model: Any, tree: HyperplaneTree | None, choice: CountReason) -> dict[str, str]:
     """Return the banner: its level ("good", "partly", "unsure", "none" or "plain"), a sentence, and a note."""
     level, text, note = _without_tree(model) if tree is None else _of_tree(model, tree, choice)
     return {"level": level, "text": text, "note": note}
+
+
+def is_given(model: Any) -> bool:
+    """Return whether the number of clusters was given."""
+    return getattr(model, "n_clusters", None) is not None and not isinstance(model, HyperplaneTree)
 
 
 def _of_tree(model: Any, tree: HyperplaneTree, choice: CountReason) -> tuple[str, str, str]:
@@ -69,7 +100,7 @@ def _asked(n_clusters: int) -> tuple[str, str, str]:
 def _without_tree(model: Any) -> tuple[str, str, str]:
     if hasattr(model, "classes_"):
         return "plain", "The classes are those of the labels that were given.", ""
-    if getattr(model, "n_clusters", None) is not None:
+    if is_given(model):
         return _asked(int(model.n_clusters_))
     confirmed = getattr(model, "confirmed_", None)
     if int(model.n_clusters_) == 1:

@@ -36,6 +36,13 @@ function el(tag, attributes = {}, ...children) {
   return element;
 }
 
+// A table of clusters that is too wide for its place, or for a phone, becomes a list.
+function stack(table) {
+  table.classList.remove("stacked");
+  table.classList.toggle("stacked", innerWidth <= 640 || table.scrollWidth > table.clientWidth);
+}
+addEventListener("resize", () => document.querySelectorAll(".clusters").forEach(stack));
+
 // A name that may be too long: it is cropped, and shown in full on hover.
 const named = (tag, text, attributes = {}, length = 60) =>
   el(tag, { ...attributes, title: text.length > length ? text : null }, cropped(text, length));

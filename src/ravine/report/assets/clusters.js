@@ -10,6 +10,7 @@ const columns = [
   { key: "words", title: "what is typical of it" },
   { key: "typical", title: "typical rows" },
   ...(soft === null ? [] : [{ key: "unsure", title: "unsure rows", number: true, of: (row) => nodes[row.node].unsure ?? -1 }]),
+  ...(stability === null ? [] : [{ key: "again", title: "found again", number: true, of: ({ node }) => (foundAgain(node)?.found ?? -1) / (foundAgain(node)?.compared || 1) }]),
   ...(data.classes === null ? [] : [{ key: "class", title: "most common class", of: (row) => commonestClass(row.node).share }]),
 ];
 
@@ -30,6 +31,7 @@ function drawClusters() {
       el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, heads)),
       el("tbody", { role: "rowgroup" }, listed.map((row) => clusterRow(row, largest)))),
     rows.length <= MANY ? null : el("p", { class: "more" }, el("button", { type: "button", class: "quiet", id: "all-clusters", onclick: () => { state.allClusters = !state.allClusters; drawClusters(); byId("all-clusters").focus(); } }, state.allClusters ? `Show the first ${MANY}` : `Show all ${whole(rows.length)} clusters`))));
+  stack(document.querySelector(".clusters"));
 }
 
 function clusterRow({ node, number }, largest) {
@@ -46,9 +48,10 @@ function clusterRow({ node, number }, largest) {
     cell({ class: "typical", "data-label": "typical rows" }, about.typical.length === 0 ? "–" : el("span", {}, about.typical.map((row) => el("span", { class: "part" }, cropped(rowName(row), 18))))),
   ];
   if (soft !== null) cells.push(cell({ class: "number", "data-label": "unsure rows" }, unsureText(node)));
+  if (stability !== null) cells.push(cell({ class: "number", "data-label": "found again" }, foundCell(node)));
   if (data.classes !== null) {
     const { code, share: part } = commonestClass(node);
-    cells.push(cell({ "data-label": "class" }, about.rows === 0 ? "–" : el("span", {}, className("span", code), ` (${percent(part)})`)));
+    cells.push(cell({ class: "class", "data-label": "class" }, about.rows === 0 ? "–" : el("span", {}, className("span", code), ` (${percent(part)})`)));
   }
   return el("tr", { role: "row", class: node === state.node ? "selected" : null, "data-node": node, onclick: () => select(node, true) }, cells);
 }

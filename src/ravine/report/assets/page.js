@@ -16,7 +16,7 @@ function setClusters(k) {
   if (!isFlat) setSlider(k);
   const compared = isFlat && data.noun === "class" ? "Each class is compared with all rows." : k === 1 ? "There is one cluster, which holds all rows." : "Each cluster is described by the columns in which it differs most from the other rows.";
   byId("clusters-lead").textContent = `${compared} ${k === 1 ? "" : "Select one to see its profile."}`.trim();
-  byId("clusters-note").textContent = `Typical rows are the rows closest to the mean of the ${data.noun}.${rowNote}${soft === null ? "" : ` Unsure rows have a membership below ${percent(soft.sure)} in their cluster.`}`;
+  byId("clusters-note").textContent = `Typical rows are the rows closest to the mean of the ${data.noun}.${rowNote}${unsureNote}${againNote()}`;
   drawClusters();
   if (!isFlat) drawWhenSeen("tree-section", () => { drawMap(true); showInMap(state.node); drawPanelSoon(); });
   else drawPanel();
@@ -134,6 +134,7 @@ drawRules();
 drawRows();
 drawColumns();
 drawChoice();
+drawStability();
 drawClasses();
 for (const id of ["tree-section", "profiles-section", "classes-section", "choice-section"]) if (byId(id) !== null) watch.observe(byId(id));
 addEventListener("beforeprint", () => [...waiting.keys()].forEach(drawWaiting));

@@ -44,6 +44,8 @@ function panelFacts(node) {
   if (tested >= 0) facts.push(fact("p-value", pText(data.choice.evidence.p[tested])));
   if (about.spread !== null && node !== 0) facts.push(fact("Spread", figure(+about.spread.toPrecision(2)), "all rows together: 1"));
   if (isSoftCluster(node) && about.unsure !== null) facts.push(fact("Unsure rows", unsureText(node), `membership below ${percent(soft.sure)}`));
+  const again = isShown(node) && !isCut(node) ? foundAgain(node) : null;
+  if (again !== null) facts.push(fact("Found again", foundText(again), foundNote(again)));
   return el("dl", { class: "facts" }, facts);
 }
 

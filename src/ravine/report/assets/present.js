@@ -27,6 +27,7 @@ function drawPresent() {
     el("table", { role: "table", "aria-labelledby": "clusters-title" },
       el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, heads)),
       el("tbody", { role: "rowgroup" }, clusters.map((cluster) => presentRow(cluster, largest))))));
+  stack(document.querySelector(".clusters"));
   drawCluster();
 }
 

@@ -75,9 +75,14 @@ function csvText() {
   return [heads, ...lines].map((line) => line.map(quoted).join(",")).join("\r\n") + "\r\n";
 }
 
+function againRecord(node) {
+  const again = foundAgain(node);
+  return again === null ? {} : { found_again: again.found / again.compared, verdict: again.verdict };
+}
+
 function jsonText() {
   const rules = new Map(data.rules.list.map((rule) => [leafNode(rule.cluster), rule.text]));
-  const clusters = clustersAt().map((node) => ({ cluster: numberOf(node), name: clusterName(node), rows: nodes[node].rows, share: nodes[node].rows / Math.max(data.n_rows, 1), description: sentenceOf(node), rule: rules.get(node) ?? null, typical_rows: nodes[node].typical.map(rowName) }));
+  const clusters = clustersAt().map((node) => ({ cluster: numberOf(node), name: clusterName(node), rows: nodes[node].rows, share: nodes[node].rows / Math.max(data.n_rows, 1), description: sentenceOf(node), rule: rules.get(node) ?? null, typical_rows: nodes[node].typical.map(rowName), ...againRecord(node) }));
   return JSON.stringify({ title: data.title, trust: data.trust.text, n_rows: data.n_rows, clusters }, null, 2);
 }
 

@@ -42,6 +42,7 @@ const ellipseMarks = (ellipses, color) => [
 ];
 
 const isSoftCluster = (node) => soft !== null && state.k > 1 && isShown(node) && !isCut(node);
+const unsureNote = soft === null ? "" : ` Unsure rows have a membership below ${percent(soft.sure)} in their cluster.`;
 const unsureText = (node) => (nodes[node].unsure === null ? "–" : percent(nodes[node].unsure));
 
 // Memberships of a row in the clusters at the selected number, largest first after that of its own cluster.
