@@ -14,7 +14,7 @@ from ravine._scaling import ScaledRows
 from ravine.datasets import make_blobs
 from ravine.tree import HyperplaneTree
 from ravine.tree import _mixture as module
-from ravine.tree._mixture import MIXTURE, Mixture, fit_mixture, packed, unpacked, with_limit
+from ravine.tree._mixture import MIXTURE, Mixture, differing_columns, fit_mixture, packed, unpacked, with_limit
 
 
 def wide_beside_narrow(rng, n=2000):
@@ -384,6 +384,38 @@ def test_a_yes_or_no_column_does_not_move_the_labels(rng):
     assert adjusted_rand_score(alone.labels_, beside.labels_) > 0.98
     assert_array_equal(beside.predict(both), beside.labels_)
     assert beside.cluster_centers_.shape == (3, 33)
+
+
+def test_columns_in_which_the_clusters_do_not_differ_have_one_distribution(rng):
+    label = np.repeat([0, 1, 2], 400)
+    X = np.column_stack([6.0 * label + rng.normal(size=1200), rng.normal(size=(1200, 30)), rng.exponential(size=1200)])
+    X[:, 5] *= np.where(label == 1, 3.0, 1.0)  # the same mean and another variance
+    differs = differing_columns(X, np.ones(1200), label, 3)
+    assert np.flatnonzero(differs).tolist() == [0, 5]
+    mixture = fit_mixture(X, np.ones(1200), label, 3)
+    common = np.flatnonzero(~differs)
+    assert (mixture.mean[:, common] == mixture.mean[0, common]).all()
+    assert (mixture.factor[:, common] == mixture.factor[0, common]).all()
+    assert not mixture.factor[:, :, common][:, [0, 5]].any()
+    assert_allclose(mixture.mean[0, common], X[:, common].mean(axis=0), rtol=1e-9)
+    covariance = np.cov(X[:, common].T, bias=True)
+    assert_allclose(np.diag(mixture.covariance[0])[common], np.diag(covariance), rtol=0.01)
+
+
+def test_noise_columns_hardly_move_the_labels(rng):
+    label = np.repeat([0, 1], 500)
+    X = np.column_stack([4.0 * label + rng.normal(size=1000), rng.normal(size=(1000, 60))])
+    by_cut = (X[:, 0] > 2).astype(np.int64)
+    mixture = fit_mixture(X, np.ones(1000), by_cut, 2, always_decides=True)
+    assert (mixture.predict(X, by_cut) != by_cut).mean() < 0.005
+
+
+def test_far_rows_are_outliers_in_columns_in_which_the_clusters_do_not_differ(rng):
+    label = np.repeat([0, 1], 500)
+    X = np.column_stack([8.0 * label + rng.normal(size=1000), rng.normal(size=1000)])
+    X[3, 1] = 60.0
+    mixture = with_limit(fit_mixture(X, np.ones(1000), label, 2), X, np.ones(1000), label)
+    assert np.flatnonzero(mixture.labels(X, label) == -1).tolist() == [3]
 
 
 def test_a_file_whose_factor_describes_a_column_beside_is_refused(rng):

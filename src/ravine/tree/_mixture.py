@@ -55,6 +55,9 @@ N_VALUES, DISCRETE_SHARE, LEAST_USED = 2, 0.9, 0.45
 columns less than the third number times as much as all columns on average, the components do not describe them: a
 component that has only one of the values would be so narrow there that this column alone would decide."""
 
+LEAST_VARIANCE = 1e-3
+"""Variance of a cluster along a column, as a share of that of all rows, below which it does not tell more."""
+
 LEAST_MOVED, LEAST_ROWS = 1e-3, 10
 """The mixture decides about labels if it moves at least this share of the rows to another cluster, and if there are at
 least so many distinct rows for each cluster, and for each column of a shared covariance."""
@@ -384,6 +387,16 @@ def fit_mixture(
         is_discrete = discrete_columns(X, weights)
         if used[is_discrete].sum() < LEAST_USED * used.sum() * is_discrete.mean():
             return _beside_discrete(X, weights, label, n_clusters, always_decides, is_discrete)
+    differs = differing_columns(X, weights, label, n_clusters)
+    if _has_own_covariances(X, weights, n_clusters) and differs.any() and not differs.all():
+        return _with_common_columns(X, weights, label, n_clusters, always_decides, differs)
+    return _fit_to_all_columns(X, weights, label, n_clusters, always_decides)
+
+
+def _fit_to_all_columns(
+    X: Floats, weights: Floats, label: Ints, n_clusters: int, always_decides: bool
+) -> Mixture | None:
+    n_columns = X.shape[1]
     scaling, count = Scaling.of(X, weights), float(weights.sum())
     X = np.asarray(X, dtype=np.float64)
     ways = [scaling.rows(X)]
@@ -412,6 +425,55 @@ def discrete_columns(X: Floats, weights: Floats) -> Bools:
     return is_discrete
 
 
+def differing_columns(X: Floats, weights: Floats, label: Ints, n_clusters: int) -> Bools:
+    """Return the columns in which the clusters have different distributions, by the Bayesian information criterion.
+
+    A normal distribution for each cluster is compared with one for all rows. With many columns in which clusters do not
+    differ, what the components learn there by chance outweighs what the other columns say. This is so for covariances
+    of their own; a shared one learns little by chance, and may add up many columns that each differ too little.
+    """
+    scaling, X = Scaling.of(X, weights), np.asarray(X, dtype=np.float64)
+    differs = _differs(scaling.rows(X), weights, label, n_clusters)
+    if scaling.moves_cells:  # they may be a cluster of their own
+        differs |= _differs((X - scaling.center) / scaling.scale, weights, label, n_clusters)
+    return differs
+
+
+def _differs(Z: Floats, weights: Floats, label: Ints, n_clusters: int) -> Bools:
+    count, _, squares = column_moments(Z, weights)
+    variance, gain = squares / count, np.zeros(Z.shape[1])
+    for k in range(n_clusters):
+        rows = np.flatnonzero(label == k)
+        size, _, squares = column_moments(Z[rows], weights[rows])
+        within = np.maximum(squares / size, LEAST_VARIANCE * variance)
+        ratio = np.divide(variance, within, out=np.ones_like(within), where=within > 0)
+        gain += size / count * np.log(ratio)
+    n_effective = count**2 / float(weights @ weights)
+    return np.asarray(n_effective * gain > 2 * (n_clusters - 1) * math.log(n_effective))
+
+
+def _with_common_columns(
+    X: Floats, weights: Floats, label: Ints, n_clusters: int, always_decides: bool, differs: Bools
+) -> Mixture | None:
+    """Fit the mixture to the columns that differ; the others have one distribution for all components."""
+    own, common = np.flatnonzero(differs), np.flatnonzero(~differs)
+    found = _fit_to_all_columns(np.ascontiguousarray(X[:, own]), weights, label, n_clusters, always_decides)
+    if found is None:
+        return None
+    others = np.ascontiguousarray(X[:, common])
+    scaling, share = Scaling.of(others, weights), weights / weights.sum()
+    Z = scaling.rows(np.asarray(others, dtype=np.float64))
+    center = share @ Z
+    covariance = _regular(scatter(Z, share, center), 1, 1.0 / float(share @ share))
+    spread = 1.0 if math.isinf(found.freedom) else found.freedom / (found.freedom - 2)
+    mean = np.empty((n_clusters, X.shape[1]))
+    factor = np.zeros((len(found.factor), X.shape[1], X.shape[1]))
+    mean[:, own], mean[:, common] = found.mean, center * scaling.scale + scaling.center
+    factor[:, own[:, np.newaxis], own] = found.factor
+    factor[:, common[:, np.newaxis], common] = _factors(covariance[np.newaxis] / spread)[0] / scaling.scale
+    return replace(found, mean=mean, factor=factor)
+
+
 def _beside_discrete(
     X: Floats, weights: Floats, label: Ints, n_clusters: int, always_decides: bool, is_discrete: Bools
 ) -> Mixture | None:
@@ -432,6 +494,12 @@ def _beside_discrete(
     return replace(found, mean=mean, factor=factor, beside=beside)
 
 
+def _has_own_covariances(X: Floats, weights: Floats, n_clusters: int) -> bool:
+    """Return whether there are enough rows for a covariance matrix of each component."""
+    n_effective = float(weights.sum()) ** 2 / float(weights @ weights)
+    return X.shape[1] <= MOST_OWN and n_effective >= X.shape[1] * n_clusters * (1 - TIE)
+
+
 def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture:
     """Return the mixture after expectation maximization, from the memberships that the labels give.
 
@@ -439,7 +507,7 @@ def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture
     covariance. A component that lost nearly all its rows ends the search.
     """
     n_effective = 1.0 / float(share @ share)
-    has_own = Z.shape[1] <= MOST_OWN and n_effective >= Z.shape[1] * n_clusters
+    has_own = _has_own_covariances(Z, share, n_clusters)
     total = np.empty(0) if has_own else scatter(Z, share, np.zeros(Z.shape[1]))
     freedom = FREEDOM if has_own else math.inf
     membership, trust = np.zeros((len(Z), n_clusters)), np.ones((len(Z), n_clusters))
