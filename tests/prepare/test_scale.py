@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import norm
+from sklearn.mixture import GaussianMixture
 
 from ravine._scaling import Scaling
-from ravine.prepare._scale import gap_codes, measured
+from ravine.prepare._scale import _normal_groups, gap_codes, measured
 
 
 @pytest.fixture
@@ -17,8 +19,9 @@ def random():
         (lambda r: r.lognormal(5, 1, 2000), "log"),
         (lambda r: r.lognormal(5, 1, 2000) * (r.random(2000) > 0.2), "log"),
         (lambda r: r.exponential(1, 2000), "log"),
-        (lambda r: r.lognormal(5, 0.4, 2000), "none"),
-        (lambda r: r.gamma(2, 1, 2000), "none"),
+        (lambda r: r.lognormal(5, 0.4, 2000), "log"),
+        (lambda r: r.lognormal(5, 0.05, 2000), "none"),
+        (lambda r: np.exp(np.concatenate([r.normal(4, 0.4, 1500), r.normal(6, 0.4, 500)])), "log"),
         (lambda r: r.normal(50, 10, 2000), "none"),
         (lambda r: r.uniform(0, 1, 2000), "none"),
         (lambda r: -r.lognormal(5, 1, 2000), "none"),
@@ -40,8 +43,9 @@ def test_transform_does_not_depend_on_the_unit(random):
 def test_decode_is_the_inverse_of_encode(draw, random):
     cells = draw(random)
     scale, _ = measured(cells)
-    below = np.array([cells.min() - 0.1 * cells.std(), 0.0, -1.0])
+    below = np.append(cells.min() - 0.01 * cells.std(), 0.5 * cells.min())
     for some in (cells, below):
+        assert not scale.is_far(some).any()
         assert_allclose(scale.decode(scale.encode(some)), some, rtol=1e-9, atol=1e-9)
 
 
@@ -49,7 +53,10 @@ def test_encoding_is_increasing_and_finite(random):
     cells = random.lognormal(5, 1, 500)
     scale, _ = measured(cells)
     ordered = np.linspace(-50, 1e5, 5000)
-    assert (np.diff(scale.encode(ordered)) > 0).all()
+    is_far = scale.is_far(ordered)
+    assert is_far[[0, -1]].all()
+    assert (np.diff(scale.encode(ordered[~is_far])) > 0).all()
+    assert_allclose(scale.decode(scale.encode(ordered[[0, -1]])), np.exp([scale.low, scale.high]))
     assert np.isfinite(scale.encode(np.array([1e308, -1e308, np.nan, 5e-324]))).all()
 
 
@@ -89,3 +96,20 @@ def test_cells_that_are_no_codes_are_kept(random):
     assert gap_codes(amounts) == ()
     other = np.append(random.normal(20, 5, 1000), np.full(20, 1234.0))
     assert gap_codes(other) == ()
+
+
+def test_an_error_by_a_factor_of_a_thousand_is_far_outside_of_a_logarithm(random):
+    cells = random.lognormal(5, 0.8, 2000)
+    cells[:3] = 999 * np.median(cells), 1e6, -999
+    scale, n_far = measured(cells)
+    assert scale.transform == "log"
+    assert n_far == 3
+    assert scale.is_far(cells).tolist() == [True] * 3 + [False] * 1997
+    assert not scale.is_far(np.array([np.nan]))[0]
+
+
+def test_likelihood_of_groups_is_that_of_a_mixture(random):
+    cells = np.sort(np.concatenate([random.normal(0, 1, 300), random.normal(9, 2, 200)]))
+    fitted = GaussianMixture(2, random_state=0).fit(cells[:, np.newaxis])
+    assert_allclose(_normal_groups(cells, 2), 500 * fitted.score(cells[:, np.newaxis]), rtol=1e-3)
+    assert_allclose(_normal_groups(cells, 1), norm(cells.mean(), cells.std()).logpdf(cells).sum())

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ravine._matrix import Floats, Ints
+from ravine._matrix import Bools, Floats, Ints
 from ravine.prepare._cells import Words, days_in, numbers_in, source_of, words_in
 from ravine.prepare._column import Column
 from ravine.prepare._date_text import days_of
@@ -82,6 +82,11 @@ def places_of(column: Column, values: pa.ChunkedArray) -> Ints:
 def encoded_cells(column: Column, cells: Floats) -> Floats:
     """Return the encoded column of numbers or days."""
     return scale_of(column).encode(elapsed(column, cells))[:, np.newaxis]
+
+
+def is_unknown(column: Column, cells: Floats) -> Bools:
+    """Return which cells are to be estimated: gaps, and cells far outside."""
+    return np.isnan(cells) | scale_of(column).is_far(elapsed(column, cells))
 
 
 def encoded_places(column: Column, place: Ints, bits: Bits, first: int) -> Floats:

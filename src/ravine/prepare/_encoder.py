@@ -28,6 +28,7 @@ from ravine.prepare._codec import (
     elapsed,
     encoded_cells,
     encoded_places,
+    is_unknown,
     places_of,
     state_of,
     values_of,
@@ -242,13 +243,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return ScaledRows.of(rows)
 
     def _numbers(self, found: Mapping[str, Any]) -> tuple[Floats, Bools]:
-        """Return the scaled numbers and dates of some cells, with medians in the gaps, and where the gaps are."""
+        """Return the scaled numbers and dates of some cells, and where the gaps and the cells far outside are.
+
+        Gaps have the median of their column, and cells far outside are moved in.
+        """
         scaled = [column for column in self.columns_ if column.is_scaled]
         if not scaled:
             n_rows = len(next(iter(found.values()), ()))
             return np.empty((n_rows, 0)), np.empty((n_rows, 0), dtype=bool)
         numbers = np.column_stack([encoded_cells(column, found[column.name]) for column in scaled])
-        return numbers, np.column_stack([np.isnan(found[column.name]) for column in scaled])
+        return numbers, np.column_stack([is_unknown(column, found[column.name]) for column in scaled])
 
     def _read(self, X: Any, needed: list[Column]) -> dict[str, pa.ChunkedArray]:
         """Return the columns by the names of the fit, after checking that all needed ones are there."""
@@ -376,7 +380,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _state(self, resume: bool) -> State:
         """Return what was learned as plain values. There are no rows in it, whatever `resume` is."""
-        gaps = None if self._gaps is None else {"mean": self._gaps.mean, "covariance": self._gaps.covariance}
+        gaps = None if self._gaps is None else vars(self._gaps)
         return {"gaps": gaps, "columns": [state_of(column) for column in self.columns_]}
 
     def _restore(self, state: State) -> None:
@@ -386,9 +390,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.columns_ = state["columns"]
         n_numbers = sum(column.is_scaled for column in self.columns_)
         gaps = state["gaps"]
-        if gaps is not None and len(gaps["mean"]) != n_numbers:
-            raise ValueError(f"field 'gaps.mean' has {len(gaps['mean'])} entries for {n_numbers} numbers")
-        self._gaps = None if gaps is None else Gaps(gaps["mean"], gaps["covariance"])
+        if gaps is not None and gaps["mean"].shape[1] != n_numbers:
+            raise ValueError(f"field 'gaps.mean' has {gaps['mean'].shape[1]} columns for {n_numbers} numbers")
+        self._gaps = None if gaps is None else Gaps(**gaps)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -290,7 +290,7 @@ def _number(name: str, cells: Floats, said: str) -> Draft:
         treatment = "number, logarithm"
         reasons.append("it has a long tail, so its logarithm is used")
     if n_far:
-        reasons.append(f"{_cells(n_far)} far outside and moved in")
+        reasons.append(f"{_cells(n_far)} far outside and estimated")
     n_gaps = len(cells) - len(known)
     if n_gaps:
         reasons.append(f"{_percent(n_gaps / len(cells))} of its cells are gaps, estimated (median {scale.fill:.4g})")
@@ -337,7 +337,7 @@ def _date(name: str, days: Floats, said: str, n_bad: int, is_asked: bool = False
     if scale.transform == "log":
         reasons.append("it has a long tail, so its logarithm is used")
     if n_far:
-        reasons.append(f"{_cells(n_far)} far outside and moved in")
+        reasons.append(f"{_cells(n_far)} far outside and estimated")
     if n_gaps:
         middle = as_dates(np.array([reference - scale.fill]), False)[0]
         reasons.append(f"{_percent(n_gaps / len(days))} of its cells are gaps, estimated (median {middle})")

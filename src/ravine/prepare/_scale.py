@@ -1,23 +1,38 @@
 """Measure a column of numbers: the logarithm of long tails, gaps that are written as numbers, center and scale.
 
-Cells that are far outside of a column are typing errors more often than rows of interest. They are moved in by the rule
-of `ravine._scaling`, here with bounds that are always finite, so that later rows are moved in as well.
+Cells that are far outside of a column are typing errors more often than rows of interest. They are found by the rule of
+`ravine._scaling`, here with bounds that are always finite, so that those of later rows are found as well. The encoder
+estimates them like gaps; where it cannot, they are moved in.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logsumexp
 
-from ravine._matrix import Floats
+from ravine._matrix import Bools, Floats
 from ravine._scaling import EDGE, FAR, moved_in
-from ravine._ties import TIE
+from ravine._ties import TIE, first_least
 
-TAIL = 4.0
+TAIL = 1.3
 """A column has a long tail if the way from its median to its upper edge is this many times that to its lower edge. It
-is 2.8 for a gamma distribution of shape 2, 4.8 for an exponential one, and 7.8 for a lognormal one with σ = 1."""
+is 1.5 for a lognormal distribution with σ = 0.2, 2.8 for a gamma distribution of shape 2, and 4.8 for an exponential
+one."""
 
-BETTER = 0.5
-"""The logarithm is used if it reduces the logarithm of that ratio to at most this share."""
+MOST_GROUPS, LOOKED_AT, N_STEPS = 3, 1_000, 30
+"""A column is described by up to so many normal groups, fitted to so many of its cells, in so many steps."""
+
+CENTRAL = 0.005
+"""Share of the cells at each end that the groups do not have to describe."""
+
+LEAST_VARIANCE, LEAST_SHARE = 1e-3, 1e-12
+"""Smallest variance of a group, as a share of that of the column, and smallest share of a cell in a group."""
+
+CLEARLY = 10.0
+"""The logarithm is used if it makes the column likelier by this factor, as a logarithm: docs/decisions/tables.md."""
+
+LOG_FAR = 1.0
+"""As `FAR`, for logarithms: a number that is a thousand times too large is not so far away there."""
 
 THINS = 0.4
 """The way from the 90th percentile to the upper edge is at least this share of that from the median to the 90th: a tail
@@ -109,6 +124,11 @@ class Scale:
         inside = moved_in(self.forward(known), *_bounds(self.low, self.high, self.reach))
         return (inside - self.center) / self.scale
 
+    def is_far(self, cells: Floats) -> Bools:
+        """Return which cells are far outside; gaps are not."""
+        inner = self.forward(cells)
+        return (inner < self.low - self.reach) | (inner > self.high + self.reach)
+
     def decode(self, encoded: Floats) -> Floats:
         """Return the cells in their own units: the inverse of `encode` where no cell is moved in."""
         inner = np.asarray(encoded) * self.scale + self.center
@@ -120,11 +140,11 @@ class Scale:
 
 
 def measured(cells: Floats) -> tuple[Scale, int]:
-    """Return the scale of the known cells of a column, and the number of cells that are moved in."""
+    """Return the scale of the known cells of a column, and the number of cells that are far outside."""
     ordered = np.sort(cells)
     first = _transform(ordered)
     within = first.forward(ordered)
-    low, high, reach = _edges(within)
+    low, high, reach = _edges(within, LOG_FAR if first.transform == "log" else FAR)
     kept = moved_in(within, *_bounds(low, high, reach))
     lowest, highest = (_quantile(ordered[kept == within], share) for share in (OUTSIDE, 1 - OUTSIDE))
     deviation = float(kept.std())
@@ -175,7 +195,7 @@ def _quantile(ordered: Floats, share: float) -> float:
     return float(ordered[min(max(int(np.ceil(share * len(ordered) * (1 - 1e-12))) - 1, 0), len(ordered) - 1)])
 
 
-def _edges(ordered: Floats) -> tuple[float, float, float]:
+def _edges(ordered: Floats, far: float) -> tuple[float, float, float]:
     """Return the edges of the central rows, and the distance to them that is far outside, as `_scaling.edges_of`."""
     n_beyond = EDGE * (1 + TIE) * len(ordered)
     low, high = float(ordered[int(n_beyond)]), float(ordered[int(np.ceil(len(ordered) - n_beyond)) - 1])
@@ -183,7 +203,7 @@ def _edges(ordered: Floats) -> tuple[float, float, float]:
     if width == 0:
         others = np.sort(np.abs(ordered[ordered != low] - low))
         width = _quantile(others, 0.5) if len(others) else max(abs(low), 1.0)
-    return low, high, min(FAR * width, np.finfo(np.float64).max / 4)
+    return low, high, min(far * width, np.finfo(np.float64).max / 4)
 
 
 def _tail(ordered: Floats) -> float:
@@ -195,7 +215,7 @@ def _tail(ordered: Floats) -> float:
 
 
 def _transform(ordered: Floats) -> Scale:
-    """Return the logarithm with the offset that makes a long tail short, or no transform."""
+    """Return a logarithm if it makes a long tail short and the column likelier, or no transform."""
     positive = ordered[ordered > 0]
     if len(ordered) < FEW_CELLS or (ordered < 0).mean() > NEGATIVE or len(positive) < len(ordered) / 2:
         return Scale()
@@ -203,14 +223,42 @@ def _transform(ordered: Floats) -> Scale:
         return Scale()
     has_zeros = bool((ordered == 0).mean() > NEGATIVE)
     judged = ordered if _quantile(ordered, 0.5) > _quantile(ordered, EDGE) else positive
-    tail = _tail(judged)
     middle, upper, edge = (_quantile(judged, share) for share in (0.5, 0.9, 1 - EDGE))
-    if tail < np.log(TAIL) or edge - upper < THINS * (upper - middle):
+    if _tail(judged) < np.log(TAIL) or edge - upper < THINS * (upper - middle):
         return Scale()
-    quarter = _quantile(positive, 0.25)
-    candidates = [Scale(transform="log", offset=quarter)]
+    candidates = [Scale(transform="log", offset=_quantile(positive, 0.25))]
     if not has_zeros:
         candidates.insert(0, Scale(transform="log", knee=_quantile(positive, OUTSIDE)))
-    tails = [abs(_tail(one.forward(judged))) for one in candidates]
-    best = int(np.argmin(tails))
-    return candidates[best] if tails[best] <= BETTER * tail else Scale()
+    low, high = (_quantile(ordered, share) for share in (CENTRAL, 1 - CENTRAL))
+    central = ordered[(ordered >= low) & (ordered <= high)]
+    central = central[np.linspace(0, len(central) - 1, min(len(central), LOOKED_AT)).astype(np.int64)]
+    gains = [_log_likelihood(one, central) - _log_likelihood(Scale(), central) for one in candidates]
+    best = first_least([-gain for gain in gains])
+    return candidates[best] if gains[best] > CLEARLY else Scale()
+
+
+def _log_likelihood(scale: Scale, cells: Floats) -> float:
+    """Return how well normal groups describe the cells after a transform, as a log density in their own units.
+
+    It is half the Bayesian information criterion with the opposite sign, of the best number of groups.
+    """
+    inner = scale.forward(cells)
+    slope = 0.0 if scale.transform == "none" else -np.log(np.maximum(cells, scale.knee) + scale.offset).sum()
+    found = [_normal_groups(inner, n) - (3 * n - 1) / 2 * np.log(len(cells)) for n in range(1, MOST_GROUPS + 1)]
+    return float(slope + max(found))
+
+
+def _normal_groups(ordered: Floats, n_groups: int) -> float:
+    """Return the log likelihood of a mixture of normal distributions, started from equal parts of sorted numbers."""
+    group = np.arange(len(ordered)) * n_groups // len(ordered)
+    share = np.eye(n_groups)[group]
+    least = LEAST_VARIANCE * ordered.var()
+    for _ in range(N_STEPS):
+        count = share.sum(axis=0)
+        mean = ordered @ share / count
+        squares = (ordered[:, np.newaxis] - mean) ** 2
+        variance = np.maximum((share * squares).sum(axis=0) / count, least)
+        joint = np.log(count / len(ordered)) - 0.5 * (np.log(2 * np.pi * variance) + squares / variance)
+        total = logsumexp(joint, axis=1, keepdims=True)
+        share = np.maximum(np.exp(joint - total), LEAST_SHARE)
+    return float(total.sum())

@@ -111,17 +111,18 @@ COLUMNS = Custom(_columns)
 def covariance_is_usable(state: State, sizes: Sizes) -> None:
     """A covariance matrix is symmetric, and positive definite, so that gaps can be filled."""
     covariance = state["covariance"]
-    require(np.array_equal(covariance, covariance.T), "covariance", "is not symmetric")
+    require(np.array_equal(covariance, covariance.transpose(0, 2, 1)), "covariance", "is not symmetric")
     require((np.linalg.eigvalsh(covariance) > 0).all(), "covariance", "is not positive definite")
 
 
 GAPS = Group(
     {
-        "mean": Array("float64", ("n_numbers",), low=-1e9, high=1e9),
-        "covariance": Array("float64", ("n_numbers", "n_numbers"), low=-1e9, high=1e9),
+        "weight": Array("float64", ("n_components",), low=POSITIVE, high=1.0),
+        "mean": Array("float64", ("n_components", "n_numbers"), low=-1e9, high=1e9),
+        "covariance": Array("float64", ("n_components", "n_numbers", "n_numbers"), low=-1e9, high=1e9),
     },
     (covariance_is_usable,),
     optional=True,
     required=False,
 )
-"""Mean and covariance of the numbers, from which gaps are filled; None if they get medians."""
+"""The mixture of the numbers from which gaps are filled; None if they get medians."""
