@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from ravine._io import UsageError
+from ravine._io import Columns, UsageError
 from ravine._io._table import listed
 from ravine._matrix import Floats, column_moments
 from ravine._outofcore import LocalChunks, chunked_root
@@ -109,7 +109,7 @@ def check_stability(model: Any, data: Data, n_resamples: int, n_jobs: int) -> St
 def _save(model: Any, path: Path, data: Data, preparation: str | None) -> None:
     """Save the model, with the encoder of its table if there is one."""
     resume = isinstance(model, SumOfNorms)  # it needs its rows to predict
-    if data.encoder is None:
+    if isinstance(data.columns, Columns):
         save(model, path, resume=resume, notes={"columns": data.columns.to_dict(), "preparation": preparation})
     else:
         steps = [("table", data.encoder), ("clusters", model)]
