@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ravine._io._table import _Text
+from ravine._io._table import Text
 
 N_ROWS = 400
 
@@ -14,7 +14,7 @@ N_ROWS = 400
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Let the first rows alone decide the types of a text file."""
-    monkeypatch.setattr(_Text, "_block_size", 512)
+    monkeypatch.setattr(Text, "_block_size", 512)
 
 
 @pytest.fixture

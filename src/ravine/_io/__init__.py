@@ -5,7 +5,8 @@ from ravine._io._encoded import EncodedColumns, fit_encoder, read_raw, take_rows
 from ravine._io._errors import DataError, UsageError
 from ravine._io._kinds import COMPRESSIONS, check_first_line, check_is_table, split_first_line
 from ravine._io._labels import BesideChangedError, LabelWriter, label_kind
-from ravine._io._table import Table, TextFormat, all_names, check_known, find_files, open_tables
+from ravine._io._open import find_files, open_tables
+from ravine._io._table import Table, TextFormat, all_names, check_known
 
 __all__ = [
     "COMPRESSIONS",

@@ -5,13 +5,8 @@ a fraction further down does not fail.
 """
 
 import codecs
-import glob
 import io
-import os
 import re
-import shutil
-import sys
-import tempfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -30,15 +25,7 @@ import pyarrow.parquet
 
 from ravine._io._errors import DataError, OddCellError, UsageError
 from ravine._io._json import ShallowLines
-from ravine._io._kinds import (
-    COMPRESSIONS,
-    LONGEST_HEADER,
-    SUFFIXES,
-    check_first_line,
-    kind_of,
-    split_first_line,
-    suffix_of,
-)
+from ravine._io._kinds import COMPRESSIONS, LONGEST_HEADER, check_first_line, split_first_line
 
 BATCH_ROWS, BATCH_CELLS = 1 << 16, 1 << 21
 """Number of rows in a batch, and largest number of cells if there are many columns."""
@@ -254,7 +241,7 @@ class Table(ABC):
         return next((f"{line}: {remedy}" for sign, remedy in REMEDIES.items() if sign in line), line)
 
 
-class _Text(Table):
+class Text(Table):
     """A text file."""
 
     def __init__(self, path: Path, text: TextFormat, name: str | None = None) -> None:
@@ -321,7 +308,9 @@ class _Text(Table):
         return {f.name: pa.float64() if any(is_kind(f.type) for is_kind in numbers) else f.type for f in self.schema}
 
 
-class _Csv(_Text):
+class Csv(Text):
+    """Delimited text, with or without a header."""
+
     def read_as_text(self, column: str) -> bool:
         """From now on, read a column as text; return whether it was read as something else before."""
         is_new = column in self._types and not pa.types.is_string(self._types[column])
@@ -400,7 +389,9 @@ class _Csv(_Text):
             raise OddCellError(f"{self.name}: {self._plain(str(error))}", column, row, odd[3]) from None
 
 
-class _JsonLines(_Text):
+class JsonLines(Text):
+    """One JSON object in each line."""
+
     _encoding = "utf-8-sig"  # JSON has no other encoding, whatever the user gives
     _on_bad_letters = "replace"
 
@@ -425,7 +416,9 @@ class _JsonLines(_Text):
                 yield batch.select(columns)
 
 
-class _Parquet(Table):
+class Parquet(Table):
+    """A Parquet file."""
+
     def _open(self) -> Any:
         # With pre-buffering, all columns that were read would stay in memory until the file is closed.
         return pa.parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20)
@@ -446,7 +439,9 @@ class _Parquet(Table):
                 yield batch.select(columns)
 
 
-class _Arrow(Table):
+class Arrow(Table):
+    """An Arrow file or stream."""
+
     @contextmanager
     def _open(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
         with pa.memory_map(str(self.path)) as source:
@@ -468,7 +463,9 @@ class _Arrow(Table):
                 yield batch.select(columns)
 
 
-class _Npy(Table):
+class Npy(Table):
+    """An array of NumPy."""
+
     @cached_property
     def _array(self) -> Any:
         array = np.load(self.path, mmap_mode="r", allow_pickle=False)
@@ -557,59 +554,6 @@ class _Counted(io.RawIOBase):
         data: bytes = self._raw.read(size)
         self._on_bytes(len(data))
         return data
-
-
-@contextmanager
-def open_tables(where: Sequence[str], text: TextFormat | None = None) -> Iterator[list[Table]]:
-    """Open the tables of files, folders and patterns; ``-`` is standard input.
-
-    Standard input is copied to a temporary file, because it is read more than once.
-    """
-    text = text or TextFormat()
-    with tempfile.TemporaryDirectory(prefix="ravine-") as folder:
-        tables = []
-        for place in where:
-            if place == "-":
-                spool = Path(folder) / "stdin"
-                with open(spool, "wb") as file:
-                    shutil.copyfileobj(sys.stdin.buffer, file)
-                tables.append(_open_table(spool, text, "standard input"))
-            else:
-                tables += [_open_table(path, text) for path in find_files(place)]
-        yield tables
-
-
-def find_files(place: str) -> list[Path]:
-    """Return the file, the files of a folder, or the files that match a pattern, sorted by name."""
-    path = Path(place)
-    if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if suffix_of(file) in SUFFIXES and not is_hidden(file, path))
-        if not files:
-            raise UsageError(f"{place}: the folder contains no data files ({', '.join(SUFFIXES)})")
-        return files
-    if path.exists():
-        return [path]
-    files = [Path(name) for name in sorted(glob.glob(place, recursive=True)) if os.path.isfile(name)]
-    if not files:
-        raise UsageError(f"{place}: there is no such file")
-    return files
-
-
-def _open_table(path: Path, text: TextFormat, name: str | None = None) -> Table:
-    kind = kind_of(path, str(path) if name is None else name)
-    if suffix_of(path) in (".tsv", ".tab") and text.delimiter is None:
-        text = TextFormat("\t", text.decimal, text.header, text.encoding)
-    if kind == "csv":
-        return _Csv(path, text, name)
-    if kind == "json":
-        return _JsonLines(path, text, name)
-    if kind == "parquet":
-        return _Parquet(path, name)
-    return _Arrow(path, name) if kind == "arrow" else _Npy(path, name)
-
-
-def is_hidden(file: Path, folder: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

@@ -40,6 +40,7 @@ from ravine.cli._options import (
     Roles,
     Scale,
     Seed,
+    SheetName,
     StreamMethod,
 )
 
@@ -123,6 +124,7 @@ def cluster(
     decimal: Decimal = ".",
     header: Header = None,
     encoding: Encoding = "utf-8",
+    sheet: SheetName = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
     json: Json = False,
@@ -145,6 +147,7 @@ def cluster(
             encode=encode,
             missing="error" if missing is None else missing.value,
             text=_text(delimiter, decimal, header, encoding),
+            sheet=sheet,
             roles=_roles(role, plain),
             keep=None if keep is None else _split(keep),
             plain=plain,
@@ -183,6 +186,7 @@ def predict(
     decimal: Decimal = ".",
     header: Header = None,
     encoding: Encoding = "utf-8",
+    sheet: SheetName = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -191,7 +195,7 @@ def predict(
 
     text = _text(delimiter, decimal, header, encoding)
     rule: Any = None if missing is None else missing.value
-    predict(model, data, text, out or "-", clusters, rule, _screen(quiet, json, out))
+    predict(model, data, text, sheet, out or "-", clusters, rule, _screen(quiet, json, out))
 
 
 @app.command()
@@ -227,13 +231,15 @@ def report(
     decimal: Decimal = ".",
     header: Header = None,
     encoding: Encoding = "utf-8",
+    sheet: SheetName = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Write an HTML report that explains a model with the rows of a table."""
     from ravine.cli._models import report
 
-    report(model, data, _text(delimiter, decimal, header, encoding), out, label, _command(), _screen(quiet, json, out))
+    text = _text(delimiter, decimal, header, encoding)
+    report(model, data, text, sheet, out, label, _command(), _screen(quiet, json, out))
 
 
 @app.command()
@@ -245,12 +251,13 @@ def explain(
     decimal: Decimal = ".",
     header: Header = None,
     encoding: Encoding = "utf-8",
+    sheet: SheetName = None,
     json: Json = False,
 ) -> None:
     """Show why a row of a table is in its cluster."""
     from ravine.cli._explain import explain
 
-    explain(model, data, _text(delimiter, decimal, header, encoding), row, _screen(False, json))
+    explain(model, data, _text(delimiter, decimal, header, encoding), sheet, row, _screen(False, json))
 
 
 @app.command()
@@ -272,6 +279,7 @@ def compare(
     decimal: Decimal = ".",
     header: Header = None,
     encoding: Encoding = "utf-8",
+    sheet: SheetName = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
     json: Json = False,
@@ -283,7 +291,13 @@ def compare(
     compare(
         data,
         TableOptions(
-            _split(columns), _split(drop), label, encode, missing.value, _text(delimiter, decimal, header, encoding)
+            columns=_split(columns),
+            drop=_split(drop),
+            label=label,
+            encode=encode,
+            missing=missing.value,
+            text=_text(delimiter, decimal, header, encoding),
+            sheet=sheet,
         ),
         methods=_split([methods]),
         n_clusters=clusters,

@@ -48,6 +48,8 @@ class TableOptions:
     encode, missing : bool, str
         What to do with words and with missing values in a plain table.
     text : TextFormat
+    sheet : str, optional
+        Sheet of the workbooks.
     roles : mapping, optional
         Roles of some columns by name.
     keep : tuple of str, optional
@@ -62,6 +64,7 @@ class TableOptions:
     encode: bool
     missing: MissingRule
     text: TextFormat
+    sheet: str | None = None
     roles: Mapping[str, str] | None = None
     keep: tuple[str, ...] | None = None
     plain: bool = True
@@ -180,7 +183,7 @@ def stacked(blocks: list[Floats]) -> Floats:
 @contextmanager
 def open_data(where: Sequence[str], options: TableOptions, screen: Screen) -> Iterator[Data]:
     """Open the input files and choose their usable columns."""
-    with open_tables(where, options.text) as tables:
+    with open_tables(where, options.text, sheet=options.sheet, note=screen.note) as tables:
         if not options.plain:
             yield _encoded(tables, options, screen)
             return

@@ -16,10 +16,12 @@ from ravine.explain import RowExplanation, explain_row
 from ravine.persist import read
 
 
-def explain(model_path: Path, where: Sequence[str], text: TextFormat, row: str, screen: Screen) -> None:
+def explain(
+    model_path: Path, where: Sequence[str], text: TextFormat, sheet: str | None, row: str, screen: Screen
+) -> None:
     """Print the way of a row through the tree of a model, in the values of the table."""
     saved = read(model_path)
-    with open_saved_data(saved, where, text, None, None, screen) as data:
+    with open_saved_data(saved, where, text, sheet, None, None, screen) as data:
         number = _number_of(data, row)
         used = list(data.columns.used)
         cells = take_rows(data.tables, [*used, *data.keep], np.array([number]))

@@ -38,6 +38,7 @@ def predict(
     model_path: Path,
     where: Sequence[str],
     text: TextFormat,
+    sheet: str | None,
     out: str,
     n_clusters: int | None,
     missing: MissingRule | None,
@@ -50,7 +51,7 @@ def predict(
     is_pipeline = isinstance(saved.model, Pipeline)
     model = _coarser_pipeline(saved.model, n_clusters) if is_pipeline else _coarser(tree_of(saved.model), n_clusters)
     model = of_rows(model)
-    with open_saved_data(saved, where, text, None, missing, screen) as data:
+    with open_saved_data(saved, where, text, sheet, None, missing, screen) as data:
         rows = label_rows(model, data, out)
     screen.result({"n_rows": rows.n_rows, "sizes": rows.leaf_count.tolist(), "files": {"labels": out}})
     screen.say(f"{rows.n_rows:,} rows labeled" + ("" if out == "-" else f", written to {out}"))
@@ -60,6 +61,7 @@ def report(
     model_path: Path,
     where: Sequence[str],
     text: TextFormat,
+    sheet: str | None,
     out: Path,
     label: str | None,
     command: str,
@@ -68,7 +70,7 @@ def report(
     """Write the report of a model with the rows of the input files."""
     check_files("report", model=model_path, data=where, out=out)
     saved = read(model_path)
-    with open_saved_data(saved, where, text, label, None, screen) as data:
+    with open_saved_data(saved, where, text, sheet, label, None, screen) as data:
         model = of_rows(saved.model)
         rows = label_rows(model, data, None)
         if data.encoder is not None:
@@ -137,12 +139,13 @@ def open_saved_data(
     saved: Saved,
     where: Sequence[str],
     text: TextFormat,
+    sheet: str | None,
     label: str | None,
     missing: MissingRule | None,
     screen: Screen,
 ) -> Iterator[Data]:
     """Open the input files and convert their rows to numbers as in the fit."""
-    with open_tables(where, text) as tables:
+    with open_tables(where, text, sheet=sheet, note=screen.note) as tables:
         if label is not None:
             check_known(tables, [label], all_names(tables))
         if isinstance(saved.model, Pipeline) and missing is not None:

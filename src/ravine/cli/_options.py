@@ -50,15 +50,15 @@ class BadRows(StrEnum):
     skip = "skip"
 
 
-TEXT, CHOICE, OUTPUT, METHOD = "Text files", "Columns and rows", "Output", "Parameters of the method"
+TEXT, CHOICE, OUTPUT, METHOD = "Text files and workbooks", "Columns and rows", "Output", "Parameters of the method"
 BY_HAND = "Prepare the table by hand (any of these uses the columns of numbers as they are)"
 
 Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
-        help="CSV, TSV, JSON lines, Parquet, Arrow or .npy files, or folders or patterns of such files; - is standard "
-        "input.",
+        help="CSV, TSV, JSON lines, Parquet, Arrow, .xlsx or .npy files, or folders or patterns of such files; - is "
+        "standard input.",
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved with --model or ravine.save.")]
@@ -134,6 +134,15 @@ Header = Annotated[
     ),
 ]
 Encoding = Annotated[str, typer.Option(help="Encoding of text files.", rich_help_panel=TEXT)]
+SheetName = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet",
+        metavar="NAME",
+        help="Sheet of a workbook. Default: the first one with a table.",
+        rich_help_panel=TEXT,
+    ),
+]
 Out = Annotated[
     str | None,
     typer.Option(help="File for the labels, .csv or .parquet; - is standard output.", rich_help_panel=OUTPUT),

@@ -12,7 +12,7 @@ from typing import Any
 from ravine._files import Place, check_writable
 from ravine._io import UsageError
 from ravine._io._kinds import SUFFIXES, suffix_of
-from ravine._io._table import find_files, is_hidden
+from ravine._io._open import find_files, is_hidden
 
 
 @dataclass(frozen=True)
