@@ -65,11 +65,11 @@ def fit_encoder(
     """Learn the roles of the columns of all tables from a sample of their rows."""
     table = tables[0]
     names = read_raw(tables, warn)
-    asked = dict(roles or {})
-    check_known(tables, (*only, *ignore, *asked, *(() if label is None else (label,))), names)
+    check_known(tables, (*only, *ignore, *(roles or ()), *(() if label is None else (label,))), names)
     if len(names) == 1 and any(mark in names[0] for mark in DELIMITERS):
         raise DataError(f"{table.name}: there is only one column, {names[0]}: check --delimiter")
     left = [name for name in names if name != label]
+    asked = {name: role for name, role in (roles or {}).items() if name != label}
     if not left:
         raise DataError(f"{table.name}: there is no column beside {label!r}")
     asked |= {name: "ignore" for name in left if name in ignore or (only and name not in only)}

@@ -1,5 +1,6 @@
 """The commands, with the options that only one of them has. Code is imported when a command runs: `--help` is fast."""
 
+import csv
 import shlex
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from ravine.cli._options import (
     ByHandMissing,
     ByHandScale,
     Clusters,
+    Config,
     Data,
     Decimal,
     Delimiter,
@@ -42,6 +44,7 @@ from ravine.cli._options import (
     Seed,
     SheetName,
     StreamMethod,
+    WriteConfig,
 )
 
 app = typer.Typer(
@@ -73,6 +76,7 @@ def ravine(
 
 @app.command()
 def cluster(
+    context: typer.Context,
     data: Data,
     method: Annotated[
         Method,
@@ -120,12 +124,14 @@ def cluster(
         ),
     ] = None,
     report: Report = None,
+    write_config: WriteConfig = None,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     header: Header = None,
     encoding: Encoding = "utf-8",
     sheet: SheetName = None,
     jobs: Jobs = -1,
+    config: Config = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -148,7 +154,7 @@ def cluster(
             missing="error" if missing is None else missing.value,
             text=_text(delimiter, decimal, header, encoding),
             sheet=sheet,
-            roles=_roles(role, plain),
+            roles=_roles(role, context.obj, plain),
             keep=None if keep is None else _split(keep),
             plain=plain,
         ),
@@ -162,6 +168,8 @@ def cluster(
         out=out,
         model_path=model,
         report_path=report,
+        config=config,
+        write_config=write_config,
         n_jobs=jobs,
         command=_command(),
         screen=_screen(quiet, json, out, model, report),
@@ -469,10 +477,13 @@ def _command() -> str:
 
 
 def _split(names: list[str] | None) -> tuple[str, ...]:
-    return tuple(name.strip() for part in names or () for name in part.split(",") if name.strip())
+    """Return the names in a list with commas. A name that has a comma itself is in quotes."""
+    fields = csv.reader(names or (), skipinitialspace=True)
+    return tuple(name.strip() for line in fields for name in line if name.strip())
 
 
-def _roles(given: list[str] | None, plain: bool) -> dict[str, str]:
+def _roles(given: list[str] | None, of_file: dict[str, str] | None, plain: bool) -> dict[str, str]:
+    """Return the roles of the command line and of a file; the command line overrules the file."""
     from ravine._io import UsageError
 
     roles = {}
@@ -481,6 +492,7 @@ def _roles(given: list[str] | None, plain: bool) -> dict[str, str]:
         if not equals:
             raise UsageError(f"--role {one}: write it as column=role, for instance postcode=category")
         roles[name.strip()] = role.strip()
+    roles = {**(of_file or {}), **roles}
     if roles and plain:
         raise UsageError("--role does not go with --encode, --missing or --scale: leave these out")
     return roles

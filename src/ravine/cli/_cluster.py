@@ -15,6 +15,7 @@ from ravine._io import Columns, UsageError
 from ravine._io._table import listed
 from ravine._matrix import Floats, column_moments
 from ravine._outofcore import LocalChunks, chunked_root
+from ravine.cli._config import write_config as save_config
 from ravine.cli._data import Data, TableOptions, TooLargeError, open_data, stacked
 from ravine.cli._places import check_files
 from ravine.cli._results import is_confirmed, kind_of_labels, label_rows, show_clusters
@@ -64,6 +65,8 @@ def cluster(
     out: str | None,
     model_path: Path | None,
     report_path: Path | None,
+    config: Path | None = None,
+    write_config: Path | None = None,
     n_jobs: int,
     command: str,
     screen: Screen,
@@ -71,7 +74,8 @@ def cluster(
     """Fit a model, label the rows, and write the requested files; return the exit code."""
     start = time.perf_counter()
     kind_of_labels(out)
-    check_files("cluster", data=where, out=out, model=model_path, report=report_path)
+    outputs = {"out": out, "model": model_path, "report": report_path, "write_config": write_config}
+    check_files("cluster", data=where, config=config, **outputs)
     with open_data(where, options, screen) as data:
         model = make_model(method, n_clusters, scale and options.plain, seed, n_jobs, confirmed_only)
         with screen.warnings_in_a_line():
@@ -86,7 +90,11 @@ def cluster(
     if report_path is not None:
         told = {"title": data.name, "preparation": preparation, "command": command}
         write(model, rows, report_path, feature_names=data.columns.names, **told)
-    files = {"labels": out, "model": model_path, "report": report_path}
+    if write_config is not None:
+        given: dict[str, Any] = {"method": method, "clusters": n_clusters, "confirmed-only": confirmed_only or None}
+        given |= {"stability": n_resamples or None, "in-passes": in_passes or None, "seed": seed or None}
+        save_config(write_config, where, data, options, given | ({"scale": scale} if options.plain else {}))
+    files = {"labels": out, "model": model_path, "report": report_path, "options": write_config}
     show_clusters(model, rows, method, time.perf_counter() - start, files, data, stable)
     return NOTHING_CONFIRMED if confirmed_only and not is_confirmed(model) else 0
 

@@ -53,6 +53,16 @@ class BadRows(StrEnum):
 TEXT, CHOICE, OUTPUT, METHOD = "Text files and workbooks", "Columns and rows", "Output", "Parameters of the method"
 BY_HAND = "Prepare the table by hand (any of these uses the columns of numbers as they are)"
 
+
+def _read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Make the options of a file the defaults of the command. It is read before the other options."""
+    if path is not None:
+        from ravine.cli._config import read_config
+
+        context.default_map, context.obj = read_config(path)
+    return path
+
+
 Data = Annotated[
     list[str],
     typer.Argument(
@@ -62,6 +72,24 @@ Data = Annotated[
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved with --model or ravine.save.")]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        callback=_read_config,
+        is_eager=True,
+        help="TOML file with options of this command. Those on the command line overrule it.",
+    ),
+]
+WriteConfig = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="File for the options and the roles of the columns, for --config of the next run.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 Clusters = Annotated[
     int | None, typer.Option(min=1, metavar="K", help="Number of clusters. Default: chosen automatically.")
 ]
