@@ -486,12 +486,16 @@ def _roles(given: list[str] | None, of_file: dict[str, str] | None, plain: bool)
     """Return the roles of the command line and of a file; the command line overrules the file."""
     from ravine._io import UsageError
 
-    roles = {}
+    roles: dict[str, str] = {}
+    name = ""
     for one in _split(given):
-        name, equals, role = one.rpartition("=")
+        if "=" not in one and roles.get(name, "").startswith("date:"):  # the parts of a date have commas, too
+            roles[name] += f",{one}"
+            continue
+        name, equals, role = map(str.strip, one.rpartition("="))
         if not equals:
             raise UsageError(f"--role {one}: write it as column=role, for instance postcode=category")
-        roles[name.strip()] = role.strip()
+        roles[name] = role
     roles = {**(of_file or {}), **roles}
     if roles and plain:
         raise UsageError("--role does not go with --encode, --missing or --scale: leave these out")

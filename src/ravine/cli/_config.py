@@ -147,7 +147,9 @@ def _role(column: Any) -> str:
     """Return the line of a column: its role, and why."""
     known = column.role in ("number", "date", "boolean", "category", "identifier", "text", "ignore")
     reason = column.reason if known else f"{column.role}: {column.reason}"
-    return f"{_key(column.name)} = {_toml(column.role if known else 'ignore')}  # {_comment(reason)}"
+    role = column.role if known else "ignore"
+    parts = f":{','.join(column.parts)}" if column.parts else ""
+    return f"{_key(column.name)} = {_toml(role + parts)}  # {_comment(reason)}"
 
 
 def _key(name: str) -> str:

@@ -106,7 +106,7 @@ Roles = Annotated[
     typer.Option(
         "--role",
         help="Role of a column: postcode=category. The roles are number, category, boolean, date, identifier, text and "
-        "ignore.",
+        "ignore. date:hour,weekday,month uses these parts of a date.",
         rich_help_panel=CHOICE,
     ),
 ]
