@@ -31,6 +31,7 @@ def write_tables():
     table.to_csv("sensors.csv", index=False)
     table[:50].to_csv("new.csv", index=False)
     table.to_parquet("data.parquet")
+    table[:300].to_excel("book.xlsx", sheet_name="Measurements", index=False)
     os.mkdir("folder")
     for part in range(3):
         table[part::3].to_parquet(f"folder/{part}.parquet")

@@ -117,6 +117,41 @@ def print_categories() -> None:
             print(line, flush=True)
 
 
+def times(rng: np.random.Generator, kind: str) -> NDArray[Any]:
+    """Return dates of two years, with hours as the name of a table says."""
+    hours = {
+        "at any hour": lambda: rng.uniform(0, 24, N_ROWS),
+        "from 8 to 22": lambda: rng.uniform(8, 22, N_ROWS),
+        "around 13": lambda: rng.normal(13, 2.5, N_ROWS) % 24,
+    }[kind]()
+    seconds = rng.integers(0, 730, N_ROWS) * 86400 + (hours * 3600).astype(np.int64)
+    return np.datetime64("2023-01-01T00:00:00") + seconds
+
+
+def print_rings() -> None:
+    """Print in how many of six tables without clusters some are found, by how parts of dates are encoded."""
+    print(f"\n{'four numbers without clusters, and a date':42}{'ring':>26}{'filled ring':>26}")
+    for kind, part in (
+        ("at any hour", "hour"),
+        ("from 8 to 22", "hour"),
+        ("around 13", "hour"),
+        ("at any hour", "weekday"),
+        ("at any hour", "month"),
+    ):
+        line = f"{kind}, date:{part}".ljust(42)
+        for encoding in ("indicators", "spread"):
+            found = dict.fromkeys(("IncrementalMDH()", "NCutH()", "MDH()"), 0)
+            for seed in range(6):
+                rng = np.random.default_rng(seed)
+                table = numbers(rng, 4, 0.0)[0] | {"when": times(rng, kind)}
+                encoder = TableEncoder(roles={"when": f"date:{part}"}, category_encoding=encoding)
+                rows = encoder.fit_transform(table)
+                for name in found:
+                    found[name] += int(METHODS[name]().fit(rows).n_clusters_ > 1)
+            line += f"{', '.join(map(str, found.values())):>26}"
+        print(line, flush=True)
+
+
 def print_numbers() -> None:
     """Print how plain tables of numbers are clustered, as they are and encoded."""
     print(f"\n{'':36}{'raw':>10}{'encoded':>10}{'raw, k':>10}{'encoded, k':>12}")
@@ -135,4 +170,5 @@ if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         print_categories()
+        print_rings()
         print_numbers()

@@ -133,13 +133,20 @@ def test_columns_are_chosen_and_dropped(blocks):
     assert blocks(table, drop=["b"])[0].names == ["a", "c"]
 
 
-def test_a_second_file_must_have_the_columns_of_the_first(tmp_path):
-    (tmp_path / "1.csv").write_text("a,b\n1,2\n")
-    (tmp_path / "2.csv").write_text("b,c\n1,2\n")
-    with open_tables([str(tmp_path)]) as tables:
-        columns = choose_columns(tables, warn=print)
-        with pytest.raises(DataError, match=r"2\.csv: there is no column 'a'; the columns are b, c"):
-            list(read_blocks(tables, columns))
+def test_all_columns_that_other_files_lack_are_named_in_one_message(tmp_path):
+    (tmp_path / "1.csv").write_text("a,b,c,d\n1,2,3,4\n")
+    (tmp_path / "2.csv").write_text("b,d\n1,2\n")
+    (tmp_path / "3.csv").write_text("d,c,b,a\n1,2,x,4\n")
+    message = r"as .*1\.csv: .*2\.csv: there are no columns 'a', 'c'; .*3\.csv: there are words in 'b'; leave"
+    with open_tables([str(tmp_path)]) as tables, pytest.raises(DataError, match=message):
+        choose_columns(tables, warn=print)
+
+
+def test_all_columns_that_are_not_numbers_are_named_in_one_message():
+    columns = Columns(("a", "b", "c"), {})
+    batch = pa.RecordBatch.from_pydict({"a": ["x"], "b": [1.0], "c": [[1]]})
+    with pytest.raises(DataError, match=r"columns 'a' \(string\), 'c' \(list<item: int64>\) with values that are not"):
+        columns.matrix(batch)
 
 
 @pytest.mark.parametrize("damage", [{"missing": "guess"}, {"fill": [1.0]}, {"used": 3}, {"categories": []}])

@@ -53,10 +53,14 @@ def model(folder):
 
 
 STARTS = {
-    "xlsx": (lambda folder: zipped("[Content_Types].xml", "xl/workbook.xml"), "an Excel workbook", "save the sheet as"),
-    "ods": (lambda folder: zipped("mimetype", "content.xml"), "an OpenDocument spreadsheet", "save the sheet as CSV"),
+    "damaged xlsx": (
+        lambda folder: zipped("[Content_Types].xml", "xl/workbook.xml"),
+        "no workbook that can be read, or it is damaged",
+        "save it as .xlsx or CSV",
+    ),
+    "ods": (lambda folder: zipped("mimetype", "content.xml"), "an OpenDocument spreadsheet", "or the sheet as CSV"),
     "zip": (lambda folder: zipped("data.csv"), "an archive", "unpack it"),
-    "xls": (lambda folder: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(504), "an old Office file", "save the sheet"),
+    "xls": (lambda folder: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(504), "an old Office file", "save it as .xlsx"),
     "pdf": (lambda folder: b"%PDF-1.7\n%\xe2\xe3\n", "a PDF document", "export its table"),
     "gzip": (lambda folder: gzip.compress(CSV, mtime=0), "compressed", "add the extension .gz to its name"),
     "html": (lambda folder: b"\n<!DOCTYPE html><html>", "an HTML or XML document", "convert it"),

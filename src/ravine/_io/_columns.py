@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ravine._io._errors import DataError, UsageError
-from ravine._io._table import OnBytes, Table, listed
+from ravine._io._errors import DataError
+from ravine._io._table import OnBytes, Table, check_known, listed, no_column
 from ravine._matrix import Floats
 
 MissingRule = Literal["error", "drop", "mean"]
@@ -20,9 +20,42 @@ MOST_CATEGORIES = 100
 Warn = Callable[[str], None]
 
 
+class TableColumns(Protocol):
+    """How to convert a table to a matrix: `Columns` of numbers as they are, or `EncodedColumns`."""
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Columns of the table that become columns of the matrix."""
+        ...
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of the matrix."""
+        ...
+
+    @property
+    def dtype(self) -> type[np.floating[Any]]:
+        """Type of the matrix."""
+        ...
+
+    @property
+    def missing(self) -> str:
+        """What to do with rows that have missing or infinite values after `matrix`."""
+        ...
+
+    @property
+    def fill(self) -> tuple[float, ...] | None:
+        """Replacement for missing values, for each column of the matrix."""
+        ...
+
+    def matrix(self, batch: pa.RecordBatch) -> Floats:
+        """Convert a batch to numbers."""
+        ...
+
+
 @dataclass(frozen=True)
 class Columns:
-    """How to convert a table to a matrix.
+    """How to convert the columns of numbers of a table to a matrix.
 
     Attributes
     ----------
@@ -60,16 +93,15 @@ class Columns:
     def matrix(self, batch: pa.RecordBatch) -> Floats:
         """Convert a batch to numbers. Missing values are NaN."""
         X = np.empty((batch.num_rows, len(self.names)), dtype=self.dtype)
+        numbers = _numbers(batch, [name for name in self.used if name not in self.categories])
         j = 0
-        by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
         for column in self.used:
-            values = by_name[column]
             words = self.categories.get(column)
             if words is None:
-                X[:, j] = _numbers(values, column)
+                X[:, j] = numbers[column]
                 j += 1
                 continue
-            X[:, j : j + len(words)] = _indicators(values, words)
+            X[:, j : j + len(words)] = _indicators(batch.column(column), words)
             j += len(words)
         return X
 
@@ -136,9 +168,7 @@ def choose_columns(
     table = tables[0]
     schema, names = table.schema, table.schema.names
     known = set(names)
-    for name in (*only, *drop, *(() if label is None else (label,))):
-        if name not in known:
-            raise UsageError(f"{table.name}: there is no column {name!r}; choose from {listed(names)}")
+    check_known(tables, (*only, *drop, *(() if label is None else (label,))), names)
     left = (known if not only else set(only)).difference(drop, [] if label is None else [label])
     wanted = [f for f in schema if f.name in left]
     numbers = {f.name for f in wanted if _is_numeric(f.type)}
@@ -153,7 +183,30 @@ def choose_columns(
         )
     single = not words and all(_fits_single(f.type) for f in wanted if f.name in numbers)
     used = tuple(f.name for f in wanted if f.name in numbers or f.name in words)
+    _check_others(tables, [*used, *([] if label is None else [label])], numbers)
     return Columns(used, dict.fromkeys(words, ()), missing, single=single)
+
+
+def _check_others(tables: Sequence[Table], needed: Sequence[str], numbers: set[str]) -> None:
+    """Raise DataError that names all columns of the first table that the other tables lack, or have as words."""
+    complaints = []
+    for table in tables[1:]:
+        kinds = {f.name: f.type for f in table.schema}
+        lacking = [name for name in needed if name not in kinds]
+        words = [repr(name) for name in needed if name in numbers & set(kinds) and not _is_numeric(kinds[name])]
+        said = [no_column(lacking)] if lacking else []
+        said += [f"there are words in {listed(words)}"] if words else []
+        complaints += [f"{table.name}: {' and '.join(said)}"] if said else []
+    if complaints:
+        raise DataError(
+            f"the files do not have the same columns of numbers as {tables[0].name}: {_several(complaints)}; leave "
+            "such columns out with --drop"
+        )
+
+
+def _several(complaints: list[str], most: int = 3) -> str:
+    more = f"; and {len(complaints) - most} more files" if len(complaints) > most else ""
+    return "; ".join(complaints[:most]) + more
 
 
 def measure_columns(tables: Sequence[Table], columns: Columns, on_rows: Callable[[int], None]) -> Columns:
@@ -176,8 +229,7 @@ def measure_columns(tables: Sequence[Table], columns: Columns, on_rows: Callable
                         f"{table.name}: column {column!r} has more than {MOST_CATEGORIES} different words: "
                         f"leave out the column with --drop {column}"
                     )
-            by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
-            X = np.column_stack([np.empty((batch.num_rows, 0)), *(_numbers(by_name[c], c) for c in numbers)])
+            X = np.column_stack([np.empty((batch.num_rows, 0)), *_numbers(batch, numbers).values()])
             known = np.isfinite(X)
             count += known.sum(axis=0)
             total += np.where(known, X, 0.0).sum(axis=0)
@@ -195,18 +247,19 @@ def measure_columns(tables: Sequence[Table], columns: Columns, on_rows: Callable
 
 def read_blocks(
     tables: Sequence[Table],
-    columns: Any,
+    columns: TableColumns,
     label: str | None = None,
     on_rows: Callable[[int], None] | None = None,
     on_bytes: OnBytes | None = None,
     beside: Sequence[str] = (),
 ) -> Iterator[Block]:
-    """Iterate over the rows of all tables in blocks; `columns` are `Columns` or `EncodedColumns`.
+    """Iterate over the rows of all tables in blocks.
 
     With ``missing="error"``, a missing value raises DataError, after all rows with missing values have been counted.
     """
     wanted = list(dict.fromkeys([*columns.used, *([] if label is None else [label]), *beside]))
     names = columns.names
+    types = _common_types(tables, beside)
     first, n_bad, n_seen, n_kept = "", 0, 0, 0
     for table in tables:
         for batch in table.batches(wanted, on_bytes):
@@ -226,8 +279,8 @@ def read_blocks(
                 X = np.where(known, X, np.array(columns.fill, dtype=X.dtype))
                 whole = np.ones(len(X), dtype=bool)
             n_kept += int(whole.sum())
-            classes = None if label is None else _labels(batch.column(label), whole)
-            others = batch.select(list(beside)) if beside else None
+            classes = None if label is None else _labels(batch.column(label), whole, label in table.turned)
+            others = _cast(batch.select(list(beside)), types) if beside else None
             yield Block(X if whole.all() else X[whole], whole, classes, others)
     if columns.missing == "error" and n_bad:
         rows = f"{n_bad:,} rows have" if n_bad > 1 else "1 row has"
@@ -251,22 +304,60 @@ def _where(table: Table, n_before: int, whole: Any, known: Any, X: Floats, names
     return f"in row {n_before + row} (counted from 0) of {table.name}, {what} in column {names[column]!r}"
 
 
-def _labels(values: Any, kept: Any) -> list[Any]:
-    """Classes of the kept rows. Whole numbers that were read as floating-point numbers become integers."""
+def _common_types(tables: Sequence[Table], columns: Sequence[str]) -> dict[str, pa.DataType]:
+    """Return the type of each column, which is text if the tables do not agree."""
+    found = {name: {kind for table in tables if (kind := table.type_of(name)) is not None} for name in columns}
+    return {name: kinds.pop() if len(kinds) == 1 else pa.string() for name, kinds in found.items()}
+
+
+def _cast(batch: pa.RecordBatch, types: Mapping[str, pa.DataType]) -> pa.RecordBatch:
+    """Return a batch with these types. A column that is read as text since an odd cell stays text."""
+    names = batch.schema.names
+    cells = [
+        values if pa.types.is_string(values.type) else values.cast(types[name])
+        for name, values in zip(names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(cells, names)
+
+
+def _labels(values: Any, kept: Any, is_turned: bool) -> list[Any]:
+    """Classes of the kept rows. Whole numbers that were read as floating-point numbers become integers.
+
+    So do numbers in a column that is read as text since an odd cell: the rows above it have numbers.
+    """
     classes = values.to_pylist()
-    if pa.types.is_floating(values.type):
+    if is_turned and pa.types.is_string(values.type):
+        classes = [_number_or_word(value) for value in classes]
+    elif pa.types.is_floating(values.type):
         classes = [int(value) if value is not None and value.is_integer() else value for value in classes]
     return classes if kept.all() else [value for value, keep in zip(classes, kept.tolist(), strict=True) if keep]
 
 
-def _numbers(values: Any, column: str) -> Floats:
-    is_whole = pa.types.is_integer(values.type)  # the table has rejected integers that would be rounded
+def _number_or_word(text: str | None) -> int | float | str | None:
     try:
-        return np.asarray(values.cast(pa.float64(), safe=not is_whole).to_numpy(zero_copy_only=False), dtype=np.float64)
-    except pa.ArrowException:
-        raise DataError(
-            f"column {column!r} has values of type {values.type}, not numbers: leave out the column"
-        ) from None
+        number = float(text) if text is not None else np.nan
+    except ValueError:
+        return text
+    return text if not np.isfinite(number) else int(number) if number.is_integer() else number
+
+
+def _numbers(batch: pa.RecordBatch, columns: Sequence[str]) -> dict[str, Floats]:
+    """Return columns as numbers. Raises DataError that names all columns that are not numbers."""
+    by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
+    found, bad = {}, []
+    for name in columns:
+        values = by_name[name]
+        is_whole = pa.types.is_integer(values.type)  # the table has rejected integers that would be rounded
+        try:
+            numbers = values.cast(pa.float64(), safe=not is_whole).to_numpy(zero_copy_only=False)
+        except pa.ArrowException:
+            bad.append(f"{name!r} ({values.type})")
+            continue
+        found[name] = np.asarray(numbers, dtype=np.float64)
+    if bad:
+        what = "column" if len(bad) == 1 else "columns"
+        raise DataError(f"{what} {listed(bad)} with values that are not numbers: leave out the {what}")
+    return found
 
 
 def _indicators(values: Any, words: Sequence[str]) -> Floats:

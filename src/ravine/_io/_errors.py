@@ -16,8 +16,14 @@ class OddCellError(DataError):
     ----------
     column : str
         Name of the column.
+    row : int
+        Number of the row in its file, from 0.
+    value : str
+        The cell.
     """
 
-    def __init__(self, message: str, column: str) -> None:
+    def __init__(self, message: str, column: str, row: int, value: str) -> None:
         super().__init__(message)
         self.column = column
+        self.row = row
+        self.value = value

@@ -26,6 +26,8 @@ SUFFIXES = {
     ".feather": "arrow",
     ".ipc": "arrow",
     ".npy": "npy",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
 }
 COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4")
 MAGIC = {
@@ -39,13 +41,13 @@ MAGIC = {
 LONGEST_HEADER = 1 << 20
 """Longest first line of a text, in characters."""
 
-SHEET = "save the sheet as CSV in the program that wrote it"
+SHEET = "save it as .xlsx, or the sheet as CSV, in the program that wrote it"
 UNPACK = "unpack it and give the files inside"
 CONVERT = "convert it to CSV or Parquet, for instance with pandas"
-NO_TABLE = "give a table, as CSV, JSON lines, Parquet, Arrow or .npy"
+NO_TABLE = "give a table, as CSV, JSON lines, Parquet, Arrow, .xlsx or .npy"
 
 OTHERS: Mapping[tuple[str, ...], tuple[str, str]] = {
-    (".xlsx", ".xlsm", ".xlsb", ".xls"): ("an Excel workbook", SHEET),
+    (".xlsb", ".xls"): ("an Excel workbook of another format", SHEET),
     (".ods",): ("an OpenDocument spreadsheet", SHEET),
     (".numbers",): ("a Numbers spreadsheet", SHEET),
     (".zip", ".7z", ".rar", ".tar", ".tgz", ".xz"): ("an archive", UNPACK),
@@ -67,8 +69,10 @@ OTHERS: Mapping[tuple[str, ...], tuple[str, str]] = {
 
 BY_SUFFIX = {suffix: moments for suffixes, moments in OTHERS.items() for suffix in suffixes}
 
+WORKBOOK = re.compile(rb"PK\x03\x04.{26}(\[Content_Types\]|_rels/|xl/|docProps/)", re.DOTALL)
+"""First bytes of an Excel workbook, and of other documents of Office."""
+
 BY_START = [
-    (rb"PK\x03\x04.{26}(\[Content_Types\]|_rels/|xl/|docProps/)", BY_SUFFIX[".xlsx"]),
     (rb"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis", BY_SUFFIX[".ods"]),
     (rb"PK\x03\x04.{26}header\.json", BY_SUFFIX[".ravine"]),
     (rb"PK\x03\x04|PK\x05\x06|7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|\xfd7zXZ\x00", BY_SUFFIX[".zip"]),
@@ -99,7 +103,7 @@ def suffix_of(path: Path) -> str:
 
 
 def kind_of(path: Path, name: str) -> str:
-    """Return the format: "csv", "json", "parquet", "arrow" or "npy". Raises DataError if it is not a table."""
+    """Return the format: "csv", "json", "parquet", "arrow", "xlsx" or "npy". Raises DataError if it is not a table."""
     with open(path, "rb") as file:
         head = file.read(HEAD)
     check_is_table(path, name, head)
@@ -107,18 +111,25 @@ def kind_of(path: Path, name: str) -> str:
 
 
 def kind_by(path: Path | None, head: bytes) -> str:
-    """Return the format by the extension of the name, otherwise by the first bytes."""
+    """Return the format by the extension of the name, otherwise by the first bytes; a workbook may have any name."""
+    if WORKBOOK.match(head):
+        return "xlsx"
     known = None if path is None else SUFFIXES.get(suffix_of(path))
     return known or next((kind for magic, kind in MAGIC.items() if head.lstrip(b" \r\n\t").startswith(magic)), "csv")
 
 
 def check_is_table(path: Path | None, name: str, head: bytes) -> None:
     """Raise DataError if the name or the first bytes show that the file is not a table."""
-    by_start = None if path is not None and path.suffix in COMPRESSIONS else _by_start(head)
+    by_start = None if WORKBOOK.match(head) or _may_be_binary(path) else _by_start(head)
     by_suffix = None if path is None else BY_SUFFIX.get(suffix_of(path))
     what, remedy = by_start or by_suffix or ("", "")
     if what:
         raise DataError(f"{name}: this is {what}, not a table that ravine can read: {remedy}")
+
+
+def _may_be_binary(path: Path | None) -> bool:
+    """Return whether the name says that the first bytes are not those of a text."""
+    return path is not None and (path.suffix in COMPRESSIONS or SUFFIXES.get(suffix_of(path)) == "xlsx")
 
 
 def _by_start(head: bytes) -> tuple[str, str] | None:

@@ -5,13 +5,8 @@ a fraction further down does not fail.
 """
 
 import codecs
-import glob
 import io
-import os
 import re
-import shutil
-import sys
-import tempfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -30,15 +25,7 @@ import pyarrow.parquet
 
 from ravine._io._errors import DataError, OddCellError, UsageError
 from ravine._io._json import ShallowLines
-from ravine._io._kinds import (
-    COMPRESSIONS,
-    LONGEST_HEADER,
-    SUFFIXES,
-    check_first_line,
-    kind_of,
-    split_first_line,
-    suffix_of,
-)
+from ravine._io._kinds import COMPRESSIONS, LONGEST_HEADER, check_first_line, split_first_line
 
 BATCH_ROWS, BATCH_CELLS = 1 << 16, 1 << 21
 """Number of rows in a batch, and largest number of cells if there are many columns."""
@@ -63,6 +50,9 @@ REMEDIES = {
     "straddling": "a line is too long: check that each line is one row of a table",
 }
 """What to do about error messages of pyarrow."""
+
+ODD_CELL = r"In CSV column #(\d+): Row #(\d+): CSV conversion error to [^:]+: invalid value '(.*)'"
+"""What pyarrow says about a cell that does not have the type of its column: numbers of the column and the line."""
 
 LARGEST_WHOLE = 1 << 53
 """Largest integer below which every integer has an exact floating-point value."""
@@ -119,10 +109,30 @@ class Table(ABC):
         self.path = path
         self.name = str(path) if name is None else name
         self.is_raw = False
+        self.turned: set[str] = set()
+        self._warn: Callable[[str], None] = lambda text: None
 
-    def read_raw(self) -> None:
-        """From now on, read columns as they are found, for a `TableEncoder`: large integers are not rejected."""
+    def read_raw(self, warn: Callable[[str], None]) -> None:
+        """From now on, read columns as they are found, for a `TableEncoder`.
+
+        Large integers are not rejected, and columns that the file lacks are gaps. If a cell does not have the type of
+        the cells above it, `warn` is called, and the column is read as text from there on; `turned` has its name.
+        """
         self.is_raw = True
+        self._warn = warn
+
+    def type_of(self, column: str) -> pa.DataType | None:
+        """Return the type in which a column is read, None if the file lacks it."""
+        place = self.schema.get_field_index(column)
+        return None if place < 0 else self.schema.types[place]
+
+    def read_as_text(self, column: str) -> bool:
+        """From now on, read a column as text; return whether it was read as something else before."""
+        return False
+
+    def zero_padded(self) -> list[str]:
+        """Return the columns of whole numbers that are written with zeros in front: 00123."""
+        return []
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -144,15 +154,36 @@ class Table(ABC):
         names = self.schema.names
         known = set(names)
         lacking = [name for name in columns if name not in known]
-        if lacking:
-            raise DataError(f"{self.name}: there is no column {lacking[0]!r}; the columns are {listed(names)}")
+        if lacking and not self.is_raw:
+            raise DataError(f"{self.name}: {no_column(lacking)}; the columns are {listed(names)}")
+        there = [name for name in columns if name in known]
         rows = max(min(BATCH_ROWS, BATCH_CELLS // max(len(columns), 1)), 1)
-        with self._complaining():
-            for batch in self._read(list(columns), on_bytes):
-                if not self.is_raw:
-                    self._check_whole_numbers(batch)
-                for start in range(0, batch.num_rows, rows):
-                    yield batch.slice(start, rows)
+        n_given, progress = 0, None if on_bytes is None else _Progress(on_bytes)
+        while True:
+            try:
+                with self._complaining():
+                    for batch in _after(n_given, self._read(there or names[:1], progress)):
+                        n_given += batch.num_rows
+                        if not self.is_raw:
+                            self._check_whole_numbers(batch)
+                        for start in range(0, batch.num_rows, rows):
+                            yield _with_gaps(batch.slice(start, rows), columns if lacking else None)
+                return
+            except OddCellError as error:
+                self._turn(error)
+                if progress is not None:
+                    progress.start_again()
+
+    def _turn(self, error: OddCellError) -> None:
+        """Read the column of an odd cell as text from now on. Raises the error if that does not help."""
+        before = _kind_of_cells(self.type_of(error.column))
+        if not self.is_raw or not self.read_as_text(error.column):
+            raise error
+        self.turned.add(error.column)
+        self._warn(
+            f"{self.name}: column {error.column!r} begins with {before}, but has {error.value!r} in row {error.row:,} "
+            "(counted from 0): the column is read as text, and cells that cannot be read are gaps"
+        )
 
     @cached_property
     def _whole(self) -> set[str]:
@@ -210,7 +241,7 @@ class Table(ABC):
         return next((f"{line}: {remedy}" for sign, remedy in REMEDIES.items() if sign in line), line)
 
 
-class _Text(Table):
+class Text(Table):
     """A text file."""
 
     def __init__(self, path: Path, text: TextFormat, name: str | None = None) -> None:
@@ -261,16 +292,14 @@ class _Text(Table):
         """Number of bytes read at a time. Several lines must fit, otherwise pyarrow is slow with many columns."""
         return min(max(1 << 20, BLOCK_LINES * len(self._first_line)), LARGEST_BLOCK)
 
-    def read_raw(self) -> None:
+    def read_raw(self, warn: Callable[[str], None]) -> None:
         """Also keep the types of the first block, and read columns as text that are empty there."""
-        super().read_raw()
+        super().read_raw(warn)
         self._types = {f.name: pa.string() if pa.types.is_null(f.type) else f.type for f in self.schema}
 
-    def read_as_text(self, column: str) -> bool:
-        """From now on, read a column as text; return whether it was read as something else before."""
-        is_new = not pa.types.is_string(self._types[column])
-        self._types[column] = pa.string()
-        return is_new
+    def type_of(self, column: str) -> pa.DataType | None:
+        """Return the type in which a column is read, None if the file lacks it."""
+        return self._types.get(column)
 
     @cached_property
     def _types(self) -> dict[str, pa.DataType]:
@@ -279,7 +308,28 @@ class _Text(Table):
         return {f.name: pa.float64() if any(is_kind(f.type) for is_kind in numbers) else f.type for f in self.schema}
 
 
-class _Csv(_Text):
+class Csv(Text):
+    """Delimited text, with or without a header."""
+
+    def read_as_text(self, column: str) -> bool:
+        """From now on, read a column as text; return whether it was read as something else before."""
+        is_new = column in self._types and not pa.types.is_string(self._types[column])
+        if is_new:
+            self._types[column] = pa.string()
+        return is_new
+
+    def zero_padded(self) -> list[str]:
+        """Return the columns of whole numbers that are written with zeros in front, in the first block: 00123."""
+        whole = {f.name: pa.string() for f in self.schema if pa.types.is_integer(f.type)}
+        if not whole:
+            return []
+        with self._complaining(), self._opened() as stream, pa.csv.open_csv(stream, **self._options(whole)) as reader:
+            block = next(iter(reader), None)
+        if block is None:
+            return []
+        has_zeros = (pc.any(pc.match_substring_regex(cells, r"^\s*[-+]?0\d")).as_py() for cells in block.columns)
+        return [name for name, has in zip(block.schema.names, has_zeros, strict=True) if has]
+
     def _plain(self, message: str) -> str:
         line = re.sub(r"^CSV parse error: ", "", message).replace("Row #", "line ")
         number = re.match(r"In CSV column #(\d+): ", line)
@@ -303,10 +353,10 @@ class _Csv(_Text):
             return field.strip() in MISSING
         return True
 
-    def _options(self, columns: list[str] | None) -> dict[str, Any]:
+    def _options(self, types: dict[str, pa.DataType] | None) -> dict[str, Any]:
+        """Return the options of pyarrow, for some columns with their types, or for all."""
         delimiter, header, fields = self._start
         names = None if header else [f"x{j}" for j in range(len(fields))]
-        types = None if columns is None else {name: self._types[name] for name in columns}
         return {
             "read_options": pa.csv.ReadOptions(
                 use_threads=False, column_names=names, encoding=self.text.encoding, block_size=self._block_size
@@ -314,7 +364,7 @@ class _Csv(_Text):
             "parse_options": pa.csv.ParseOptions(delimiter=delimiter),
             "convert_options": pa.csv.ConvertOptions(
                 column_types=types,
-                include_columns=columns,
+                include_columns=None if types is None else list(types),
                 null_values=MISSING,
                 strings_can_be_null=True,
                 decimal_point=self.text.decimal,
@@ -326,17 +376,22 @@ class _Csv(_Text):
             return reader.schema
 
     def _read(self, columns: list[str], on_bytes: OnBytes | None) -> Iterator[pa.RecordBatch]:
+        options = self._options({name: self._types[name] for name in columns})
         try:
-            with self._opened(on_bytes) as stream, pa.csv.open_csv(stream, **self._options(columns)) as reader:
+            with self._opened(on_bytes) as stream, pa.csv.open_csv(stream, **options) as reader:
                 yield from reader
         except pa.ArrowInvalid as error:
-            odd = re.match(r"In CSV column #(\d+): .*CSV conversion error", str(error))
+            odd = re.match(ODD_CELL, str(error), re.DOTALL)
             if odd is None:
                 raise
-            raise OddCellError(f"{self.name}: {self._plain(str(error))}", self.schema.names[int(odd[1])]) from None
+            row = int(odd[2]) - 1 - self._start[1]  # lines count from 1, and the first one may be the header
+            column = self.schema.names[int(odd[1])]
+            raise OddCellError(f"{self.name}: {self._plain(str(error))}", column, row, odd[3]) from None
 
 
-class _JsonLines(_Text):
+class JsonLines(Text):
+    """One JSON object in each line."""
+
     _encoding = "utf-8-sig"  # JSON has no other encoding, whatever the user gives
     _on_bad_letters = "replace"
 
@@ -361,7 +416,9 @@ class _JsonLines(_Text):
                 yield batch.select(columns)
 
 
-class _Parquet(Table):
+class Parquet(Table):
+    """A Parquet file."""
+
     def _open(self) -> Any:
         # With pre-buffering, all columns that were read would stay in memory until the file is closed.
         return pa.parquet.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20)
@@ -382,7 +439,9 @@ class _Parquet(Table):
                 yield batch.select(columns)
 
 
-class _Arrow(Table):
+class Arrow(Table):
+    """An Arrow file or stream."""
+
     @contextmanager
     def _open(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
         with pa.memory_map(str(self.path)) as source:
@@ -404,7 +463,9 @@ class _Arrow(Table):
                 yield batch.select(columns)
 
 
-class _Npy(Table):
+class Npy(Table):
+    """An array of NumPy."""
+
     @cached_property
     def _array(self) -> Any:
         array = np.load(self.path, mmap_mode="r", allow_pickle=False)
@@ -435,6 +496,50 @@ class _Npy(Table):
             yield pa.RecordBatch.from_arrays([pa.array(np.ascontiguousarray(rows[:, j])) for j in numbers], columns)
 
 
+def _after(n_rows: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Leave out the first rows."""
+    for batch in batches:
+        skipped = min(n_rows, batch.num_rows)
+        n_rows -= skipped
+        if not skipped or skipped < batch.num_rows:
+            yield batch.slice(skipped)
+
+
+def _with_gaps(batch: pa.RecordBatch, columns: Sequence[str] | None) -> pa.RecordBatch:
+    """Return a batch of these columns; those that it lacks are gaps."""
+    if columns is None:
+        return batch
+    known = dict(zip(batch.schema.names, batch.columns, strict=True))
+    return pa.RecordBatch.from_arrays([known.get(name, pa.nulls(batch.num_rows)) for name in columns], list(columns))
+
+
+def _kind_of_cells(kind: pa.DataType | None) -> str:
+    """Return what cells of a type are, in a word."""
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "dates"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return "numbers"
+    return f"cells of type {kind}"
+
+
+class _Progress:
+    """Report bytes that are read for the first time."""
+
+    def __init__(self, on_bytes: OnBytes) -> None:
+        self._on_bytes = on_bytes
+        self._n_read = self._n_reported = 0
+
+    def __call__(self, n_bytes: int) -> None:
+        self._n_read += n_bytes
+        if self._n_read > self._n_reported:
+            self._on_bytes(self._n_read - self._n_reported)
+            self._n_reported = self._n_read
+
+    def start_again(self) -> None:
+        """The file is read again from its start."""
+        self._n_read = 0
+
+
 class _Counted(io.RawIOBase):
     """A file that reports how many bytes were read."""
 
@@ -451,63 +556,27 @@ class _Counted(io.RawIOBase):
         return data
 
 
-@contextmanager
-def open_tables(where: Sequence[str], text: TextFormat | None = None) -> Iterator[list[Table]]:
-    """Open the tables of files, folders and patterns; ``-`` is standard input.
-
-    Standard input is copied to a temporary file, because it is read more than once.
-    """
-    text = text or TextFormat()
-    with tempfile.TemporaryDirectory(prefix="ravine-") as folder:
-        tables = []
-        for place in where:
-            if place == "-":
-                spool = Path(folder) / "stdin"
-                with open(spool, "wb") as file:
-                    shutil.copyfileobj(sys.stdin.buffer, file)
-                tables.append(_open_table(spool, text, "standard input"))
-            else:
-                tables += [_open_table(path, text) for path in find_files(place)]
-        yield tables
-
-
-def find_files(place: str) -> list[Path]:
-    """Return the file, the files of a folder, or the files that match a pattern, sorted by name."""
-    path = Path(place)
-    if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if suffix_of(file) in SUFFIXES and not is_hidden(file, path))
-        if not files:
-            raise UsageError(f"{place}: the folder contains no data files ({', '.join(SUFFIXES)})")
-        return files
-    if path.exists():
-        return [path]
-    files = [Path(name) for name in sorted(glob.glob(place, recursive=True)) if os.path.isfile(name)]
-    if not files:
-        raise UsageError(f"{place}: there is no such file")
-    return files
-
-
-def _open_table(path: Path, text: TextFormat, name: str | None = None) -> Table:
-    kind = kind_of(path, str(path) if name is None else name)
-    if suffix_of(path) in (".tsv", ".tab") and text.delimiter is None:
-        text = TextFormat("\t", text.decimal, text.header, text.encoding)
-    if kind == "csv":
-        return _Csv(path, text, name)
-    if kind == "json":
-        return _JsonLines(path, text, name)
-    if kind == "parquet":
-        return _Parquet(path, name)
-    return _Arrow(path, name) if kind == "arrow" else _Npy(path, name)
-
-
-def is_hidden(file: Path, folder: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-
-
 def listed(names: Sequence[str], most: int = 8) -> str:
     """List the first names, and the number of further names."""
     shown = ", ".join(map(str, names[:most]))
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def no_column(names: Sequence[str]) -> str:
+    """Say that some columns are not there."""
+    return f"there {'is no column' if len(names) == 1 else 'are no columns'} {listed([repr(n) for n in names])}"
+
+
+def all_names(tables: Sequence[Table]) -> list[str]:
+    """Return the names of the columns of all tables, in the order of their first appearance."""
+    return list(dict.fromkeys(name for table in tables for name in table.schema.names))
+
+
+def check_known(tables: Sequence[Table], names: Sequence[str], known: Sequence[str]) -> None:
+    """Raise UsageError that names all columns that are not known."""
+    unknown = [name for name in dict.fromkeys(names) if name not in set(known)]
+    if unknown:
+        raise UsageError(f"{tables[0].name}: {no_column(unknown)}; choose from {listed(known)}")
 
 
 def _not_text(error: UnicodeDecodeError) -> str:

@@ -1,5 +1,6 @@
 """The commands, with the options that only one of them has. Code is imported when a command runs: `--help` is fast."""
 
+import csv
 import shlex
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from ravine.cli._options import (
     ByHandMissing,
     ByHandScale,
     Clusters,
+    Config,
     Data,
     Decimal,
     Delimiter,
@@ -40,7 +42,9 @@ from ravine.cli._options import (
     Roles,
     Scale,
     Seed,
+    SheetName,
     StreamMethod,
+    WriteConfig,
 )
 
 app = typer.Typer(
@@ -72,6 +76,7 @@ def ravine(
 
 @app.command()
 def cluster(
+    context: typer.Context,
     data: Data,
     method: Annotated[
         Method,
@@ -119,11 +124,14 @@ def cluster(
         ),
     ] = None,
     report: Report = None,
+    write_config: WriteConfig = None,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     header: Header = None,
     encoding: Encoding = "utf-8",
+    sheet: SheetName = None,
     jobs: Jobs = -1,
+    config: Config = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -145,7 +153,8 @@ def cluster(
             encode=encode,
             missing="error" if missing is None else missing.value,
             text=_text(delimiter, decimal, header, encoding),
-            roles=_roles(role, plain),
+            sheet=sheet,
+            roles=_roles(role, context.obj, plain),
             keep=None if keep is None else _split(keep),
             plain=plain,
         ),
@@ -159,6 +168,8 @@ def cluster(
         out=out,
         model_path=model,
         report_path=report,
+        config=config,
+        write_config=write_config,
         n_jobs=jobs,
         command=_command(),
         screen=_screen(quiet, json, out, model, report),
@@ -183,6 +194,7 @@ def predict(
     decimal: Decimal = ".",
     header: Header = None,
     encoding: Encoding = "utf-8",
+    sheet: SheetName = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -191,7 +203,7 @@ def predict(
 
     text = _text(delimiter, decimal, header, encoding)
     rule: Any = None if missing is None else missing.value
-    predict(model, data, text, out or "-", clusters, rule, _screen(quiet, json, out))
+    predict(model, data, text, sheet, out or "-", clusters, rule, _screen(quiet, json, out))
 
 
 @app.command()
@@ -227,13 +239,15 @@ def report(
     decimal: Decimal = ".",
     header: Header = None,
     encoding: Encoding = "utf-8",
+    sheet: SheetName = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Write an HTML report that explains a model with the rows of a table."""
     from ravine.cli._models import report
 
-    report(model, data, _text(delimiter, decimal, header, encoding), out, label, _command(), _screen(quiet, json, out))
+    text = _text(delimiter, decimal, header, encoding)
+    report(model, data, text, sheet, out, label, _command(), _screen(quiet, json, out))
 
 
 @app.command()
@@ -245,12 +259,13 @@ def explain(
     decimal: Decimal = ".",
     header: Header = None,
     encoding: Encoding = "utf-8",
+    sheet: SheetName = None,
     json: Json = False,
 ) -> None:
     """Show why a row of a table is in its cluster."""
     from ravine.cli._explain import explain
 
-    explain(model, data, _text(delimiter, decimal, header, encoding), row, _screen(False, json))
+    explain(model, data, _text(delimiter, decimal, header, encoding), sheet, row, _screen(False, json))
 
 
 @app.command()
@@ -272,6 +287,7 @@ def compare(
     decimal: Decimal = ".",
     header: Header = None,
     encoding: Encoding = "utf-8",
+    sheet: SheetName = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
     json: Json = False,
@@ -283,7 +299,13 @@ def compare(
     compare(
         data,
         TableOptions(
-            _split(columns), _split(drop), label, encode, missing.value, _text(delimiter, decimal, header, encoding)
+            columns=_split(columns),
+            drop=_split(drop),
+            label=label,
+            encode=encode,
+            missing=missing.value,
+            text=_text(delimiter, decimal, header, encoding),
+            sheet=sheet,
         ),
         methods=_split([methods]),
         n_clusters=clusters,
@@ -455,18 +477,26 @@ def _command() -> str:
 
 
 def _split(names: list[str] | None) -> tuple[str, ...]:
-    return tuple(name.strip() for part in names or () for name in part.split(",") if name.strip())
+    """Return the names in a list with commas. A name that has a comma itself is in quotes."""
+    fields = csv.reader(names or (), skipinitialspace=True)
+    return tuple(name.strip() for line in fields for name in line if name.strip())
 
 
-def _roles(given: list[str] | None, plain: bool) -> dict[str, str]:
+def _roles(given: list[str] | None, of_file: dict[str, str] | None, plain: bool) -> dict[str, str]:
+    """Return the roles of the command line and of a file; the command line overrules the file."""
     from ravine._io import UsageError
 
-    roles = {}
+    roles: dict[str, str] = {}
+    name = ""
     for one in _split(given):
-        name, equals, role = one.rpartition("=")
+        if "=" not in one and roles.get(name, "").startswith("date:"):  # the parts of a date have commas, too
+            roles[name] += f",{one}"
+            continue
+        name, equals, role = map(str.strip, one.rpartition("="))
         if not equals:
             raise UsageError(f"--role {one}: write it as column=role, for instance postcode=category")
-        roles[name.strip()] = role.strip()
+        roles[name] = role
+    roles = {**(of_file or {}), **roles}
     if roles and plain:
         raise UsageError("--role does not go with --encode, --missing or --scale: leave these out")
     return roles

@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.pipeline import Pipeline
 
-from ravine._io import UsageError
+from ravine._io import Columns, UsageError
 from ravine._io._table import listed
 from ravine._matrix import Floats, column_moments
 from ravine._outofcore import LocalChunks, chunked_root
+from ravine.cli._config import write_config as save_config
 from ravine.cli._data import Data, TableOptions, TooLargeError, open_data, stacked
 from ravine.cli._places import check_files
 from ravine.cli._results import kind_of_labels, label_rows, show_clusters
@@ -65,6 +66,8 @@ def cluster(
     out: str | None,
     model_path: Path | None,
     report_path: Path | None,
+    config: Path | None = None,
+    write_config: Path | None = None,
     n_jobs: int,
     command: str,
     screen: Screen,
@@ -72,7 +75,8 @@ def cluster(
     """Fit a model, label the rows, and write the requested files; return the exit code."""
     start = time.perf_counter()
     kind_of_labels(out)
-    check_files("cluster", data=where, out=out, model=model_path, report=report_path)
+    outputs = {"out": out, "model": model_path, "report": report_path, "write_config": write_config}
+    check_files("cluster", data=where, config=config, **outputs)
     with open_data(where, options, screen) as data:
         model = make_model(method, n_clusters, scale and options.plain, seed, n_jobs, confirmed_only)
         with screen.warnings_in_a_line():
@@ -87,7 +91,11 @@ def cluster(
     if report_path is not None:
         told: dict[str, Any] = {"title": data.name, "preparation": preparation, "command": command, "stability": stable}
         write(model, rows, report_path, feature_names=data.columns.names, **told)
-    files = {"labels": out, "model": model_path, "report": report_path}
+    if write_config is not None:
+        given: dict[str, Any] = {"method": method, "clusters": n_clusters, "confirmed-only": confirmed_only or None}
+        given |= {"stability": n_resamples or None, "in-passes": in_passes or None, "seed": seed or None}
+        save_config(write_config, where, data, options, given | ({"scale": scale} if options.plain else {}))
+    files = {"labels": out, "model": model_path, "report": report_path, "options": write_config}
     show_clusters(model, rows, method, time.perf_counter() - start, files, data, stable)
     return NOTHING_CONFIRMED if confirmed_only and not is_confirmed(model) else 0
 
@@ -139,7 +147,7 @@ class ScaledRefit(ClusterMixin, BaseEstimator):
 def _save(model: Any, path: Path, data: Data, preparation: str | None) -> None:
     """Save the model, with the encoder of its table if there is one."""
     resume = isinstance(model, SumOfNorms)  # it needs its rows to predict
-    if data.encoder is None:
+    if isinstance(data.columns, Columns):
         save(model, path, resume=resume, notes={"columns": data.columns.to_dict(), "preparation": preparation})
     else:
         steps = [("table", data.encoder), ("clusters", model)]

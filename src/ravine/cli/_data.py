@@ -12,10 +12,14 @@ import pyarrow as pa
 from ravine._io import (
     Block,
     DataError,
+    EncodedColumns,
     MissingRule,
     Table,
+    TableColumns,
     TextFormat,
     UsageError,
+    all_names,
+    check_known,
     choose_columns,
     fit_encoder,
     measure_columns,
@@ -23,7 +27,6 @@ from ravine._io import (
     read_blocks,
     take_rows,
 )
-from ravine._io._table import listed
 from ravine._matrix import Floats
 from ravine.cli._screen import Screen
 from ravine.cli._system import memory_of_the_machine
@@ -45,6 +48,8 @@ class TableOptions:
     encode, missing : bool, str
         What to do with words and with missing values in a plain table.
     text : TextFormat
+    sheet : str, optional
+        Sheet of the workbooks.
     roles : mapping, optional
         Roles of some columns by name.
     keep : tuple of str, optional
@@ -59,6 +64,7 @@ class TableOptions:
     encode: bool
     missing: MissingRule
     text: TextFormat
+    sheet: str | None = None
     roles: Mapping[str, str] | None = None
     keep: tuple[str, ...] | None = None
     plain: bool = True
@@ -71,7 +77,7 @@ class Data:
     Attributes
     ----------
     tables : sequence of Table
-    columns : Columns or EncodedColumns
+    columns : TableColumns
     label : str, optional
         Column of known classes.
     screen : Screen
@@ -80,7 +86,7 @@ class Data:
     """
 
     tables: Sequence[Table]
-    columns: Any
+    columns: TableColumns
     label: str | None
     screen: Screen
     keep: tuple[str, ...] = ()
@@ -88,7 +94,7 @@ class Data:
     @property
     def encoder(self) -> Any:
         """The fitted `TableEncoder`, None for a plain table."""
-        return getattr(self.columns, "encoder", None)
+        return self.columns.encoder if isinstance(self.columns, EncodedColumns) else None
 
     @property
     def name(self) -> str:
@@ -125,7 +131,7 @@ class Data:
 
     def with_table(self, rows: ReportData) -> ReportData:
         """Return the rows of a report with the values of all columns of the table, read once more for the sample."""
-        there = set(self.tables[0].schema.names)  # of a new table, columns that are not used may be missing
+        there = set(all_names(self.tables))  # of a new table, columns that are not used may be missing
         names = [column.name for column in self.encoder.columns_ if column.name in there]
         values = self.encoder.values(take_rows(self.tables, names, rows.number))
         units = {column.name: column.affixes for column in self.encoder.columns_ if column.unit}
@@ -177,7 +183,7 @@ def stacked(blocks: list[Floats]) -> Floats:
 @contextmanager
 def open_data(where: Sequence[str], options: TableOptions, screen: Screen) -> Iterator[Data]:
     """Open the input files and choose their usable columns."""
-    with open_tables(where, options.text) as tables:
+    with open_tables(where, options.text, sheet=options.sheet, note=screen.note) as tables:
         if not options.plain:
             yield _encoded(tables, options, screen)
             return
@@ -205,6 +211,7 @@ def _encoded(tables: Sequence[Table], options: TableOptions, screen: Screen) -> 
             label=options.label,
             roles=options.roles,
             on_rows=meter.count,
+            warn=screen.warn,
         )
     first = columns.encoder.identifier_
     keep = options.keep if options.keep is not None else () if first is None else (first,)
@@ -212,10 +219,8 @@ def _encoded(tables: Sequence[Table], options: TableOptions, screen: Screen) -> 
 
 
 def _checked(tables: Sequence[Table], keep: Sequence[str]) -> tuple[str, ...]:
-    names = tables[0].schema.names
+    check_known(tables, keep, all_names(tables))
     for name in keep:
-        if name not in names:
-            raise UsageError(f"{tables[0].name}: there is no column {name!r}; choose from {listed(names)}")
         if name in ("row", "cluster"):
             raise UsageError(f"--keep {name}: the labels have a column of this name: rename it in the table")
     return tuple(dict.fromkeys(keep))

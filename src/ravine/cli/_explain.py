@@ -16,10 +16,12 @@ from ravine.explain import RowExplanation, explain_row
 from ravine.persist import read
 
 
-def explain(model_path: Path, where: Sequence[str], text: TextFormat, row: str, screen: Screen) -> None:
+def explain(
+    model_path: Path, where: Sequence[str], text: TextFormat, sheet: str | None, row: str, screen: Screen
+) -> None:
     """Print the way of a row through the tree of a model, in the values of the table."""
     saved = read(model_path)
-    with open_saved_data(saved, where, text, None, None, screen) as data:
+    with open_saved_data(saved, where, text, sheet, None, None, screen) as data:
         number = _number_of(data, row)
         used = list(data.columns.used)
         cells = take_rows(data.tables, [*used, *data.keep], np.array([number]))
@@ -28,7 +30,9 @@ def explain(model_path: Path, where: Sequence[str], text: TextFormat, row: str, 
         raise UsageError(f"--row {row}: the row has a missing value, so the model gives it no cluster")
     found = explain_row(of_rows(saved.model), X[0], data.columns.names)
     shown = {name: cells[name][0].as_py() for name in used}
-    steps = [_step(step, shown) for step in found.steps]
+    columns = () if data.encoder is None else data.encoder.columns_
+    sources = {name: column.name for column in columns for name in column.feature_names}
+    steps = [_step(step, shown, sources) for step in found.steps]
     memberships = None if found.membership is None else found.membership.tolist()
     named = {name: _plain(cells[name][0].as_py()) for name in data.keep}
     screen.result({"row": number, **named, "cluster": found.cluster, "membership": memberships, "steps": steps})
@@ -55,11 +59,14 @@ def _number_of(data: Data, row: str) -> int:
     raise UsageError(f"--row {row}: there is no such row; give {known} from 0 to {start - 1}")
 
 
-def _step(step: Any, shown: dict[str, Any]) -> dict[str, Any]:
-    """Return a cut on the way of the row, with the cells of the table that decided it."""
+def _step(step: Any, shown: dict[str, Any], sources: dict[str, str]) -> dict[str, Any]:
+    """Return a cut on the way of the row, with the cells of the table that decided it.
+
+    `sources` has the column of the table of each encoded column, if there is an encoder.
+    """
     columns = {}
     for name, value, _ in step.columns:
-        source = name if name in shown else name.partition("=")[0]
+        source = sources.get(name, name if name in shown else name.partition("=")[0])
         columns[source if source in shown else name] = _plain(shown.get(source, value))
     return {"node": step.node, "side": step.side, "columns": columns, "rows": step.count}
 

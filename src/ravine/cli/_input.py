@@ -17,6 +17,9 @@ from ravine.cli._rows import Rows, StreamOptions
 
 STDIN = "standard input"
 
+NO_STREAMS = {"parquet": "a Parquet file", "npy": "a NumPy array", "xlsx": "an Excel workbook"}
+"""Formats of tables that are not read row by row."""
+
 Input = Lines | ArrowStream
 
 
@@ -66,11 +69,10 @@ def _check_kind(path: Path | None, name: str, head: bytes, poll: float | None) -
     Raises UsageError if it cannot be read as a stream or cannot be followed, and DataError if it is not a table.
     """
     kind = kind_by(path, head)
-    if kind in ("parquet", "npy"):
-        what = "a Parquet file" if kind == "parquet" else "a NumPy array"
+    if kind in NO_STREAMS:
         raise UsageError(
-            f"{name}: {what} is not a stream of rows: cluster it as a table with ravine cluster, or write it as CSV or "
-            "as an Arrow stream"
+            f"{name}: {NO_STREAMS[kind]} is not a stream of rows: cluster it as a table with ravine cluster, or write "
+            "it as CSV or as an Arrow stream"
         )
     if kind == "arrow" and poll is not None:
         raise UsageError(

@@ -1,5 +1,6 @@
 """The commands that use a saved model: predict, inspect, cut, report."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,10 +16,12 @@ from ravine._io import (
     MissingRule,
     TextFormat,
     UsageError,
+    all_names,
+    check_known,
     choose_columns,
     open_tables,
+    read_raw,
 )
-from ravine._io._table import listed
 from ravine.cli._data import Data
 from ravine.cli._frames import FrameData
 from ravine.cli._places import check_files
@@ -35,6 +38,7 @@ def predict(
     model_path: Path,
     where: Sequence[str],
     text: TextFormat,
+    sheet: str | None,
     out: str,
     n_clusters: int | None,
     missing: MissingRule | None,
@@ -47,7 +51,7 @@ def predict(
     is_pipeline = isinstance(saved.model, Pipeline)
     model = _coarser_pipeline(saved.model, n_clusters) if is_pipeline else _coarser(tree_of(saved.model), n_clusters)
     model = of_rows(model)
-    with open_saved_data(saved, where, text, None, missing, screen) as data:
+    with open_saved_data(saved, where, text, sheet, None, missing, screen) as data:
         rows = label_rows(model, data, out)
     screen.result({"n_rows": rows.n_rows, "sizes": rows.leaf_count.tolist(), "files": {"labels": out}})
     screen.say(f"{rows.n_rows:,} rows labeled" + ("" if out == "-" else f", written to {out}"))
@@ -57,6 +61,7 @@ def report(
     model_path: Path,
     where: Sequence[str],
     text: TextFormat,
+    sheet: str | None,
     out: Path,
     label: str | None,
     command: str,
@@ -65,7 +70,7 @@ def report(
     """Write the report of a model with the rows of the input files."""
     check_files("report", model=model_path, data=where, out=out)
     saved = read(model_path)
-    with open_saved_data(saved, where, text, label, None, screen) as data:
+    with open_saved_data(saved, where, text, sheet, label, None, screen) as data:
         model = of_rows(saved.model)
         rows = label_rows(model, data, None)
         if data.encoder is not None:
@@ -134,33 +139,35 @@ def open_saved_data(
     saved: Saved,
     where: Sequence[str],
     text: TextFormat,
+    sheet: str | None,
     label: str | None,
     missing: MissingRule | None,
     screen: Screen,
 ) -> Iterator[Data]:
     """Open the input files and convert their rows to numbers as in the fit."""
-    with open_tables(where, text) as tables:
-        if label is not None and label not in tables[0].schema.names:
-            raise UsageError(
-                f"{tables[0].name}: there is no column {label!r}; choose from {listed(tables[0].schema.names)}"
-            )
+    with open_tables(where, text, sheet=sheet, note=screen.note) as tables:
+        if label is not None:
+            check_known(tables, [label], all_names(tables))
         if isinstance(saved.model, Pipeline) and missing is not None:
             raise UsageError("the model is a pipeline, which handles missing values itself: leave out --missing")
         encoder = _first(saved.model)
         if _is_encoded(saved.model):
-            for table in tables:
-                table.read_raw()
-            yield Data(tables, EncodedColumns(encoder), label, screen, _identifiers(encoder, tables))
+            columns = EncodedColumns(encoder)
+            read_raw(tables, screen.warn, needed=columns.used)
+            for name in _zero_padded(encoder):
+                for table in tables:
+                    table.read_as_text(name)
+            yield Data(tables, columns, label, screen, _identifiers(encoder, tables))
             return
         names = getattr(encoder, "feature_names_in_", None)
         if isinstance(saved.model, Pipeline) and names is not None:
             yield FrameData(tables, Columns(tuple(map(str, names)), {}), label, screen)
             return
-        columns = _columns_of(saved, tables, screen)
+        plain = _columns_of(saved, tables, screen)
         if missing is not None:
             fill = tuple(tree_of(saved.model).mean[0].tolist()) if missing == "mean" else None
-            columns = replace(columns, missing=missing, fill=fill)
-        yield Data(tables, columns, label, screen)
+            plain = replace(plain, missing=missing, fill=fill)
+        yield Data(tables, plain, label, screen)
 
 
 def _columns_of(saved: Saved, tables: Sequence[Any], screen: Screen) -> Columns:
@@ -206,7 +213,12 @@ def _is_encoded(model: Any) -> bool:
 def _identifiers(encoder: Any, tables: Sequence[Any]) -> tuple[str, ...]:
     """Return the column that names the rows, if the new tables have it."""
     known = encoder.identifier_
-    return (known,) if known is not None and known in tables[0].schema.names else ()
+    return (known,) if known is not None and known in all_names(tables) else ()
+
+
+def _zero_padded(encoder: Any) -> list[str]:
+    """Return the columns that have levels with zeros in front, such as 01067."""
+    return [column.name for column in encoder.columns_ if any(re.match(r"0\d", level) for level in column.levels)]
 
 
 def of_rows(model: Any) -> Any:

@@ -50,18 +50,46 @@ class BadRows(StrEnum):
     skip = "skip"
 
 
-TEXT, CHOICE, OUTPUT, METHOD = "Text files", "Columns and rows", "Output", "Parameters of the method"
+TEXT, CHOICE, OUTPUT, METHOD = "Text files and workbooks", "Columns and rows", "Output", "Parameters of the method"
 BY_HAND = "Prepare the table by hand (any of these uses the columns of numbers as they are)"
+
+
+def _read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Make the options of a file the defaults of the command. It is read before the other options."""
+    if path is not None:
+        from ravine.cli._config import read_config
+
+        context.default_map, context.obj = read_config(path)
+    return path
+
 
 Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
-        help="CSV, TSV, JSON lines, Parquet, Arrow or .npy files, or folders or patterns of such files; - is standard "
-        "input.",
+        help="CSV, TSV, JSON lines, Parquet, Arrow, .xlsx or .npy files, or folders or patterns of such files; - is "
+        "standard input.",
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved with --model or ravine.save.")]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        callback=_read_config,
+        is_eager=True,
+        help="TOML file with options of this command. Those on the command line overrule it.",
+    ),
+]
+WriteConfig = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="File for the options and the roles of the columns, for --config of the next run.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 Clusters = Annotated[
     int | None, typer.Option(min=1, metavar="K", help="Number of clusters. Default: chosen automatically.")
 ]
@@ -78,7 +106,7 @@ Roles = Annotated[
     typer.Option(
         "--role",
         help="Role of a column: postcode=category. The roles are number, category, boolean, date, identifier, text and "
-        "ignore.",
+        "ignore. date:hour,weekday,month uses these parts of a date.",
         rich_help_panel=CHOICE,
     ),
 ]
@@ -134,6 +162,15 @@ Header = Annotated[
     ),
 ]
 Encoding = Annotated[str, typer.Option(help="Encoding of text files.", rich_help_panel=TEXT)]
+SheetName = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet",
+        metavar="NAME",
+        help="Sheet of a workbook. Default: the first one with a table.",
+        rich_help_panel=TEXT,
+    ),
+]
 Out = Annotated[
     str | None,
     typer.Option(help="File for the labels, .csv or .parquet; - is standard output.", rich_help_panel=OUTPUT),

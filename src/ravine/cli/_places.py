@@ -12,7 +12,7 @@ from typing import Any
 from ravine._files import Place, check_writable
 from ravine._io import UsageError
 from ravine._io._kinds import SUFFIXES, suffix_of
-from ravine._io._table import find_files, is_hidden
+from ravine._io._open import find_files, is_hidden
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,10 @@ class Files:
 DATA, MODEL = {"data": "DATA"}, {"model": "MODEL"}
 
 COMMANDS = {
-    "cluster": Files(read=DATA, written={"out": "--out", "model": "--model", "report": "--report"}),
+    "cluster": Files(
+        read=DATA | {"config": "--config"},
+        written={"out": "--out", "model": "--model", "report": "--report", "write_config": "--write-config"},
+    ),
     "predict": Files(read=MODEL | DATA, written={"out": "--out"}),
     "inspect": Files(read=MODEL),
     "cut": Files(read=MODEL, written={"out": "--out"}),
@@ -81,7 +84,8 @@ def check_files(command: str, **given: Any) -> None:
     for one in written:
         if one.name != "-":
             check_writable(one.name)
-    read = [one for name, said in files.read.items() for one in _inputs(said, given[name])] if written else []
+    named = [(said, given[name]) for name, said in files.read.items() if given.get(name) is not None]
+    read = [one for said, name in named for one in _inputs(said, name)] if written else []
     for i, one in enumerate(written):
         for other in read:
             if other.place.is_same(one.place) and _gives_back(one.place):

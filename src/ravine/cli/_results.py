@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ravine._files import Place, written_whole
-from ravine._io import LabelWriter, label_kind
+from ravine._io import BesideChangedError, LabelWriter, label_kind
 from ravine._io._labels import KINDS
 from ravine.cli._data import Data
 from ravine.evaluation import Stability
@@ -44,6 +44,13 @@ def labels_file(out: str | None) -> Iterator[LabelWriter | None]:
 
 def label_rows(model: Any, data: Data, out: str | None) -> ReportData:
     """Label all rows with a model or a tree, write the labels if requested, and collect the data of the report."""
+    try:
+        return _label_rows(model, data, out)
+    except BesideChangedError:
+        return _label_rows(model, data, out)  # now the column is text from the first row
+
+
+def _label_rows(model: Any, data: Data, out: str | None) -> ReportData:
     gatherer, n_rows = ReportAccumulator(model), 0
     with labels_file(out) as writer:
         for block in data.blocks("labeling", with_label=True):

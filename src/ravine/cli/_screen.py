@@ -72,6 +72,11 @@ class Screen:
         if not self.quiet:
             self._err.print(f"warning: {shown(text)}", markup=False, soft_wrap=True)
 
+    def note(self, text: str) -> None:
+        """Print what the user may want to know, but need not act on."""
+        if not self.quiet:
+            self._err.print(f"note: {shown(text)}", markup=False, soft_wrap=True)
+
     @contextmanager
     def warnings_in_a_line(self) -> Iterator[None]:
         """Print Python warnings as single lines, each once."""

@@ -1,6 +1,6 @@
 """Read, encode and decode the cells of one column, as a fitted `TableEncoder` has learned it."""
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ravine._matrix import Bools, Floats, Ints
 from ravine.prepare._cells import Words, days_in, numbers_in, source_of, words_in
 from ravine.prepare._column import Column
+from ravine.prepare._date_parts import DAYS, MIDDLE, encoded_ring, readable, ring
 from ravine.prepare._date_text import days_of
 from ravine.prepare._number_text import NumberFormat
 from ravine.prepare._scale import Scale
@@ -89,6 +90,39 @@ def is_unknown(column: Column, cells: Floats) -> Bools:
     return np.isnan(cells) | scale_of(column).is_far(elapsed(column, cells))
 
 
+def with_parts(column: Column, parts: tuple[str, ...], days: Floats) -> Column:
+    """Return a date of which some parts are used; together they weigh as much as one number at most.
+
+    Parameters
+    ----------
+    column : Column
+        The date.
+    parts : tuple of str
+        Parts that are used; none are the days alone.
+    days : ndarray
+        Cells of the column, as days after 1970-01-01.
+    """
+    if not parts:
+        return column
+    known = days[~np.isnan(days)]
+    cycles = [part for part in parts if part != DAYS]
+    means = [float(mean) for part in cycles for mean in ring(known, part).mean(axis=0)]
+    treatment = ", ".join([column.treatment] * (DAYS in parts) + cycles)
+    weight = float(1 / np.sqrt(len(parts)))
+    return replace(column, parts=parts, part_means=tuple(means), treatment=treatment, weight=weight)
+
+
+def encoded_parts(column: Column, days: Floats, bits: Bits, first: int) -> Floats:
+    """Return the encoded columns of the hour, the day of the week or the month, of which the first has a number."""
+    means = np.array(column.part_means).reshape(-1, 2)
+    drawn = bits if column.encoding == "spread" else None
+    found = [
+        encoded_ring(days, part, mean, drawn, first + 2 * j)
+        for j, (part, mean) in enumerate(zip(column.cycles, means, strict=True))
+    ]
+    return column.weight * np.column_stack(found)
+
+
 def encoded_places(column: Column, place: Ints, bits: Bits, first: int) -> Floats:
     """Return the encoded columns of a category, of which the first has a number; `bits` are those of the rows."""
     if column.encoding == "spread":
@@ -118,12 +152,20 @@ def elapsed(column: Column, cells: Floats) -> Floats:
 
 
 def decoded(column: Column, encoded: Floats, which: int) -> NDArray[Any]:
-    """Return numbers of an encoded column in the units of the table: dates as datetime64, levels as shares."""
+    """Return numbers of an encoded column in the units of the table: dates as datetime64, levels as shares.
+
+    Cosines and sines of parts of a date are mean ones.
+    """
     if not column.is_scaled:
         inner, is_boolean = encoded / column.weight, column.role == "boolean"
         if column.encoding == "spread":
             return share_at(inner, thresholds(column.shares, is_boolean)[which][1])
         return inner + column.shares[1 if is_boolean else which]
+    if column.parts:
+        encoded = encoded / column.weight
+    place = which - column.is_counted  # among the cosines and sines
+    if place >= 0:
+        return encoded + column.part_means[place] * (MIDDLE if column.encoding == "spread" else 1.0)
     cells = scale_of(column).decode(encoded)
     return as_dates(column.reference - cells, column.has_time) if column.role == "date" else cells
 
@@ -134,6 +176,12 @@ def values_of(column: Column, source: pa.ChunkedArray) -> NDArray[Any]:
         return words_of(column, source).objects()
     cells = cells_of(column, source)
     return as_dates(cells, column.has_time) if column.kind == "date" else cells
+
+
+def parts_of(column: Column, source: pa.ChunkedArray) -> dict[str, NDArray[Any]]:
+    """Return the parts of a date as people read them, by the names in `shown_columns`."""
+    days = cells_of(column, source) if column.cycles else np.empty(0)
+    return {f"{part} of {column.name}": readable(days, part) for part in column.cycles}
 
 
 def _checked(found: Floats, words: Words, complaint: str) -> Floats:

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from ravine.prepare._date_parts import DAYS
 from ravine.prepare._spread import thresholds
 
 Kind = Literal["number", "date", "words", "none"]
@@ -40,6 +41,10 @@ class Column:
         Whether dates have a time of the day.
     reference : float
         Date from which days are counted back, as days after 1970-01-01.
+    parts : tuple of str
+        Parts of a date that were asked for: "days", "hour", "weekday" or "month". Without them, days are used.
+    part_means : tuple of float
+        Mean cosine and mean sine of each part but "days".
     gap_values : tuple of float
         Numbers that stand for a missing value.
     transform : {"none", "log"}
@@ -60,9 +65,9 @@ class Column:
     shares : tuple of float
         Share of each level, and last that of all other levels.
     encoding : {"indicators", "spread"}
-        How a category becomes numbers, see `TableEncoder`.
+        How a category, or a part of a date, becomes numbers, see `TableEncoder`.
     weight : float
-        Factor of the numbers of a category.
+        Factor of the numbers of a category, or of the parts of a date.
     follows : str or None
         Column of which this one is a copy.
     n_gaps : int
@@ -92,6 +97,8 @@ class Column:
     date_format: str = "ymd"
     has_time: bool = False
     reference: float = 0.0
+    parts: tuple[str, ...] = ()
+    part_means: tuple[float, ...] = ()
     gap_values: tuple[float, ...] = ()
     transform: str = "none"
     offset: float = 0.0
@@ -127,8 +134,34 @@ class Column:
 
     @property
     def is_scaled(self) -> bool:
-        """Whether the column becomes one centered and scaled number."""
+        """Whether the cells are numbers or dates, and not words."""
         return self.role in ("number", "date")
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the column becomes a centered and scaled number: all numbers, and dates whose days are used."""
+        return self.is_scaled and (not self.parts or DAYS in self.parts)
+
+    @property
+    def cycles(self) -> tuple[str, ...]:
+        """Parts of a date that return, such as the hour."""
+        return tuple(part for part in self.parts if part != DAYS)
+
+    @property
+    def shown_columns(self) -> dict[str, Kind]:
+        """Names of the columns in `TableEncoder.values`, and how their cells are read: parts of a date have their own.
+
+        Examples
+        --------
+        >>> from ravine.prepare import TableEncoder
+        >>> table = {"when": ["2024-03-01 09:30", "2024-03-02 17:00", "2024-03-04 08:15"]}
+        >>> TableEncoder(roles={"when": "date:hour,weekday"}).fit(table).columns_[0].shown_columns
+        {'when': 'date', 'hour of when': 'number', 'weekday of when': 'words'}
+        """
+        parts: dict[str, Kind] = {
+            f"{part} of {self.name}": "number" if part == "hour" else "words" for part in self.cycles
+        }
+        return {self.name: self.kind, **parts}
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -136,7 +169,8 @@ class Column:
         if not self.is_used:
             return ()
         if self.is_scaled:
-            return (self.name,)
+            rings = [f"{part} of {self.name}={axis}" for part in self.cycles for axis in ("cosine", "sine")]
+            return (*([self.name] if self.is_counted else []), *rings)
         return tuple(f"{self.name}={level}" for level in self.shown_levels)
 
     @property

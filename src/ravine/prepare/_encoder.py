@@ -27,14 +27,18 @@ from ravine.prepare._codec import (
     decoded,
     elapsed,
     encoded_cells,
+    encoded_parts,
     encoded_places,
     is_unknown,
+    parts_of,
     places_of,
     state_of,
     values_of,
+    with_parts,
 )
 from ravine.prepare._column import Column
 from ravine.prepare._copies import without_copies
+from ravine.prepare._date_parts import split_role
 from ravine.prepare._frame import columns_of, n_rows_of, sampled
 from ravine.prepare._gaps import LEARNED_ROWS, Gaps
 from ravine.prepare._roles import ROLES, Draft, Given, draft
@@ -66,12 +70,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     roles : dict or None, default=None
         Roles of some columns by name, where you know better: "number", "category", "boolean", "date", "identifier",
-        "text" or "ignore".
+        "text" or "ignore". "date:hour,weekday,month" uses parts of a date that return, as cosines and sines; "days"
+        is the part that a date has without this. All parts of a date together weigh as much as one number at most.
     category_encoding : {"auto", "spread", "indicators"}, default="auto"
         How categories and Booleans become numbers. "indicators" are 1 for rows of the level and 0 for others, centered
         and scaled; the empty valley between the two values misleads many methods. "spread" fills the valley: a number
         of a standard normal distribution that exceeds a threshold where the row has the level. Where in its part of
-        the distribution it lies is a function of the other cells of the row. "auto" is "spread" if there are numbers
+        the distribution it lies is a function of the other cells of the row. The rings of cosines and sines are filled
+        in the same way. "auto" is "spread" if there are numbers
         and nearly all rows are different, otherwise "indicators".
     category_weight : float or "auto", default="auto"
         Variance of each category and Boolean, where a number has variance 1. "auto" is 0.5 for "spread", 0.1 for
@@ -165,13 +171,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"0 feature(s) (shape=({n_rows_of(table)}, 0)) while a minimum of 1 is required.")
         if n_rows_of(table) == 0:
             raise ValueError(f"0 sample(s) (shape=(0, {len(table)})) while a minimum of 1 is required.")
-        asked = self._asked_roles(table)
+        asked, parts = self._asked_roles(table)
         some = sampled(table, LOOKED_AT)
         drafts = [
             draft(Given(name, values, partial(_count_all, table[name])), asked.get(name))
             for name, values in some.items()
         ]
-        columns = [one.column for one in _checked_copies(drafts, asked)]
+        columns = [
+            with_parts(one.column, parts.get(one.column.name, ()), one.cells if one.cells is not None else np.empty(0))
+            for one in _checked_copies(drafts, asked)
+        ]
         if not any(column.is_used for column in columns):
             few = "the table has only 1 sample, and " if n_rows_of(table) == 1 else ""
             raise ValueError(f"{few}no column is left to cluster: {_listed(columns)}; say with roles what to use")
@@ -182,15 +191,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._set_feature_names(list(table) if has_names else None)
         return self
 
-    def _asked_roles(self, table: Mapping[str, Any]) -> dict[str, str]:
-        asked = dict(self.roles or {})
-        unknown = [name for name in asked if name not in table]
+    def _asked_roles(self, table: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
+        """Return the roles of some columns by name, and the parts of dates that are asked for."""
+        roles = dict(self.roles or {})
+        unknown = [name for name in roles if name not in table]
         if unknown:
             raise ValueError(f"roles names columns that the table does not have: {', '.join(map(repr, unknown))}")
-        for name, role in asked.items():
-            if role not in ROLES:
+        asked, parts = {}, {}
+        for name, role in roles.items():
+            if not isinstance(role, str) or role.partition(":")[0].strip() not in ROLES:
                 raise ValueError(f"the role of {name!r} must be one of {', '.join(map(repr, ROLES))}, not {role!r}")
-        return asked
+            try:
+                asked[name], parts[name] = split_role(role)
+            except ValueError as error:
+                raise ValueError(f"the role of {name!r}: {error}") from None
+            clash = [f"{part} of {name}" for part in parts[name] if f"{part} of {name}" in table]
+            if clash:
+                raise ValueError(f"the table has a column {clash[0]!r}, the name of a part of {name!r}: rename it")
+        return asked, parts
 
     def _weighted(self, columns: list[Column], table: Mapping[str, pa.ChunkedArray]) -> tuple[Column, ...]:
         """Return the columns with the encoding and the weights of the categories."""
@@ -231,10 +249,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         first = n_numbers = 0
         for column in self.columns_:
             last = first + len(column.feature_names)
-            if column.is_scaled:
-                rows[:, first] = numbers[:, n_numbers]
+            if column.is_counted:
+                rows[:, first] = column.weight * numbers[:, n_numbers]
                 n_numbers += 1
-            elif column.is_used:
+                first += 1
+            if column.cycles:
+                rows[:, first:last] = encoded_parts(column, found[column.name], bits, first)
+            elif column.is_used and not column.is_scaled:
                 rows[:, first:last] = encoded_places(column, found[column.name], bits, first)
             first = last
         shifted = [text for column in self.columns_ if column.is_scaled for text in _shift(column, found[column.name])]
@@ -247,7 +268,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Gaps have the median of their column, and cells far outside are moved in.
         """
-        scaled = [column for column in self.columns_ if column.is_scaled]
+        scaled = [column for column in self.columns_ if column.is_counted]
         if not scaled:
             n_rows = len(next(iter(found.values()), ()))
             return np.empty((n_rows, 0)), np.empty((n_rows, 0), dtype=bool)
@@ -282,7 +303,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         values : dict
-            By name: floats with NaN for gaps, datetime64 with NaT for gaps, or objects that are str or None.
+            By name: floats with NaN for gaps, datetime64 with NaT for gaps, or objects that are str or None. Parts of
+            a date that were asked for have names such as "hour of when"; hours are numbers, the others words.
         """
         check_is_fitted(self)
         table = self._read(X, [])
@@ -290,7 +312,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for column in self.columns_:
             if column.name in table and column.kind != "none":
                 try:
-                    out[column.name] = values_of(column, table[column.name])
+                    out |= {column.name: values_of(column, table[column.name]), **parts_of(column, table[column.name])}
                 except TypeChangedError:
                     continue
         return out
@@ -308,7 +330,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         values : float, numpy.datetime64 or ndarray
-            Numbers or dates in the units of the table; for a level of a category, its share.
+            Numbers or dates in the units of the table; for a level of a category, its share; for the cosine or the
+            sine of a part of a date, their mean.
 
         Examples
         --------
@@ -353,7 +376,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str
-            The name of the column for a number or a date, and column=level for each level of a category.
+            The name of the column for a number or a date, column=level for each level of a category, and
+            "hour of column=cosine" for a part of a date.
         """
         check_is_fitted(self)
         columns = self.columns_
@@ -388,7 +412,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if len(state["columns"]) != self.n_features_in_:
             raise ValueError(f"field 'columns' has {len(state['columns'])} entries for {self.n_features_in_} columns")
         self.columns_ = state["columns"]
-        n_numbers = sum(column.is_scaled for column in self.columns_)
+        n_numbers = sum(column.is_counted for column in self.columns_)
         gaps = state["gaps"]
         if gaps is not None and gaps["mean"].shape[1] != n_numbers:
             raise ValueError(f"field 'gaps.mean' has {gaps['mean'].shape[1]} columns for {n_numbers} numbers")
@@ -418,6 +442,8 @@ def _checked_copies(drafts: list[Draft], asked: Mapping[str, str]) -> list[Draft
 
 
 def _with_weight(column: Column, encoding: str, share: float) -> Column:
+    if column.parts:
+        return replace(column, encoding=encoding)
     if column.role not in ("boolean", "category"):
         return column
     is_boolean, shares = column.role == "boolean", np.array(column.shares)

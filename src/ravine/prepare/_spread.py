@@ -31,6 +31,12 @@ def bits_of(cells: list[Floats], levels: list[Ints], n_rows: int) -> Bits:
     return bits
 
 
+def uniform_of(bits: Bits, number: int) -> Floats:
+    """Return a number from 0 to 1, both excluded, for each row. Each encoded column has draws of its own."""
+    salt = np.array([number + 1], dtype=np.uint64) * GOLDEN
+    return ((mix(bits + salt) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+
+
 def thresholds(shares: tuple[float, ...], is_boolean: bool) -> list[tuple[int, float]]:
     """Return the position of each level with a number, and its share of the rows that have no earlier level.
 
@@ -68,8 +74,7 @@ def spread_numbers(place: Ints, bits: Bits, first: int, shares: tuple[float, ...
     out = np.empty((len(place), len(wanted)))
     is_gap = place == len(shares)
     for column, (level, share) in enumerate(wanted):
-        salt = np.array([first + column + 1], dtype=np.uint64) * GOLDEN
-        uniform = ((mix(bits + salt) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+        uniform = uniform_of(bits, first + column)
         is_free = is_gap if is_boolean else is_gap | (place < level)
         below = (1.0 - share) * uniform
         drawn = np.where(place == level, 1.0 - share + share * uniform, below)

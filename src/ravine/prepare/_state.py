@@ -6,6 +6,7 @@ import numpy as np
 
 from ravine._schema import MOST, POSITIVE, Array, Custom, Field, Group, Number, Sizes, State, Word, require
 from ravine.prepare._column import Column
+from ravine.prepare._date_parts import DAYS, PARTS
 from ravine.prepare._date_text import PATTERNS
 from ravine.prepare._roles import ROLES
 
@@ -39,6 +40,16 @@ def levels_have_shares(state: State, sizes: Sizes) -> None:
     require(all(0 <= share <= 1 for share in state["shares"]), "shares", "has an entry that is not from 0 to 1")
 
 
+def parts_have_means(state: State, sizes: Sizes) -> None:
+    """The parts of a date are known, and each but the days has two means."""
+    parts, means = state["parts"] or (), state["part_means"] or ()
+    require(not parts or state["role"] == "date", "parts", f"is not empty for a {state['role']}")
+    require(set(parts) <= set(PARTS) and len(set(parts)) == len(parts), "parts", "has an entry that is not a part")
+    n_means = 2 * len(set(parts) - {DAYS})
+    require(len(means) == n_means, "part_means", f"has {len(means)} entries, not {n_means}")
+    require(all(abs(mean) <= 1 for mean in means), "part_means", "has an entry that is not from -1 to 1")
+
+
 def kind_fits_role(state: State, sizes: Sizes) -> None:
     """Numbers are read as numbers, dates as dates, and categories as words."""
     needed = {"number": "number", "date": "date", "category": "words", "boolean": "words"}.get(state["role"])
@@ -66,6 +77,8 @@ COLUMN_FIELDS: dict[str, Field] = {
     "date_format": Word(tuple(PATTERNS)),
     "has_time": Number(bool),
     "reference": FLOAT,
+    "parts": Custom(_strings, required=False),  # files of earlier versions have no parts
+    "part_means": Custom(_floats, required=False),
     "gap_values": Custom(_floats),
     "transform": Word(("none", "log")),
     "offset": Number(float, low=0.0),
@@ -86,7 +99,7 @@ COLUMN_FIELDS: dict[str, Field] = {
     "n_gaps": Number(int, low=0, high=MOST),
 }
 
-COLUMN = Group(COLUMN_FIELDS, (levels_have_shares, kind_fits_role, logarithm_is_defined))
+COLUMN = Group(COLUMN_FIELDS, (levels_have_shares, parts_have_means, kind_fits_role, logarithm_is_defined))
 """The fields of one column."""
 
 
@@ -96,7 +109,8 @@ def _columns(value: Any) -> tuple[Column, ...]:
     columns = []
     for number, one in enumerate(value):
         try:
-            columns.append(Column(**COLUMN.checked(one)))
+            found = COLUMN.checked(one)
+            columns.append(Column(**{key: value for key, value in found.items() if key in one}))
         except ValueError as error:
             raise ValueError(f"has an invalid column {number}: {error}") from None
     if not any(column.is_used for column in columns):

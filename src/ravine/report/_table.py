@@ -43,6 +43,11 @@ class CellReader:
     def _columns(self) -> list[Any]:
         return [column for column in self.encoder.columns_ if column.kind != "none"]
 
+    @property
+    def _kinds(self) -> dict[str, str]:
+        """Names of the columns that are read, with parts of dates, and their kinds."""
+        return {name: kind for column in self._columns for name, kind in column.shown_columns.items()}
+
     def read(self, X: Any, rows: Ints) -> list[NDArray[Any]]:
         """Return the cells of some rows, one array for each column that can be read."""
         from ravine.prepare._frame import columns_of
@@ -52,12 +57,12 @@ class CellReader:
         if not has_names:
             some = dict(zip((column.name for column in self.encoder.columns_), some.values(), strict=True))
         found = self.encoder.values(some)
-        return [found.get(column.name, _gaps(column.kind, len(rows))) for column in self._columns]
+        return [found[name] if name in found else _gaps(kind, len(rows)) for name, kind in self._kinds.items()]
 
     def described(self, cells: list[NDArray[Any]]) -> dict[str, Any]:
         """Return what `ReportData` keeps of the table."""
         return {
-            "table": {column.name: values for column, values in zip(self._columns, cells, strict=True)},
+            "table": dict(zip(self._kinds, cells, strict=True)),
             "identifier": self.encoder.identifier_,
             "units": {column.name: unit_of(column.unit) for column in self._columns if column.unit},
             "columns": self.encoder.summary(),
