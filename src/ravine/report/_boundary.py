@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ravine._matrix import Bools, Floats, Ints
 from ravine._names import shown
@@ -114,7 +115,8 @@ class BoundaryView:
         if model.solver == "budgeted" and n_vectors >= model.budget:
             vectors += f" This is the limit that budget={model.budget} sets, so they also stand for rows around them."
         elif model._stream is not None:
-            vectors += f" The fit had {counted(model.n_samples_seen_, 'row')}; w does not depend on the other ones."
+            n_seen = counted(model.n_samples_seen_, "row")
+            vectors += f" The fit had {n_seen}; those that are not support vectors play no part in w."
         said = [
             vectors,
             f"The width of a bump is {width:.3g}: at this distance from its middle, it is 37 % as high. This is 1/√γ, "
@@ -134,10 +136,10 @@ class BoundaryView:
         if not n_outliers:
             return f" None of {which} is outside."
         fate = (
-            "belong to no cluster (-1)" if self.model.outliers == "label" else "are in the cluster of the nearest row"
+            "belong to no cluster (-1)" if self.model.outliers == "label" else "keep the cluster of the nearest row"
         )
         are = "is outside. Such rows" if n_outliers == 1 else "are outside. They"
-        return f" {n_outliers:,} of {which} {are} are outliers, and {fate}."
+        return f" {n_outliers:,} of {which} {are} are outliers and {fate}."
 
     def _picture(self, plane: Plane, largest: float) -> dict[str, Any]:
         model = self.model
@@ -222,12 +224,12 @@ class BoundaryView:
         return low - margin, high + margin
 
     def _outliers(self, table: Table) -> dict[str, Any]:
-        """Return the outliers with the lowest w, with their values in some columns."""
-        used, others = profiled(table, self.rows.columns)
-        columns = [name for name in [*used, *others] if name != self.rows.identifier][:N_VALUES]
-        texts = RowTexts({name: table[name] for name in columns}, self.rows.units)
+        """Return the outliers with the lowest w, with their values in the columns in which they are farthest out."""
         order = np.lexsort((self.rows.number, self.height))
-        lowest = order[self.is_outlier[order]][:MOST_OUTLIERS].tolist()
+        outlier = order[self.is_outlier[order]]
+        used, others = profiled(table, self.rows.columns)
+        columns = sorted(used or others, key=lambda name: -_extremeness(table[name], outlier))[:N_VALUES]
+        texts = RowTexts({name: table[name] for name in columns}, self.rows.units)
         n_clusters = self.model.n_clusters_
         return {
             "columns": [shortened(shown(name), MAX_NAME) for name in columns],
@@ -239,6 +241,17 @@ class BoundaryView:
                     "values": [texts.of(name, i) for name in columns],
                     "class": None if self.rows.classes is None else int(self.rows.classes[i]),
                 }
-                for i in lowest
+                for i in outlier[:MOST_OUTLIERS].tolist()
             ],
         }
+
+
+def _extremeness(values: NDArray[Any], chosen: Ints) -> float:
+    """Return how far from the median the ranks of some rows are on average, from 0 to 1; 0 for a column of words."""
+    if values.dtype.kind not in "iufM" or not len(chosen):
+        return 0.0
+    known = ~np.isnat(values) if values.dtype.kind == "M" else ~np.isnan(values)
+    in_order = np.sort(values[known])
+    own = values[chosen][known[chosen]]
+    rank = (np.searchsorted(in_order, own) + np.searchsorted(in_order, own, side="right")) / (2 * max(len(in_order), 1))
+    return round(float(np.abs(2 * rank - 1).sum()) / len(chosen), 9)

@@ -87,7 +87,8 @@ function drawRegion(width) {
   const { picture, level } = boundary;
   const { low, high, size, heights, regions } = gridNow();
   const highest = d3.max(heights);
-  const inner = { width: size, height: size, x1: low[0], y1: low[1], x2: high[0], y2: high[1] };
+  const half = [0, 1].map((axis) => (high[axis] - low[axis]) / (size - 1) / 2);  // a value stands in the middle of its cell
+  const inner = { width: size, height: size, x1: low[0] - half[0], y1: low[1] - half[1], x2: high[0] + half[0], y2: high[1] + half[1] };
   const contour = (values, thresholds, options) => Plot.contour(values, { ...inner, value: (v) => v, thresholds, fill: "none", ...options });
   // Negative inside other clusters: where two regions touch, each ends half-way between grid points.
   const clusters = d3.sort(new Set(regions.filter((region) => region > 0)));
@@ -96,7 +97,7 @@ function drawRegion(width) {
   const vectors = picture.vectors[0].map((x, i) => ({ x, y: picture.vectors[1][i] }));
   const wide = Math.min(width, 860);
   return plot(wide, `Regions of ${counted(clusters.length, "cluster")} and the boundary for outliers`, {
-    height: Math.min(sideOf(wide, [[low[0], high[0]], [low[1], high[1]]]), 620), marginLeft: 46, marginBottom: 40, marginRight: 16,
+    height: Math.min(sideOf(wide, [[low[0], high[0]], [low[1], high[1]]]), 620), marginTop: 30, marginLeft: 46, marginBottom: 40, marginRight: 16,
     x: { domain: [low[0], high[0]], label: fitted(picture.axes[0], wide - 70), labelAnchor: "center", labelArrow: "none", ticks: wide / 90, tickFormat: figure, tickSize: 4 },
     y: { domain: [low[1], high[1]], label: fitted(picture.axes[1], wide - 20), labelAnchor: "top", labelArrow: "none", ticks: 5, tickFormat: figure, tickSize: 4 },
     color: { type: "identity" },
@@ -125,7 +126,7 @@ function drawCurve(width) {
   const curve = heights.map((height, i) => ({ x: low[0] + (i * (high[0] - low[0])) / (size - 1), y: height * unit + offset }));
   const vectors = picture.vectors[0].map((x) => ({ x, y: 0 }));
   return plot(width, `w over ${picture.axes[0]}, and the boundary for outliers`, {
-    height: 300, marginLeft: 46, marginBottom: 40, marginRight: 16,
+    height: 300, marginTop: 30, marginLeft: 46, marginBottom: 40, marginRight: 16,
     x: { domain: [low[0], high[0]], label: fitted(picture.axes[0], width - 70), labelAnchor: "center", labelArrow: "none", ticks: width / 90, tickFormat: figure, tickSize: 4 },
     y: { domain: [0, (highest * unit + offset) * 1.06], label: "w", labelArrow: "none", ticks: 5, tickFormat: figure, tickSize: 4 },
     marks: [
@@ -145,5 +146,5 @@ function outlierTable() {
     el("td", {}, about.cluster < 0 ? "none" : `cluster ${about.cluster}`), about.values.map((value) => named("td", value, {}, 24)),
     about.class === null ? null : className("td", about.class));
   const some = rows.length < boundary.n_outliers ? `The ${rows.length} of ${whole(boundary.n_outliers)} rows outside the boundary where w is lowest.` : "All rows outside the boundary, those where w is lowest first.";
-  return rowTable("outliers", "Outliers", `${some}${rowNote}`, [head(rowHead), head("w", true), head("cluster"), ...columns.map((name) => head(name))], rows.map(row));
+  return rowTable("outliers", "Outliers", `${some} The columns are those in which they are farthest out.${rowNote}`, [head(rowHead), head("w", true), head("cluster"), ...columns.map((name) => head(name))], rows.map(row));
 }

@@ -2,7 +2,7 @@
 const { path } = data;
 const pathFigures = [];
 const lambdaTicks = (lam) => (lam >= 1e-3 && lam < 1e5 ? d3.format(",~r")(lam) : `1e${Math.round(Math.log10(lam))}`);
-const lambdaText = (lam) => (lam >= 1e-4 && lam < 1e6 ? d3.format(lam >= 100 ? ",.0f" : ".3~r")(lam) : d3.format(".3~g")(lam).replace("e+", "e"));
+const lambdaText = (lam) => (lam >= 1e-4 && lam < 1e6 ? d3.format(",.3~r")(lam) : d3.format(".3~g")(lam).replace("e+", "e"));
 
 const pathLevel = () => path.levels[levels === null ? path.chosen : state.level];
 
@@ -29,20 +29,21 @@ function drawPath() {
 // The slider at the top of the page chooses a stretch of λ.
 function drawLevelSlider() {
   byId("granularity").setAttribute("aria-label", "Penalty");
+  byId("granularity").classList.add("levels");
   byId("granularity").querySelector("label").textContent = "Penalty λ";
   byId("k").max = levels.nodes.length;
 }
 
-const stretchText = ({ low, high }) => (low === high ? `λ = ${lambdaText(low)}` : `λ from ${lambdaText(low)} to ${lambdaText(high)}`);
+const stretchText = ({ low, high }, from = "from ") => (low === high ? `λ = ${lambdaText(low)}` : `λ ${from}${lambdaText(low)} to ${lambdaText(high)}`);
 
 function setLevel(level) {
   state.level = level;
   state.k = levels.nodes[level].length;
   if (!isShown(state.node)) state.node = levels.nodes[level][0];
-  const text = `${counted(state.k, "cluster")}${level === levels.chosen ? " (chosen)" : ""}`;
+  const chosen = level === levels.chosen ? "chosen: " : "";
   byId("k").value = level + 1;
-  byId("k").setAttribute("aria-valuetext", `${stretchText(path.levels[level])}: ${text}`);
-  byId("k-value").replaceChildren(text, el("small", {}, stretchText(path.levels[level])));
+  byId("k").setAttribute("aria-valuetext", `${chosen}${counted(state.k, "cluster")}, ${stretchText(path.levels[level])}`);
+  byId("k-value").replaceChildren(counted(state.k, "cluster"), el("small", {}, `${chosen}${stretchText(path.levels[level], "")}`));
 }
 
 function drawPathAt() {
@@ -58,8 +59,8 @@ function drawPathAt() {
 function meetingFigure() {
   const { axes, share } = path.picture;
   const note = axes.length === 1
-    ? "Each line is the centroid of a row. Dark lines have met at the λ of the page."
-    : `Each row is a point. Lines lead to where its centroid meets others: dark lines up to the λ of the page, pale ones beyond it. Rings are the centroids of the clusters.${share === null ? "" : ` The axes are the two directions in which the rows vary most; they hold ${percent(share)} of the variance.`}`;
+    ? "Each line is the centroid of a row. Strong lines are those up to the λ of the page. Rings are the centroids of the clusters."
+    : `Each row is a point. Lines lead to where its centroid meets others: strong lines up to the λ of the page, faint ones beyond it. Rings are the centroids of the clusters.${share === null ? "" : ` The axes are the two directions in which the rows vary most; they hold ${percent(share)} of the variance.`}`;
   return chartFigure({ title: "The path of the rows", note, level: "h3", attributes: { id: "path-picture", class: axes.length === 1 ? "full" : null }, above: el("ul", { class: "swatches" }), draw: drawMeeting });
 }
 
@@ -83,7 +84,7 @@ function drawMeeting(width) {
   key?.replaceChildren(...clusterKey(groups));
   const link = (some, options) => Plot.link(some, { x1: (line) => line.from.x, y1: (line) => line.from.y, x2: (line) => line.to.x, y2: (line) => line.to.y, ...options });
   return plot(width, `Rows in ${counted(state.k, "cluster")} and the lines along which they meet`, {
-    height: isLine ? 320 : sideOf(width, picture.corners), marginLeft: 46, marginBottom: 40, marginRight: 16,
+    height: isLine ? 320 : sideOf(width, picture.corners), marginTop: 30, marginLeft: 46, marginBottom: 40, marginRight: 16,
     x: isLine ? { type: "log", ...lambdaAxis(width) } : { label: fitted(picture.axes[0], width - 70), labelAnchor: "center", labelArrow: "none", ticks: width / 90, tickFormat: figure, tickSize: 4 },
     y: { label: fitted(picture.axes.at(-1), width - 20), labelAnchor: "top", labelArrow: "none", tickFormat: figure, tickSize: 4, ticks: 5 },
     marks: [
@@ -133,14 +134,16 @@ function drawSteps(width) {
   const { low, high } = pathLevel();
   const within = (at) => Math.min(Math.max(at, first), last);
   const chosen = within(path.lam);
+  const counts = d3.range(0, 7).flatMap((digit) => [1, 2, 5].map((n) => n * 10 ** digit)).filter((n) => n <= Math.max(...groups, 2));
   const isRight = Math.log(chosen / first) > 0.6 * Math.log(last / first);
   return plot(width, `Number of clusters for each λ. The model has ${counted(nClusters, "cluster")} at λ = ${lambdaText(path.lam)}`, {
     height: 300, marginLeft: 46, marginBottom: 40, marginRight: 16, marginTop: 24,
     x: { type: "log", domain: [first, last], ...lambdaAxis(width) },
-    y: { type: "log", domain: [0.9, Math.max(...groups, 2)], label: null, tickSize: 0, ticks: 4, tickFormat: (n) => (Number.isInteger(Math.log10(n)) ? whole(n) : "") },
+    y: { type: "log", domain: [0.9, Math.max(...groups, 2)], axis: null },
     marks: [
       Plot.rectX([0], { x1: within(low), x2: within(high), fill: "var(--accent)", fillOpacity: 0.16 }),
-      Plot.gridY([1, 10, 100, 1000, 10000].filter((n) => n <= d3.max(groups)), { stroke: "var(--line)", strokeOpacity: 1 }),
+      Plot.axisY(counts, { text: whole, tickSize: 0 }),
+      Plot.gridY(counts, { stroke: "var(--line)", strokeOpacity: 1 }),
       Plot.line(steps, { x: "lam", y: "groups", curve: "step-after", stroke: "var(--muted)", strokeDasharray: "4 3", strokeWidth: 1.5 }),
       Plot.line(steps, { x: "lam", y: "clusters", curve: "step-after", stroke: "var(--accent)", strokeWidth: 2.5 }),
       Plot.ruleX([chosen], { stroke: "var(--text)", strokeWidth: 1.5 }),
