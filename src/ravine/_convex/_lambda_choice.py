@@ -103,7 +103,7 @@ def stretches(tree: FusionTree, mass: Floats, min_size: float) -> list[Stretch]:
     # Before the first fusion there is nothing to choose.
     state = np.where(is_covered[n_fusions] & (n_fusions > 0), changes[n_fusions], -1)
     starts = np.flatnonzero(np.diff(state, prepend=-2))
-    ends = np.append(starts[1:], len(state))
+    ends = np.append(starts, len(state))[1:]
     found = []
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         if state[start] >= 0:

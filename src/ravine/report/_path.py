@@ -120,7 +120,7 @@ class PathView:
             "sentences": [*sentences(model, path, self.levels), *self._limits(len(drawn))],
             "steps": _steps(model, path),
             "levels": [
-                {"low": rounded(level.low, 3), "high": rounded(level.high, 3), "lam": rounded(level.lam, 6)}
+                {"low": rounded(level.low, 6), "high": rounded(level.high, 6), "lam": rounded(level.lam, 6)}
                 for level in self.levels
             ],
             "picture": None if plane is None else self._picture(plane, drawn, rows),
