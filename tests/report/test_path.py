@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -66,7 +68,7 @@ def test_levels_are_in_the_order_of_lambda_and_do_not_overlap(moons):
     levels = moons[-1]["path"]["levels"]
     assert len(levels) <= MOST_LEVELS
     assert all(level["low"] <= level["lam"] <= level["high"] for level in levels)
-    assert all(first["high"] <= second["low"] for first, second in zip(levels, levels[1:], strict=False))
+    assert all(first["high"] <= second["low"] for first, second in pairwise(levels))
     assert sum(map(len, moons[-1]["levels"]["nodes"])) <= MOST_NODES
 
 
@@ -111,7 +113,9 @@ def test_sentences_say_what_the_model_says(iris):
     found, size, bound, *rest = summary["path"]["sentences"]
     about = summary["path"]["levels"][summary["path"]["chosen"]]
     low, high = lambda_text(about["low"]), lambda_text(about["high"])
-    assert found == f"At λ = {lambda_text(model.lam_)}, there are 2 clusters, the same ones from λ = {low} to λ = {high}."
+    assert (
+        found == f"At λ = {lambda_text(model.lam_)}, there are 2 clusters, the same ones from λ = {low} to λ = {high}."
+    )
     assert size.startswith(f"A group of fewer than {model.min_cluster_size_:.0f} rows is not a cluster")
     assert bound == f"The solution at this λ is proven to be within {percent_text(model.gap_)} of the best one."
     assert all("left" not in text for text in rest)
@@ -184,7 +188,7 @@ def test_points_have_the_node_of_their_row(moons):
 def test_centers_of_the_fit_are_those_of_the_model(moons):
     model, _, summary = moons
     centers = summary["path"]["picture"]["centers"][summary["path"]["chosen"]]
-    assert np.array(centers).T == pytest.approx(model.cluster_centers_, rel=1e-3)
+    np.testing.assert_allclose(np.transpose(centers), model.cluster_centers_, rtol=1e-3)
 
 
 def test_axes_are_columns_in_the_units_of_the_table_after_a_scaler(moons):

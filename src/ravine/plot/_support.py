@@ -221,7 +221,7 @@ def _draw_lines(ax: Axes, x: Floats, y: Floats, height: Floats, levels: Floats, 
 
 
 def _box(model: Any, rows: Floats, shape: Floats) -> tuple[Floats, Floats]:
-    """Two corners of a box with the shape of the axes. It contains the region unless that is far wider than the rows."""
+    """Two corners of a box with the shape of the axes, around the region unless that is far wider than the rows."""
     positions = np.concatenate([rows, model.support_vectors_])
     low, high = positions.min(axis=0), positions.max(axis=0)
     margin = model._result.kernel_sum.reach(min(model.level_, model.offset_))

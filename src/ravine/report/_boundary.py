@@ -112,7 +112,7 @@ class BoundaryView:
             "The model is a function w that is high where rows are dense. It is the sum of one bump around each of "
             f"{counted(n_vectors, 'support vector')}, which are rows of the fit."
         )
-        if model.solver == "budgeted" and n_vectors >= model.budget:
+        if model.solver == "budgeted" and model.budget is not None and n_vectors >= model.budget:
             vectors += f" This is the limit that budget={model.budget} sets, so they also stand for rows around them."
         elif model._stream is not None:
             n_seen = counted(model.n_samples_seen_, "row")
@@ -135,9 +135,7 @@ class BoundaryView:
         which = counted(n_rows, "row") if n_rows == self.rows.n_rows else f"the {n_rows:,} sampled rows"
         if not n_outliers:
             return f" None of {which} is outside."
-        fate = (
-            "belong to no cluster (-1)" if self.model.outliers == "label" else "keep the cluster of the nearest row"
-        )
+        fate = "belong to no cluster (-1)" if self.model.outliers == "label" else "keep the cluster of the nearest row"
         are = "is outside. Such rows" if n_outliers == 1 else "are outside. They"
         return f" {n_outliers:,} of {which} {are} are outliers and {fate}."
 

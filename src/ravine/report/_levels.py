@@ -75,20 +75,15 @@ class Levels:
                 part = replace(rows, cluster=labels, leaf_count=count)
                 sample = Sample(part, LeafRanges.of_groups(len(count)))
             for cluster in nodes:
-                entries.append(
-                    {
-                        "rows": int(count[cluster]),
-                        "evidence": "",
-                        **_clusters.typical(sample, sample.of(cluster + 1)),
-                        "cut": False,
-                        **_nodes.leaf_picture(sample, cluster + 1, next(n_points), None),
-                    }
-                )
+                typical = _clusters.typical(sample, sample.of(cluster + 1))
+                picture = _nodes.leaf_picture(sample, cluster + 1, next(n_points), None)
+                entries.append({"rows": int(count[cluster]), "evidence": "", "cut": False, **typical, **picture})
         return entries
 
     def class_counts(self, rows: ReportData) -> tuple[Ints, list[Ints]]:
         """Return the classes of the rows of the nodes after those of the fit, and the table of each clustering."""
-        assert rows.classes is not None and rows.contingency is not None
+        assert rows.classes is not None
+        assert rows.contingency is not None
         n_classes = rows.contingency.shape[1]
         tables = [_contingency(labels, rows.classes, n_classes) for labels in self.labels]
         tables[self.chosen] = rows.contingency

@@ -138,7 +138,9 @@ class PathView:
             )
         elif self.n_left_out and self.clusterings is not None:
             stretch = "stretch" if self.n_left_out == 1 else "stretches"
-            said.append(f"The slider leaves out {self.n_left_out:,} {stretch} of λ that are short for their number of clusters.")
+            said.append(
+                f"The slider leaves out {self.n_left_out:,} {stretch} of λ that are short for their number of clusters."
+            )
         return said
 
     def _picture(self, plane: Plane, drawn: Ints, rows: ReportData) -> dict[str, Any]:
@@ -179,7 +181,8 @@ def _levels_of(model: SumOfNorms, path: FusionTree) -> tuple[list[Level], int]:
         else:
             levels.append(_level(stretch, labels))
     levels = _with_fit(model, path, levels)
-    kept, n_nodes = [], 0
+    kept: list[Level] = []
+    n_nodes = 0
     for level in sorted(levels, key=lambda level: (not level.is_fit, -level.length / level.n_clusters)):
         fits = level.length > 0 and level.n_clusters <= MOST_CLUSTERS and n_nodes + level.n_clusters <= MOST_NODES
         if level.is_fit or (fits and len(kept) < MOST_LEVELS):
@@ -337,7 +340,7 @@ def no_path(model: Any) -> str:
         return ""
     if model.path_ is None:
         return (
-            f"The model was fitted for one λ, {lambda_text(model.lam_)}, so it has no path. To see how the rows meet as "
-            "λ grows, fit it with path=True, or without lam."
+            f"The model was fitted for one λ, {lambda_text(model.lam_)}, so it has no path. To see how the rows meet "
+            "as λ grows, fit it with path=True, or without lam."
         )
     return "All rows are equal, so there is no path." if not len(model.path_.lambdas) else ""
