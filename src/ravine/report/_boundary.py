@@ -22,7 +22,7 @@ from ravine.report._rows import RowTexts
 from ravine.report._table import Table, profiled
 from ravine.tree._text import counted, shortened
 
-GRID, SLICE_GRID, LINE_GRID = 96, 48, 240
+GRID, SLICE_GRID, LINE_GRID = 96, 64, 240
 """Number of grid points along the longer side of a picture of two columns, of a slice, and along one column."""
 
 MOST_SLICES = 12

@@ -29,7 +29,7 @@ function drawPath() {
 // The slider at the top of the page chooses a stretch of λ.
 function drawLevelSlider() {
   byId("granularity").setAttribute("aria-label", "Penalty");
-  byId("granularity").classList.add("levels");
+  byId("granularity").classList.add("stretches");
   byId("granularity").querySelector("label").textContent = "Penalty λ";
   byId("k").max = levels.nodes.length;
 }
