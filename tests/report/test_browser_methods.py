@@ -87,6 +87,7 @@ def test_slider_shows_the_clusters_of_a_stretch_everywhere(path_page, path_on_de
     assert [int(text) for text in shown] == np.bincount(cut.labels_).tolist()
     assert "3 clusters" in page.locator("#k-value").inner_text()
     assert "3 clusters" in page.locator("#path-at").inner_text()
+    assert "they were not tested" in page.locator("#clusters-lead").inner_text()
     assert page.locator("#path-picture .swatches li").count() == 3
     assert page.locator("#contingency tbody tr").count() == 3
     assert page.locator("#scores dd").nth(1).inner_text() == f"{summary['classes']['scores']['ari'][level]:.3f}"
@@ -109,6 +110,7 @@ def test_chosen_penalty_is_shown_first(path_page, path_on_desktop):
     ).tolist()
     assert page.locator("#path-found").inner_text() == " ".join(summary["path"]["sentences"])
     assert "chosen" in page.locator("#k-value").inner_text()
+    assert "not tested" not in page.locator("#clusters-lead").inner_text()
     assert page.locator("#k").get_attribute("aria-valuetext").startswith("chosen: 2 clusters, λ from ")
     assert page.locator("#path-steps svg[role=img]").get_attribute("aria-label").startswith("Number of clusters")
 

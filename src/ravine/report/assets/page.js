@@ -19,7 +19,8 @@ function setClusters(position) {
   while (!isShown(state.node)) state.node = tree.parent[state.node];
   if (!isFlat) setSlider(k);
   const compared = isFlat && data.noun === "class" ? "Each class is compared with all rows." : k === 1 ? "There is one cluster, which holds all rows." : "Each cluster is described by the columns in which it differs most from the other rows.";
-  byId("clusters-lead").textContent = `${compared} ${k === 1 ? "" : "Select one to see its profile."}`.trim();
+  const untested = levels === null || state.level === levels.chosen ? "" : " The model did not choose these clusters, and they were not tested.";
+  byId("clusters-lead").textContent = `${compared} ${k === 1 ? "" : "Select one to see its profile."}`.trim() + untested;
   byId("clusters-note").textContent = `Typical rows are the rows closest to the mean of the ${data.noun}.${rowNote}${soft === null ? "" : ` Unsure rows have a membership below ${percent(soft.sure)} in their cluster.`}`;
   drawClusters();
   if (!isFlat) drawWhenSeen("tree-section", () => { drawMap(true); showInMap(state.node); drawPanelSoon(); });

@@ -51,7 +51,7 @@ function drawPathAt() {
   const isChosen = levels === null || state.level === levels.chosen;
   byId("path-at").textContent = isChosen
     ? levels === null ? "" : "Move the slider at the top of the page to see the clusters at another λ."
-    : `The page now shows the ${counted(state.k, "cluster")} for ${stretchText(pathLevel())}. They were not chosen by the model.`;
+    : `The page now shows the ${counted(state.k, "cluster")} for ${stretchText(pathLevel())}. The model did not choose them.`;
   pathFigures.forEach(drawAgain);
 }
 
