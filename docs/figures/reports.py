@@ -33,6 +33,8 @@ def write_reports(folder):
     for name, table, label, options in (
         ("iris", load_iris(as_frame=True), "species", ()),
         ("wine", load_wine(as_frame=True), "cultivar", ("--method", "mdh")),
+        ("norms", load_wine(as_frame=True), "cultivar", ("--method", "norms")),
+        ("svc", load_iris(as_frame=True), "species", ("--method", "svc", "--no-scale")),
     ):
         table.data.assign(**{label: table.target_names[table.target]}).to_csv(folder / f"{name}.csv", index=False)
         ravine("cluster", f"{name}.csv", "--label", label, *options, "--report", f"{name}.html", folder=folder)
@@ -59,4 +61,6 @@ if __name__ == "__main__":
         picture(browser, folder / "demo" / "report.html", None, 1174, "report.png")
         picture(browser, folder / "iris.html", "How the rows were split", 1066, "iris-report.png")
         picture(browser, folder / "wine.html", "How the rows were split", 1186, "wine-report.png")
+        picture(browser, folder / "norms.html", "How the rows meet", 990, "norms-report.png")
+        picture(browser, folder / "svc.html", "The boundary", 1240, "svc-report.png")
         browser.close()

@@ -1,8 +1,11 @@
+import itertools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ravine._convex import FusionTree, choose, least_size
+from ravine import SumOfNorms
+from ravine._convex import FusionTree, choose, labels_in, least_size, stretches
 
 
 def tree_of(rows, fusions, lambdas):
@@ -110,3 +113,27 @@ def test_points_that_never_fuse_on_a_path_that_ends_early_are_clusters_of_their_
 @pytest.mark.parametrize(("total", "least"), [(10, 5), (250, 5), (1000, 20), (2500, 50), (10_000, 100), (1e6, 1000)])
 def test_least_size_is_a_fiftieth_or_the_root_and_five_at_least(total, least):
     assert_allclose(least_size(total), least)
+
+
+def test_stretches_cover_the_path_from_the_first_relevant_clusters_on():
+    X = np.concatenate([np.random.default_rng(i).normal(center, 0.3, (20, 1)) for i, center in enumerate((0, 4, 20))])
+    model = SumOfNorms().fit(X)
+    path, mass, size = model.path_, model.point_weights_, model.min_cluster_size_
+    found = stretches(path, mass, size)
+    assert all(a.high == b.low for a, b in itertools.pairwise(found))
+    assert found[-1].high == path.lambdas[-1]
+    assert [stretch.number for stretch in found][-3:] == [3, 2, 1]
+    for stretch in found:
+        assert stretch.low <= stretch.lam <= stretch.high
+        assert stretch.n_fusions == path.n_fusions_at(stretch.lam)
+        sizes = np.bincount(path.labels_at(stretch.lam), mass)
+        assert stretch.number == (sizes >= size).sum()
+    best = max((stretch for stretch in found if stretch.number == 3), key=lambda stretch: stretch.length)
+    assert_array_equal(
+        labels_in(path, model.points_, mass, size, best), choose(path, model.points_, mass, size, 3).labels
+    )
+
+
+def test_equal_rows_have_no_stretch():
+    path = FusionTree(1, np.empty(0), np.empty((0, 2), dtype=np.int64), np.empty(0), np.empty((0, 2)))
+    assert stretches(path, np.array([9.0]), 5.0) == []

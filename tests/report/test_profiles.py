@@ -139,7 +139,7 @@ def test_columns_are_listed_and_ignored_ones_are_profiled_but_not_told(messy):
 def test_orders_are_permutations(messy):
     summary = messy[-1]
     assert sorted(summary["profiles"]["order"]) == list(range(len(summary["profiles"]["columns"])))
-    assert sorted(summary["profiles"]["clusters"]) == [0, 1, 2, 3]
+    assert sorted(summary["profiles"]["nodes"]) == sorted(clusters_at(messy[0][-1].tree_, 4))
 
 
 def test_rows_are_listed_by_cluster(messy):

@@ -133,3 +133,12 @@ def test_number_of_threads_changes_no_bit(monkeypatch):
         parts = kernel_sum.heights(X, jobs), kernel_sum.climb(X, jobs), *kernel_sum.equilibria(X, jobs), lowest
         for ours, other in zip(parts, whole, strict=True):
             assert_array_equal(ours, other)
+
+
+def test_function_is_lower_than_a_height_beyond_its_reach():
+    rng = np.random.default_rng(0)
+    surface = KernelSum(rng.normal(size=(20, 2)), rng.random(20), 3.0)
+    for height in (0.05, 0.4):
+        away = surface.vectors.max(axis=0) + surface.reach(height)
+        assert surface.heights(away[np.newaxis])[0] < height
+    assert_allclose(surface.reach(1e9), surface.width)

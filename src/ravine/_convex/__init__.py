@@ -5,7 +5,15 @@ from ravine._convex._certificate import CERTIFICATE, Certificate
 from ravine._convex._clusters import Clusters, choose_on_path, find_clusters, is_confirmed, one_cluster, path_to
 from ravine._convex._edges import gaussian_weights
 from ravine._convex._groups import mass_of
-from ravine._convex._lambda_choice import LambdaChoice, choose, clusters_that_matter, least_size
+from ravine._convex._lambda_choice import (
+    LambdaChoice,
+    Stretch,
+    choose,
+    clusters_that_matter,
+    labels_in,
+    least_size,
+    stretches,
+)
 from ravine._convex._path import PATH, FusionTree, fusions_of_rows
 from ravine._convex._points import Points, is_in_order
 from ravine._convex._scaled import ScaledProblem, Settings
@@ -21,6 +29,7 @@ __all__ = [
     "Points",
     "ScaledProblem",
     "Settings",
+    "Stretch",
     "choose",
     "choose_on_path",
     "choose_solver",
@@ -31,10 +40,12 @@ __all__ = [
     "gaussian_weights",
     "is_confirmed",
     "is_in_order",
+    "labels_in",
     "least_size",
     "mass_of",
     "nearest_center",
     "nearest_neighbor",
     "one_cluster",
     "path_to",
+    "stretches",
 ]

@@ -39,6 +39,34 @@ class LambdaChoice:
     strength: float
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """A part of the path in which the relevant clusters stay the same.
+
+    Attributes
+    ----------
+    low, high : float
+        First value of λ, and the value at which the clusters change, or the last one of the path.
+    lam : float
+        Value of the path in the middle.
+    number : int
+        Number of relevant clusters.
+    n_fusions : int
+        Number of fusions up to `lam`.
+    """
+
+    low: float
+    high: float
+    lam: float
+    number: int
+    n_fusions: int
+
+    @property
+    def length(self) -> float:
+        """Logarithm of the factor of λ over which the clusters stay the same."""
+        return float(np.log(self.high / self.low))
+
+
 def least_size(total: float) -> float:
     """Return the minimum number of rows of a relevant cluster, given the total number of rows."""
     return max(5.0, min(0.02 * total, float(np.sqrt(total))))
@@ -53,23 +81,42 @@ def choose(
 
     None if there is no such stretch.
     """
-    matters, number, changes, is_covered = clusters_that_matter(tree, mass, min_size)
-    n_fusions = np.searchsorted(tree.merge_lambdas, tree.lambdas, side="right")
-    wanted = number[n_fusions] > 1 if n_clusters is None else number[n_fusions] == n_clusters
-    # Before the first fusion there is nothing to choose.
-    state = np.where(wanted & is_covered[n_fusions] & (n_fusions > 0), changes[n_fusions], -1)
-    starts = np.flatnonzero(np.diff(state, prepend=-2))
-    starts, ends = starts[state[starts] >= 0], (np.append(starts[1:], len(state)) - 1)[state[starts] >= 0]
-    if not len(starts):
+    found = [
+        stretch
+        for stretch in stretches(tree, mass, min_size)
+        if (stretch.number > 1 if n_clusters is None else stretch.number == n_clusters)
+    ]
+    if not found:
         return None
-    length = np.log(tree.lambdas[np.minimum(ends + 1, len(state) - 1)] / tree.lambdas[starts])
-    score = length * (1.0 + NUMBER_BONUS * np.log(number[n_fusions[starts]]))
-    best = int(np.flatnonzero(score >= score.max() * (1.0 - 1e-9))[-1])
-    middle = (starts[best] + ends[best]) // 2
-    labels = _with_small_groups(tree, rows, matters, int(n_fusions[middle]))
+    score = np.array([stretch.length * (1.0 + NUMBER_BONUS * np.log(stretch.number)) for stretch in found])
+    best = found[int(np.flatnonzero(score >= score.max() * (1.0 - 1e-9))[-1])]
+    labels = labels_in(tree, rows, mass, min_size, best)
     share = np.bincount(labels, mass) / mass.sum()
     evenness = (1.0 - share @ share) / np.log(len(share)) if len(share) > 1 else 0.0
-    return LambdaChoice(float(tree.lambdas[middle]), labels, float(length[best] * evenness))
+    return LambdaChoice(best.lam, labels, float(best.length * evenness))
+
+
+def stretches(tree: FusionTree, mass: Floats, min_size: float) -> list[Stretch]:
+    """Return the parts of the path in which the relevant clusters stay the same and contain enough of all rows."""
+    _, number, changes, is_covered = clusters_that_matter(tree, mass, min_size)
+    n_fusions = np.searchsorted(tree.merge_lambdas, tree.lambdas, side="right")
+    # Before the first fusion there is nothing to choose.
+    state = np.where(is_covered[n_fusions] & (n_fusions > 0), changes[n_fusions], -1)
+    starts = np.flatnonzero(np.diff(state, prepend=-2))
+    ends = np.append(starts, len(state))[1:]
+    found = []
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        if state[start] >= 0:
+            middle = (start + end - 1) // 2
+            low, high, lam = (float(lam) for lam in tree.lambdas[[start, min(end, len(state) - 1), middle]])
+            found.append(Stretch(low, high, lam, int(number[n_fusions[start]]), int(n_fusions[middle])))
+    return found
+
+
+def labels_in(tree: FusionTree, rows: Floats, mass: Floats, min_size: float, stretch: Stretch) -> Ints:
+    """Return the cluster of each point in a stretch, where a small group belongs to the cluster it fuses with later."""
+    matters = clusters_that_matter(tree, mass, min_size)[0]
+    return _with_small_groups(tree, rows, matters, stretch.n_fusions)
 
 
 def clusters_that_matter(tree: FusionTree, mass: Floats, min_size: float) -> tuple[Bools, Ints, Ints, Bools]:

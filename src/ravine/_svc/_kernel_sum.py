@@ -1,5 +1,6 @@
 """A sum of Gaussian kernels as a surface over the space of the rows: its height, and the ascent to its modes."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +50,14 @@ class KernelSum:
         out = np.empty(len(X))
         map_blocks(lambda b: _kernels.svc.heights(X[b], *self._arguments, out[b]), self._work(X), n_jobs)
         return out
+
+    def reach(self, height: float) -> float:
+        """Return a distance from all vectors beyond which the function is lower than a height.
+
+        At a distance d from all vectors, w is at most Σ cᵢ exp(-γ d²). The result is at least the width of the kernel.
+        """
+        ratio = self.coefficients.sum() / max(height, np.finfo(np.float64).tiny)
+        return float(np.sqrt(np.log(max(float(ratio), math.e)) / self.gamma))
 
     def climb(self, X: Floats, n_jobs: int | None = None) -> Floats:
         """Return the equilibrium to which the mean shift leads from each row."""

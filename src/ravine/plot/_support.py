@@ -1,6 +1,5 @@
 """Plot of support vector clusters in two columns: the regions of the clusters and the boundary for outliers."""
 
-import math
 from collections.abc import Sequence
 from copy import copy
 from typing import Any
@@ -222,15 +221,10 @@ def _draw_lines(ax: Axes, x: Floats, y: Floats, height: Floats, levels: Floats, 
 
 
 def _box(model: Any, rows: Floats, shape: Floats) -> tuple[Floats, Floats]:
-    """Two corners of a box with the shape of the axes. It contains the region unless that is far wider than the rows.
-
-    At a distance d from all vectors, w is at most Σ cᵢ exp(-γ d²).
-    """
+    """Two corners of a box with the shape of the axes, around the region unless that is far wider than the rows."""
     positions = np.concatenate([rows, model.support_vectors_])
     low, high = positions.min(axis=0), positions.max(axis=0)
-    lowest = max(min(model.level_, model.offset_), np.finfo(np.float64).tiny)
-    ratio = model.dual_coef_.sum() / lowest
-    margin = np.sqrt(np.log(max(ratio, math.e)) / model.gamma_)
+    margin = model._result.kernel_sum.reach(min(model.level_, model.offset_))
     size = float((high - low).max())
     if size > 0:
         margin = min(margin, size / 2)

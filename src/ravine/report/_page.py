@@ -16,7 +16,8 @@ VENDOR = resources.files("ravine.report") / "vendor"
 SHARED = ("base.js", "charts.js", "frame.js")
 SCRIPTS = (
     *(*SHARED, "tree.js", "names.js", "trust.js", "stability.js", "soft.js", "map.js", "panel.js", "clusters.js"),
-    *("heatmap.js", "profile.js", "rules.js", "rows.js", "choice.js", "classes.js", "page.js"),
+    *("heatmap.js", "profile.js", "rules.js", "rows.js", "choice.js", "classes.js", "path.js", "boundary.js"),
+    "page.js",
 )
 STREAM_SCRIPTS = (*SHARED, "timeline.js", "events.js", "present.js", "stream.js")
 """Scripts of all pages, of the page of a model, and of the page of a stream, in the order in which they depend on each

@@ -19,6 +19,7 @@ from ravine.explain._profiles import typical_level
 from ravine.explain._sentences import value_text
 from ravine.report._data import ReportData
 from ravine.report._format import MAX_NAME
+from ravine.report._levels import Levels
 from ravine.report._sample import LeafRanges
 from ravine.report._table import Table, Units, profiled
 from ravine.tree import HyperplaneTree
@@ -84,14 +85,19 @@ class NodeProfiles:
         table: Table,
         tree: HyperplaneTree | None,
         ranges: LeafRanges,
+        levels: Levels | None = None,
     ) -> "NodeProfiles | None":
-        """Profiles of the nodes of a tree, or of the groups of a model without one; None if there is nothing to say."""
+        """Profiles of the nodes of a tree, or of the groups of a model without one; None if there is nothing to say.
+
+        With levels, these are the clusters of all of them.
+        """
         used, others = profiled(table, rows.columns)
-        n_nodes, n_leaves = len(ranges.first), int(ranges.end[0])
-        label = np.where(rows.cluster < n_leaves, rows.cluster, -1)
+        n_nodes = len(ranges.first) if levels is None else levels.n_nodes
+        (label, node_of), *more = _clusterings(rows, tree, ranges, levels)
+        n_leaves = len(node_of)
         if n_leaves < 2 or not (label >= 0).any() or not used:
             return None
-        n_depths = 1 if tree is None else 1 + int(tree.depth[~tree.is_leaf].max())
+        n_depths = 1 + len(more) if tree is None else 1 + int(tree.depth[~tree.is_leaf].max())
         compared = _telling_means(table, used, others, label)
         part = _first(len(label), MOST_WORK // (len(compared) * n_depths))
         label, some = label[part], {name: table[name][part] for name in compared}
@@ -102,8 +108,8 @@ class NodeProfiles:
         n_kept = min(max(MOST_CELLS // n_nodes, FEWEST_COLUMNS), MOST_COLUMNS)
         kept = sorted(ranked[:n_kept], key=compared.index)
         told = {name: some[name] for name in sorted(ranked[: max(n_kept, MOST_TOLD)], key=compared.index)}
-        node_of = np.flatnonzero(ranges.end - ranges.first == 1) if tree is not None else np.arange(1, n_nodes)
-        parts = [(leaves, dict(enumerate(node_of.tolist())))]
+        parts = [(leaves, dict(enumerate(node_of)))]
+        parts += [(profile(told, labels[part]), dict(enumerate(nodes))) for labels, nodes in more]
         if tree is not None:
             for depth in range(1, n_depths):
                 inside = np.flatnonzero(~tree.is_leaf & (tree.depth == depth))
@@ -172,7 +178,7 @@ class NodeProfiles:
         return {
             "columns": [self._described(column) for column in self.columns],
             "order": [place[by_name[j]] for j in order.tolist()],
-            "clusters": self.leaves.clusters[self.leaves.cluster_order].tolist(),
+            "nodes": [self.parts[0][1][leaf] for leaf in self.leaves.clusters[self.leaves.cluster_order].tolist()],
             "left_out": self.n_left_out,
             "n_rows": self.n_rows,
         }
@@ -222,6 +228,23 @@ class NodeProfiles:
         shares = column.shares[at]
         others = shares[:-1].sum() - shares[levels].sum()
         return _permille(np.array([*shares[levels], others, shares[-1]]))
+
+
+def _clusterings(
+    rows: ReportData, tree: HyperplaneTree | None, ranges: LeafRanges, levels: Levels | None
+) -> list[tuple[Ints, list[int]]]:
+    """Return the clusters of the rows, and the node of each cluster: first those of the fit, then those of the levels.
+
+    One cluster has no profile. If the fit has only one, the finest of the levels comes first.
+    """
+    n_leaves = int(ranges.end[0])
+    is_leaf = ranges.end - ranges.first == 1
+    is_leaf[0] &= tree is not None  # a model without a tree has a node for its only cluster
+    fit = np.where(rows.cluster < n_leaves, rows.cluster, -1), np.flatnonzero(is_leaf).tolist()
+    others = [] if levels is None else [other for other in levels.others if len(other[1]) > 1]
+    if n_leaves > 1 or not others:
+        return [fit, *others]
+    return sorted(others, key=lambda other: -len(other[1]))
 
 
 def _permille(shares: Floats) -> list[int]:

@@ -15,9 +15,12 @@ from ravine._matrix import Ints
 from ravine._names import shown
 from ravine.evaluation import Stability
 from ravine.report import _clusters, _count_reason, _nodes
+from ravine.report._boundary import BoundaryView
 from ravine.report._data import ReportData, gathered
 from ravine.report._format import parameter_text, rounded
 from ravine.report._groups import Groups
+from ravine.report._levels import Levels
+from ravine.report._path import PathView, no_path
 from ravine.report._profiles import NodeProfiles
 from ravine.report._rows import RowTexts, listed_rows
 from ravine.report._rules import exact_sql, rules_of
@@ -56,6 +59,8 @@ def summarize(
     ranges = _ranges(groups, rows)
     tree, steps, model = _with_means(groups, rows, ranges), _steps(groups), groups.model
     choice = _count_reason.choice_of(model, tree)
+    path = PathView.of(groups, rows)
+    levels = None if path is None else path.clusterings
     with threadpool_limits(limits=1, user_api="blas"):  # many small products, which threads would slow down
         sample = Sample(rows, ranges)
         mixture = None if tree is None else tree.mixture
@@ -64,11 +69,14 @@ def summarize(
         texts = None if cells is None else RowTexts(cells, rows.units)
         sources = Sources(given_names, sample.X, cells)
         nodes = _describe_nodes(tree, rows, ranges, sample, soft, choice, sources, texts)
+        nodes += [] if levels is None else levels.describe(rows)
     n_columns = groups.n_features if rows.columns is None else len(rows.columns)
     table = numeric_table(rows.X, given_names) if rows.table is None else rows.table
-    profiles = NodeProfiles.of(rows, table, tree, ranges)
+    profiles = NodeProfiles.of(rows, table, tree, ranges, levels)
     if profiles is not None:
         _add_words(nodes, profiles, sample, table, rows)
+    listed = listed_rows(rows, sample, table)
+    boundary = BoundaryView.of(groups, rows, given_names)
     return {
         "title": shown(title or "Clustering report"),
         "finding": f"{_found(groups, rows)} in {counted(rows.n_rows, 'row')} × {counted(n_columns, 'column')}",
@@ -89,7 +97,7 @@ def summarize(
         "exact": exact_sql(groups, given_names, is_encoded=rows.table is not None),
         "columns": None if rows.columns is None else [{k: shown(v) for k, v in line.items()} for line in rows.columns],
         "identifier": None if rows.identifier is None else shown(rows.identifier),
-        "rows": listed_rows(rows, sample, table),
+        "rows": listed,
         "n_rows": rows.n_rows,
         "n_fitted": rounded(_n_fitted(model, rows) if tree is None else float(tree.count[0]), 12),
         "n_sample": len(rows.X),
@@ -99,7 +107,11 @@ def summarize(
         "groups": None if tree is not None else groups.names[: len(rows.leaf_count)],
         "nodes": nodes,
         "soft": None if soft is None else soft.words(),
-        "classes": _classes(tree, rows, ranges),
+        "classes": _classes(tree, rows, ranges, levels),
+        "levels": None if levels is None else levels.summary(rows, listed["number"]),
+        "path": None if path is None else path.summary(groups, rows, given_names),
+        "no_path": no_path(model),
+        "boundary": None if boundary is None else boundary.summary(table),
         "reproduce": {
             "by": "in Python" if command is None else "with this command",
             "lines": [shown(command)]
@@ -295,16 +307,20 @@ def _describe_nodes(
     return nodes
 
 
-def _classes(tree: HyperplaneTree | None, rows: ReportData, ranges: LeafRanges) -> dict[str, Any] | None:
-    """Compare classes and clusters: the counts of each node, and the scores of every number of clusters."""
+def _classes(
+    tree: HyperplaneTree | None, rows: ReportData, ranges: LeafRanges, levels: Levels | None
+) -> dict[str, Any] | None:
+    """Compare classes and clusters: the counts of each node, and the scores of every number of clusters or level."""
     if rows.contingency is None or rows.class_names is None or not rows.n_rows:
         return None
     table = ranges.total(rows.contingency)
+    tables = [rows.contingency]
+    if levels is not None:
+        new, tables = levels.class_counts(rows)
+        table = np.vstack([table, new])
     shown, place = _clusters.shown_classes(rows.contingency, rows.class_names)
     commonest = table.argmax(axis=1)
-    if tree is None:
-        tables = [rows.contingency]
-    else:
+    if tree is not None:
         outliers = rows.contingency[tree.n_clusters :]
         tables = [np.vstack([table[clusters_at(tree, k)], outliers]) for k in range(1, tree.n_clusters + 1)]
     return {

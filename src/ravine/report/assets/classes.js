@@ -52,7 +52,7 @@ function stroke(i) {
 
 function drawClassesAt() {
   if (data.classes === null) return;
-  const fact = ({ key, name }, i) => el("div", {}, el("dt", {}, isFlat ? "" : stroke(i), key === "nmi" ? "NMI = V-measure" : name), el("dd", {}, data.classes.scores[key][isFlat ? 0 : state.k - 1].toFixed(3)));
+  const fact = ({ key, name }, i) => el("div", {}, el("dt", {}, isFlat ? "" : stroke(i), key === "nmi" ? "NMI = V-measure" : name), el("dd", {}, data.classes.scores[key][isFlat ? state.level : state.k - 1].toFixed(3)));
   byId("scores").replaceChildren(...scoreNames.map(fact));
   if (scoreFigure !== null) drawAgain(scoreFigure);
   const { shown, counts } = data.classes;

@@ -4,7 +4,7 @@ const profiles = data.profiles;
 const heat = { rows: [], columns: profiles?.order ?? [], at: null, cell: { x: 0, y: 0 }, place: [0, 0] };
 
 // Position of each leaf in an order in which similar clusters are beside each other.
-const leafPlace = new Map((profiles?.clusters ?? []).map((leaf, i) => [clustersAt(nClusters)[leaf], i]));
+const leafPlace = new Map((profiles?.nodes ?? []).map((node, i) => [node, i]));
 function placeOf(node) {
   if (leafPlace.has(node)) return leafPlace.get(node);
   if (isFlat || tree.left[node] < 0) return 1e9 + node;
@@ -34,7 +34,8 @@ function cellText(node, j) {
 
 function drawHeat() {
   if (profiles === null) return;
-  heat.rows = d3.sort(clustersAt().filter((node) => nodes[node].cells), placeOf);
+  const drawn = clustersAt().filter((node) => nodes[node].cells);
+  heat.rows = levels === null || drawn.every((node) => leafPlace.has(node)) ? d3.sort(drawn, placeOf) : drawn;
   const box = byId("heat");
   if (heat.rows.length === 0) {
     box.replaceChildren();
@@ -42,8 +43,8 @@ function drawHeat() {
   }
   if (heat.canvas === undefined) {
     heat.canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": "Heat map of clusters and columns. Arrow keys move between cells.", "aria-describedby": "heat-readout", onmousemove: onHeatMove, onclick: onHeatClick, onkeydown: onHeatKey, onfocus: () => readHeat(heat.place) });
-    box.replaceChildren(heat.canvas);
   }
+  if (!heat.canvas.isConnected) box.replaceChildren(heat.canvas);
   paintHeat();
   drawHeatTable();
 }

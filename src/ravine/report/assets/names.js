@@ -11,12 +11,12 @@ function givenName(node) {
 }
 
 // Two clusters may have the same name; then the name ends with the number.
-let known = { k: 0, names: new Map() };
+let known = { k: 0, level: 0, names: new Map() };
 function clusterName(node) {
-  if (known.k !== state.k) {
+  if (known.k !== state.k || known.level !== state.level) {
     const twins = d3.rollup(clustersAt(), (same) => same.length, (cluster) => renamed.get(cluster) ?? givenName(cluster));
     const unique = (cluster, name) => (twins.get(name) > 1 ? `${name} (cluster ${numberOf(cluster)})` : name);
-    known = { k: state.k, names: new Map(clustersAt().map((cluster) => [cluster, unique(cluster, renamed.get(cluster) ?? givenName(cluster))])) };
+    known = { k: state.k, level: state.level, names: new Map(clustersAt().map((cluster) => [cluster, unique(cluster, renamed.get(cluster) ?? givenName(cluster))])) };
   }
   return known.names.get(node) ?? renamed.get(node) ?? givenName(node);
 }

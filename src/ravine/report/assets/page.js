@@ -6,16 +6,21 @@ function select(node, scroll = false) {
   drawPanel();
   paintHeat();
   drawProfile();
+  drawBoundaryAt();
   for (const row of document.querySelectorAll("tr[data-node]")) row.classList.toggle("selected", Number(row.dataset.node) === node);
   if (scroll) byId(profiles === null || !nodes[node].cells ? "panel" : "profile").scrollIntoView({ block: "start", behavior: "smooth" });
 }
 
-function setClusters(k) {
-  state.k = k;
+// The position of the slider is the number of clusters, or the number of a level from 1 on.
+function setClusters(position) {
+  if (levels !== null) setLevel(position - 1);
+  else state.k = position;
+  const { k } = state;
   while (!isShown(state.node)) state.node = tree.parent[state.node];
   if (!isFlat) setSlider(k);
   const compared = isFlat && data.noun === "class" ? "Each class is compared with all rows." : k === 1 ? "There is one cluster, which holds all rows." : "Each cluster is described by the columns in which it differs most from the other rows.";
-  byId("clusters-lead").textContent = `${compared} ${k === 1 ? "" : "Select one to see its profile."}`.trim();
+  const untested = levels === null || showsFit() ? "" : " The model did not choose these clusters, and they were not tested.";
+  byId("clusters-lead").textContent = `${compared} ${k === 1 ? "" : "Select one to see its profile."}`.trim() + untested;
   byId("clusters-note").textContent = `Typical rows are the rows closest to the mean of the ${data.noun}.${rowNote}${unsureNote}${againNote()}`;
   drawClusters();
   if (!isFlat) drawWhenSeen("tree-section", () => { drawMap(true); showInMap(state.node); drawPanelSoon(); });
@@ -23,6 +28,8 @@ function setClusters(k) {
   drawWhenSeen("profiles-section", () => { drawHeat(); drawProfileSoon(); });
   drawWhenSeen("classes-section", drawClassesAt);
   drawWhenSeen("choice-section", () => choiceFigures.forEach(drawAgain));
+  drawWhenSeen("path-section", drawPathAt);
+  drawWhenSeen("boundary-section", drawBoundaryAt);
 }
 
 // With many clusters, the charts of the selected cluster follow when the slider rests.
@@ -67,7 +74,8 @@ function setSlider(k) {
 // Without a tree there is no map and no slider. The details of a group are shown below the table.
 function leaveOutTree() {
   byId("profiles-section").append(panel);
-  for (const id of ["granularity", "tree-section"]) byId(id).remove();
+  byId("tree-section").remove();
+  if (levels === null) byId("granularity").remove();
   if (data.noun === "class") byId("clusters-title").textContent = "Classes";
 }
 
@@ -78,6 +86,8 @@ function drawNamed() {
   drawProfile();
   drawPanel();
   drawRules();
+  drawPathAt();
+  drawBoundaryAt();
   if (!isFlat) drawMap(false);
 }
 
@@ -136,9 +146,11 @@ drawColumns();
 drawChoice();
 drawStability();
 drawClasses();
-for (const id of ["tree-section", "profiles-section", "classes-section", "choice-section"]) if (byId(id) !== null) watch.observe(byId(id));
+drawPath();
+drawBoundary();
+for (const id of ["path-section", "boundary-section", "tree-section", "profiles-section", "classes-section", "choice-section"]) if (byId(id) !== null) watch.observe(byId(id));
 addEventListener("beforeprint", () => [...waiting.keys()].forEach(drawWaiting));
-setClusters(nClusters);
+setClusters(levels === null ? nClusters : levels.chosen + 1);
 let wanted = null;
 byId("k")?.addEventListener("input", (event) => {
   if (wanted === null) requestAnimationFrame(() => { setClusters(wanted); wanted = null; });  // a drag fires more often than the page can be drawn

@@ -38,7 +38,7 @@ function showRow(place) {
     byId("found").replaceChildren(el("p", {}, el("b", {}, title), " is an outlier and belongs to no cluster."));
     return;
   }
-  const node = isFlat ? leafNode(leaf) : clusterOf(leafNode(leaf));
+  const node = clusterOfPlace(place);
   byId("found").replaceChildren(
     el("p", {}, el("b", {}, title), ` is in ${fullName(node)}.`),
     isFlat ? "" : el("ol", { class: "way" }, wayTo(node).map((step) => el("li", {}, step))),
@@ -61,6 +61,7 @@ const quoted = (value) => (/[",\n\r]/.test(String(value)) ? `"${String(value).re
 
 function clusterOfPlace(place) {
   const leaf = leafAt(place);
+  if (levels !== null) return levels.parts[state.level][levels.part_of[place]];
   if (leaf >= nClusters) return null;
   return isFlat ? leafNode(leaf) : clusterOf(leafNode(leaf));
 }

@@ -1,5 +1,5 @@
 // Rules for the clusters of the fit, and their copies as text, SQL and Python.
-const leafNode = (leaf) => clustersAt(nClusters)[leaf];
+const leafNode = (leaf) => (isFlat ? leaf + 1 : clustersAt(nClusters)[leaf]);
 const nameOfLeaf = (leaf) => (hasOwnName(leafNode(leaf)) ? givenName(leafNode(leaf)) : `cluster ${leaf}: ${renamed.get(leafNode(leaf)) ?? givenName(leafNode(leaf))}`);
 
 function drawRules() {

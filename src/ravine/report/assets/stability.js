@@ -2,12 +2,12 @@
 const { stability } = data;
 
 // What is known about a cluster of the fit; nothing about the nodes above.
-const foundAgain = (node) => stability?.clusters[cutAt(nClusters).number.get(node)] ?? null;
+const foundAgain = (node) => stability?.clusters[cutOfFit().number.get(node)] ?? null;
 const foundText = ({ found, compared }) => `${found} of ${compared}`;
 
 function againNote() {
   if (stability === null) return "";
-  const rest = state.k === nClusters ? "" : ` It is known for the ${counted(nClusters, "cluster")} of the fit.`;
+  const rest = showsFit() ? "" : ` It is known for the ${counted(nClusters, "cluster")} of the fit.`;
   return ` Found again: in how many of ${counted(stability.n_refits, "sample")} of the rows a refit has nearly the same cluster.${rest}`;
 }
 
@@ -19,7 +19,7 @@ function foundCell(node) {
 
 function foundNote(again) {
   const overlap = again.mean === null ? "" : `, mean overlap ${again.mean.toFixed(2)}`;
-  const isNamed = state.k === nClusters && again.verdict !== "stable" && again.together.length > 0; // by numbers of the fit
+  const isNamed = showsFit() && again.verdict !== "stable" && again.together.length > 0; // by numbers of the fit
   const together = !isNamed ? "" : `, often together with ${listed(again.together.map(groupName))}`;
   return `${again.verdict}${overlap}${together}`;
 }
