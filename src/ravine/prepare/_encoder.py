@@ -36,7 +36,8 @@ from ravine.prepare._column import Column
 from ravine.prepare._copies import without_copies
 from ravine.prepare._frame import columns_of, n_rows_of, sampled
 from ravine.prepare._gaps import LEARNED_ROWS, Gaps
-from ravine.prepare._roles import ROLES, Draft, Given, draft
+from ravine.prepare._order import codes_among
+from ravine.prepare._roles import ROLES, Draft, Given, as_code, draft
 from ravine.prepare._spread import Bits, bits_of, thresholds
 from ravine.prepare._state import COLUMNS, GAPS
 
@@ -166,10 +167,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"0 sample(s) (shape=(0, {len(table)})) while a minimum of 1 is required.")
         asked = self._asked_roles(table)
         some = sampled(table, LOOKED_AT)
-        drafts = [
-            draft(Given(name, values, partial(_count_all, table[name])), asked.get(name))
-            for name, values in some.items()
-        ]
+        given = [Given(name, values, partial(_count_all, table[name])) for name, values in some.items()]
+        drafts = [draft(one, asked.get(one.name)) for one in given]
+        for j, n_values in codes_among(drafts, asked).items():
+            drafts[j] = as_code(given[j], n_values)
         columns = [one.column for one in _checked_copies(drafts, asked)]
         if not any(column.is_used for column in columns):
             few = "the table has only 1 sample, and " if n_rows_of(table) == 1 else ""
