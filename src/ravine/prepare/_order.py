@@ -155,7 +155,7 @@ def evidence_of(cells: Floats, others: Floats) -> Evidence | None:
     others = others[known]
     varies = others.std(axis=0) > 0
     values, place, counts = np.unique(cells[known], return_inverse=True, return_counts=True)
-    n_rows, n_values, n_others = len(place), len(values), int(varies.sum())
+    n_values, n_others = len(values), int(varies.sum())
     if not n_others or n_values < FEWEST_VALUES:
         return None
     others = others[:, varies]

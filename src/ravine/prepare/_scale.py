@@ -208,6 +208,8 @@ def _transform(ordered: Floats) -> Scale:
     if tail < np.log(TAIL) or edge - upper < THINS * (upper - middle):
         return Scale()
     quarter = _quantile(positive, 0.25)
+    if quarter == _quantile(positive, OUTSIDE):
+        return Scale()  # a quarter of the cells have the smallest value: the logarithm puts a valley above it
     candidates = [Scale(transform="log", offset=quarter)]
     if not has_zeros:
         candidates.insert(0, Scale(transform="log", knee=_quantile(positive, OUTSIDE)))
