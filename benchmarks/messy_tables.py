@@ -1,14 +1,22 @@
-"""Segments found in messy tables, beside those in the clean numbers, and clusters found in tables without segments.
+"""Clusters of tables as they come, through an encoder: made-up tables with segments and without, and real tables.
 
     python -m benchmarks.messy_tables --out results
     python -m benchmarks.messy_tables --noise --out results
+    python -m benchmarks.messy_tables DATA --out results
 
 The tables are those of `ravine.datasets.random_messy_table`, read back from a CSV file by pandas. Three scores each:
 `IncrementalMDH` on the clean numbers before any mess; on the table, through an encoder; and KMeans, given the number of
 segments, on what a careless analyst makes of the table. With --noise, tables of 5,000 rows and ten columns have no
 segments. --encoder numbers is a stand-in for `ravine.prepare.TableEncoder`: the columns that are mostly plain numbers,
-with the median in the gaps. Writes messy_tables.csv or messy_tables_noise.csv, .md and .json. A table, or with --noise
-a kind of table, is written when it is done, and a later run leaves it out.
+with the median in the gaps.
+
+DATA is a folder of Parquet files with numbers and a column `label`. `IncrementalMDH` is fitted to the numbers as they
+are, which it scales itself, and to the encoded table, on the same random draws of the rows: two fits to nearly the same
+rows may differ much, so one fit shows nothing. The files are split into two halves, by turns in alphabetical order, so
+that a rule that was chosen on one can be confirmed on the other.
+
+Writes messy_tables.csv, messy_tables_noise.csv or messy_tables_real.csv, .md and .json. A table, with --noise a kind of
+table, and with DATA a draw of a file, is written when it is done, and a later run leaves it out.
 """
 
 from __future__ import annotations
@@ -29,11 +37,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks import report, stored
+from benchmarks.runner import find
 from benchmarks.worker import without_folders
 from ravine import IncrementalMDH
 from ravine.datasets import MessyTable, make_messy_table, random_messy_table
@@ -76,6 +85,13 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 SELECTIONS = ("auto", "evidence")
 KEY = ["kind", "selection"]
+REAL_KEY = ["half", "dataset", "draw"]
+
+N_DRAWS, DRAWN, MOST_ROWS = 5, 0.9, 5_000
+"""Number of random draws of a real table, their share of its rows, and the most rows of a draw."""
+
+MOST_CELLS = 1_000_000
+"""Draws of wide tables have fewer rows, with at most so many cells."""
 WORDS = {"seeds": str, "error": str}
 
 
@@ -162,6 +178,30 @@ def measure_noise(kind: str, selection: str, seeds: Sequence[int], encoder: str,
     return {"kind": kind, "selection": selection, **counts, "seeds": " ".join(map(str, sorted({*confirmed, *several})))}
 
 
+def measure_real(path: Path, half: str, draw: int, encoder: str, n_samples: int | None) -> dict[str, Any]:
+    """Return the scores of one draw of a real table, as numbers and encoded, with k chosen automatically and given."""
+    frame = pd.read_parquet(path)
+    n_rows = int(min(DRAWN * len(frame), n_samples or MOST_ROWS, MOST_CELLS / frame.shape[1]))
+    frame = frame.iloc[np.sort(np.random.default_rng(draw).choice(len(frame), n_rows, replace=False))]
+    label = frame.pop("label").to_numpy()
+    found: dict[str, Any] = {"half": half, "dataset": path.stem, "draw": draw, "rows": n_rows}
+    found |= {"columns": frame.shape[1], "classes": len(np.unique(label))}
+    for name, X in (("raw", frame.to_numpy(np.float64)), ("table", ENCODERS[encoder]().fit_transform(frame))):
+        for suffix, k in (("", None), ("_k", found["classes"])):
+            model = IncrementalMDH(k, random_state=0).fit(X)
+            found[f"ari_{name}{suffix}"] = adjusted_rand_score(label, model.labels_)
+            found[f"nmi_{name}{suffix}"] = normalized_mutual_info_score(label, model.labels_)
+            if k is None:
+                found[f"k_{name}"] = model.n_clusters_
+    return found
+
+
+def halves(folder: Path) -> dict[Path, str]:
+    """Return the half of each file of a folder: by turns, in alphabetical order."""
+    paths = find(folder, only=None, skip=()).values()
+    return {path: ("first", "second")[i % 2] for i, path in enumerate(paths)}
+
+
 def run(tasks: Iterable[Any], jobs: int, path: Path) -> None:
     """Add the result of each task to the file as soon as it is there."""
     for found in joblib.Parallel(jobs, return_as="generator_unordered")(tasks):
@@ -200,7 +240,50 @@ def page(stem: Path) -> str:
         parts.append(
             report.section("Tables without segments", note, report.formatted(read(noise, KEY), formats, text=2))
         )
+    real = Path(f"{stem}_real.csv")
+    if real.exists():
+        results = read(real, REAL_KEY)
+        parts += [
+            report.section(f"Real tables, {half} half", real_summary(some), real_lines(some))
+            for half, some in results.groupby("half")
+        ]
     return stored.page("Messy tables", stem, parts)
+
+
+def real_summary(results: pd.DataFrame) -> str:
+    """Return the means of the scores over the data sets, and how many data sets gain or lose more than by chance."""
+    means = results.groupby("dataset").mean(numeric_only=True)
+    lines = [
+        [title, *(f"{means[f'{score}_{name}{suffix}'].mean():.3f}" for name in ("raw", "table"))]
+        for suffix, given in (("", "k automatic"), ("_k", "k given"))
+        for score, title in (("ari", f"ARI, {given}"), ("nmi", f"NMI, {given}"))
+    ]
+    gain = differences(results)
+    is_clear = gain["mean"].abs() > 2 * gain["error"]
+    listed = [
+        f"{word}: {', '.join(gain.index[is_clear & (gain['mean'] * sign > 0)]) or 'none'}."
+        for word, sign in (("Higher", 1), ("Lower", -1))
+    ]
+    note = f"ARI of the encoded table with k automatic, by more than two standard errors. {' '.join(listed)}"
+    return "\n\n".join([report.grid(["mean", "numbers", "table"], lines), note])
+
+
+def differences(results: pd.DataFrame) -> pd.DataFrame:
+    """Return, for each data set, the mean difference of the ARI, encoded less raw, and its standard error."""
+    draws = (results["ari_table"] - results["ari_raw"]).groupby(results["dataset"])
+    return pd.DataFrame({"mean": draws.mean(), "error": draws.std() / np.sqrt(draws.size())})
+
+
+def real_lines(results: pd.DataFrame) -> str:
+    """Return a line for each data set, with the means over its draws."""
+    means = results.groupby("dataset").mean(numeric_only=True)
+    gain = differences(results)
+    means["difference"] = [f"{report.signed(one.mean)} ± {one.error:.3f}" for one in gain.itertuples(index=False)]
+    heads = {"rows": "{:,.0f}", "columns": "{:.0f}", "classes": "{:.0f}", "k_raw": "{:.1f}", "k_table": "{:.1f}"}
+    scores = dict.fromkeys(["ari_raw", "ari_table"], "{:.3f}")
+    given = dict.fromkeys(["ari_raw_k", "ari_table_k"], "{:.3f}")
+    formats = {"dataset": "{}", **heads, **scores, "difference": "{}", **given}
+    return report.formatted(means.reset_index(), formats)
 
 
 def summary(results: pd.DataFrame) -> str:
@@ -256,11 +339,14 @@ def _lines(results: pd.DataFrame) -> str:
 
 def main() -> None:
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    cli.add_argument("data", type=Path, nargs="?", metavar="DATA", help="folder of Parquet files: real tables instead")
     cli.add_argument("--tables", type=int, metavar="N", help="tables, or with --noise tables of each kind (40, 100)")
     cli.add_argument("--first-seed", type=int, default=0, metavar="SEED", help="number of the first table (0)")
     cli.add_argument("--noise", action="store_true", help="tables without segments instead")
     cli.add_argument("--encoder", choices=ENCODERS, default="table", help="what makes rows of a table (table)")
-    cli.add_argument("--rows", type=int, metavar="N", help="rows of each table (random; with --noise 5000)")
+    cli.add_argument(
+        "--rows", type=int, metavar="N", help="rows (random; 5000 with --noise, and at most 5000 with DATA)"
+    )
     cli.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (1)")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
@@ -269,10 +355,17 @@ def main() -> None:
     stored.record(stem, entry)
     n_tables = args.tables or (100 if args.noise else 40)
     seeds = range(args.first_seed, args.first_seed + n_tables)
-    path, order = (Path(f"{stem}_noise.csv"), KEY) if args.noise else (stem.with_suffix(".csv"), ["seed"])
+    if args.data:
+        path, order = Path(f"{stem}_real.csv"), REAL_KEY
+    else:
+        path, order = (Path(f"{stem}_noise.csv"), KEY) if args.noise else (stem.with_suffix(".csv"), ["seed"])
     done = set(read(path, order)[order].itertuples(index=False, name=None)) if path.exists() else set()
     tasks: list[tuple[Any, ...]]
-    if args.noise:
+    if args.data:
+        draws = [(file, half, draw) for file, half in halves(args.data).items() for draw in range(N_DRAWS)]
+        left = [one for one in draws if (one[1], one[0].stem, one[2]) not in done]
+        tasks = [(measure_real, *one, args.encoder, args.rows) for one in left]
+    elif args.noise:
         cells = [(kind, selection) for kind in KINDS for selection in SELECTIONS if (kind, selection) not in done]
         tasks = [(measure_noise, *cell, seeds, args.encoder, args.rows or 5_000) for cell in cells]
     else:

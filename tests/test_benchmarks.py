@@ -808,3 +808,29 @@ def test_plain_numbers_have_no_gaps_and_no_text() -> None:
     found = messy_tables.PlainNumbers().fit_transform(frame)
     np.testing.assert_array_equal(found, [[1, 2], [3, 1], [3, 2], [5, 3]])
     assert messy_tables.PlainNumbers().fit_transform(frame[["b"]]).shape == (4, 1)
+
+
+def test_real_tables_are_drawn_several_times_and_split_into_two_halves(tmp_path, monkeypatch, capsys):
+    data = tmp_path / "data"
+    data.mkdir()
+    for seed, name in enumerate(("a", "b", "c")):
+        X, y = make_blobs(90, centers=[[0, 0, 0], [9, 9, 9]], random_state=seed)
+        pd.DataFrame(X, columns=["x0", "x1", "x2"]).assign(label=y).to_parquet(data / f"{name}.parquet")
+    monkeypatch.setattr(messy_tables, "N_DRAWS", 1)
+    run_messy_tables(monkeypatch, tmp_path, str(data))
+    monkeypatch.setattr(messy_tables, "N_DRAWS", 2)
+    text = run_messy_tables(monkeypatch, tmp_path, str(data))
+    results = stored.read_table(tmp_path / "messy_tables", "real")
+    assert results[["half", "dataset", "draw"]].to_numpy().tolist() == [
+        [half, name, draw] for half, names in (("first", "ac"), ("second", "b")) for name in names for draw in (0, 1)
+    ]
+    assert (results["rows"] == 81).all()
+    assert (results["ari_raw_k"] == 1).all()
+    assert "## Real tables, first half" in text
+    assert "## Real tables, second half" in text
+
+
+def test_differences_of_real_tables_have_standard_errors() -> None:
+    scores = {"ari_raw": [0.5, 0.5, 0.5, 0.5], "ari_table": [0.7, 0.5, 0.5, 0.5]}
+    found = messy_tables.differences(pd.DataFrame({"dataset": [*"aabb"], **scores}))
+    np.testing.assert_allclose(found.to_numpy(), [[0.1, 0.1], [0.0, 0.0]], atol=1e-12)

@@ -26,6 +26,8 @@ def random():
         (lambda r: r.uniform(0, 1, 2000), "none"),
         (lambda r: -r.lognormal(5, 1, 2000), "none"),
         (lambda r: r.poisson(1.5, 2000).astype(float), "none"),
+        (lambda r: np.floor(r.exponential(2, 2000)), "none"),
+        (lambda r: np.floor(r.exponential(20, 2000)), "log"),
         (lambda r: np.concatenate([r.normal(10, 2, 1700), r.normal(100, 5, 300)]), "none"),
     ],
 )

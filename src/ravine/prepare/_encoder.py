@@ -41,7 +41,8 @@ from ravine.prepare._copies import without_copies
 from ravine.prepare._date_parts import split_role
 from ravine.prepare._frame import columns_of, n_rows_of, sampled
 from ravine.prepare._gaps import LEARNED_ROWS, Gaps
-from ravine.prepare._roles import ROLES, Draft, Given, draft
+from ravine.prepare._order import codes_among
+from ravine.prepare._roles import ROLES, Draft, Given, as_code, draft
 from ravine.prepare._spread import Bits, bits_of, thresholds
 from ravine.prepare._state import COLUMNS, GAPS
 
@@ -173,10 +174,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"0 sample(s) (shape=(0, {len(table)})) while a minimum of 1 is required.")
         asked, parts = self._asked_roles(table)
         some = sampled(table, LOOKED_AT)
-        drafts = [
-            draft(Given(name, values, partial(_count_all, table[name])), asked.get(name))
-            for name, values in some.items()
-        ]
+        given = [Given(name, values, partial(_count_all, table[name])) for name, values in some.items()]
+        drafts = [draft(one, asked.get(one.name)) for one in given]
+        for j, n_values in codes_among(drafts, asked).items():
+            drafts[j] = as_code(given[j], n_values)
         columns = [
             with_parts(one.column, parts.get(one.column.name, ()), one.cells if one.cells is not None else np.empty(0))
             for one in _checked_copies(drafts, asked)

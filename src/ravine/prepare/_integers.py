@@ -150,6 +150,12 @@ def names_codes(name: str) -> bool:
     return words[-1] in ALWAYS_CODES
 
 
+def names_amounts(name: str) -> bool:
+    """Return whether a name is one of counts or measurements, such as "n_orders" or "age"."""
+    words = tokens_of(name)
+    return bool(words) and (words[-1] in MEASURES or bool(COUNTS & set(words)))
+
+
 def is_sequence(cells: Floats, n_distinct: int) -> bool:
     """Return whether whole numbers are nearly unique and were drawn without replacement."""
     n = len(cells)
@@ -180,10 +186,9 @@ def fills_its_digits(cells: Floats) -> bool:
 
 def has_shape_of_codes(name: str, values: Floats, n_cells: int) -> bool:
     """Return whether the distinct values of a column look like codes."""
-    words = tokens_of(name)
     if len(values) > CODE_LEVELS or len(values) < 3 or n_cells < CODE_REPEATS * len(values):
         return False
-    if words and (words[-1] in MEASURES or COUNTS & set(words)):
+    if names_amounts(name):
         return False
     step = float(np.gcd.reduce(np.diff(values).astype(np.int64)))
     density = len(values) / ((values[-1] - values[0]) / step + 1)

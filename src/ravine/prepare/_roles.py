@@ -1,5 +1,6 @@
 """Decide the role of one column from its cells, with the reason in a sentence."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -93,6 +94,12 @@ def draft(given: Given, asked: str | None) -> Draft:
     reason = f"you said that it is {_an(asked)}"
     also = forced.column.reason.partition("; ")[2]
     return replace(forced, column=replace(forced.column, reason=f"{reason}; {also}" if also else reason))
+
+
+def as_code(given: Given, n_values: int) -> Draft:
+    """Return a column of small whole numbers as a category."""
+    reason = f"{n_values} small whole numbers whose order says nothing about the other columns: read as codes"
+    return _of_words(given, words_in(given.values), f"{reason}; overrule with --role {shlex.quote(given.name)}=number")
 
 
 def _an(role: str) -> str:

@@ -226,7 +226,10 @@ def _transform(ordered: Floats) -> Scale:
     middle, upper, edge = (_quantile(judged, share) for share in (0.5, 0.9, 1 - EDGE))
     if _tail(judged) < np.log(TAIL) or edge - upper < THINS * (upper - middle):
         return Scale()
-    candidates = [Scale(transform="log", offset=_quantile(positive, 0.25))]
+    quarter = _quantile(positive, 0.25)
+    if quarter == _quantile(positive, OUTSIDE):
+        return Scale()  # a quarter of the cells have the smallest value: the logarithm puts a valley above it
+    candidates = [Scale(transform="log", offset=quarter)]
     if not has_zeros:
         candidates.insert(0, Scale(transform="log", knee=_quantile(positive, OUTSIDE)))
     low, high = (_quantile(ordered, share) for share in (CENTRAL, 1 - CENTRAL))

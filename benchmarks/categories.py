@@ -1,18 +1,29 @@
-"""Clusters of tables with numbers and categories, by how categories are encoded, and of plain tables of numbers.
+"""Decisions of the encoder of tables, one at a time: how categories are encoded, what is a code, what gets a logarithm.
 
-``python -m benchmarks.tables`` prints the tables of docs/decisions/tables.md.
+    python -m benchmarks.categories
+    python -m benchmarks.categories --rings
+    python -m benchmarks.categories --counts
+    python -m benchmarks.categories DATA
+
+prints the tables of docs/decisions/tables.md: clusters of tables with numbers and categories, by how these are encoded;
+clusters of tables without any, by how parts of dates are encoded; clusters of tables with small counts; and how many
+columns of a folder of Parquet files are read as codes, if each is
+cut into a few grades, and if these are numbered at random.
 """
 
+import argparse
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-from sklearn import datasets
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
+from benchmarks.messy_tables import halves
 from ravine import MDH, IncrementalMDH, NCutH
 from ravine.prepare import TableEncoder
 
@@ -152,23 +163,87 @@ def print_rings() -> None:
         print(line, flush=True)
 
 
-def print_numbers() -> None:
-    """Print how plain tables of numbers are clustered, as they are and encoded."""
-    print(f"\n{'':36}{'raw':>10}{'encoded':>10}{'raw, k':>10}{'encoded, k':>12}")
-    for name in ("iris", "wine", "breast_cancer", "digits"):
-        data = getattr(datasets, f"load_{name}")(as_frame=True)
-        rows = TableEncoder().fit_transform(data.data)
-        line = f"{name:36}"
-        for k in (None, len(data.target_names)):
-            for standardize, X in ((True, data.data.to_numpy(float)), (False, rows)):
-                model = IncrementalMDH(k, standardize=standardize, random_state=0)
-                line += f"{score(lambda model=model: model, X, data.target.to_numpy()):10.3f}"  # type: ignore[misc]
-        print(line, flush=True)
+def counts(seed: int, mean: float, n_clusters: int) -> tuple[Table, Labels]:
+    """Return four numbers and four columns of counts, with clusters that differ in all of them, or without."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, n_clusters, N_ROWS)
+    centers = 2.2 * rng.normal(size=(n_clusters, 4)) * (n_clusters > 1)
+    table: Table = {f"v{j}": centers[label, j] + rng.normal(size=N_ROWS) for j in range(4)}
+    for j in range(4):
+        means = mean * np.exp(0.8 * rng.normal(size=n_clusters) * (n_clusters > 1))[label]
+        uneven = rng.poisson(means * np.exp(0.8 * rng.normal(size=N_ROWS)))
+        table[f"c{j}"] = np.floor(rng.exponential(means)) if j % 2 else uneven
+    return table, label
+
+
+def print_counts() -> None:
+    """Print in how many of 30 tables without clusters a cut is confirmed, and the scores of 12 tables with three."""
+    print(f"{'mean count':>10}{'logarithms':>12}{'confirmed':>12}{'ARI':>10}")
+    for mean in (1, 1.5, 2, 3, 4, 8):
+        n_logs = n_confirmed = 0
+        for seed in range(30):
+            encoder = TableEncoder()
+            model = IncrementalMDH(random_state=0).fit(encoder.fit_transform(counts(seed, mean, 1)[0]))
+            n_logs += sum(column.transform == "log" for column in encoder.columns_)
+            n_confirmed += model.confirmed_ > 0
+        scores = [
+            score(METHODS["IncrementalMDH()"], TableEncoder().fit_transform(table), label)
+            for table, label in (counts(seed, mean, 3) for seed in range(12))
+        ]
+        print(f"{mean:10g}{n_logs:12}{n_confirmed:12}{np.mean(scores):10.3f}", flush=True)
+
+
+def graded(frame: pd.DataFrame, n_grades: int) -> pd.DataFrame:
+    """Return the columns with enough values, cut into grades of equal width between their outer percentiles."""
+    out = {}
+    for name in frame:
+        low, high = np.quantile(frame[name], (0.02, 0.98))
+        if low < high and frame[name].nunique() > 2 * n_grades:
+            grades = np.clip(((frame[name] - low) / (high - low) * n_grades).astype(np.int64), 0, n_grades - 1)
+            if grades.nunique() == n_grades:
+                out[name] = grades
+    return pd.DataFrame(out)
+
+
+def n_codes(frame: pd.DataFrame) -> int:
+    """Return how many columns of whole numbers are read as categories."""
+    return sum(column.role == "category" for column in TableEncoder().fit(frame).columns_)
+
+
+def print_codes(folder: Path) -> None:
+    """Print how many columns are read as codes, by half and number of grades: as grades, and numbered at random."""
+    found = []
+    for path, half in halves(folder).items():
+        frame = pd.read_parquet(path).drop(columns="label")
+        frame = frame.sample(min(len(frame), 5000), random_state=1)
+        for n_grades in (3, 4, 5, 7, 10):
+            grades = graded(frame.iloc[:, :: 1 + frame.shape[1] // 100], n_grades)
+            if grades.shape[1] > 1:
+                rng = np.random.default_rng(0)
+                codes = grades.apply(lambda cells: rng.permutation(cells.max() + 1)[cells])  # noqa: B023
+                found.append((half, path.stem, n_grades, grades.shape[1], n_codes(grades), n_codes(codes)))
+    results = pd.DataFrame(found, columns=["half", "dataset", "grades", "columns", "graded", "coded"])
+    print(results[results["graded"] > 0].to_string(index=False))
+    print(results.groupby(["half", "grades"])[["columns", "graded", "coded"]].sum().to_string())
+
+
+def main() -> None:
+    cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    cli.add_argument("data", type=Path, nargs="?", metavar="DATA", help="folder of Parquet files: grades and codes")
+    cli.add_argument("--rings", action="store_true", help="parts of dates")
+    cli.add_argument("--counts", action="store_true", help="tables with small counts")
+    args = cli.parse_args()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if args.data:
+            print_codes(args.data)
+        elif args.rings:
+            print_rings()
+        elif args.counts:
+            print_counts()
+        else:
+            print_categories()
 
 
 if __name__ == "__main__":
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        print_categories()
-        print_rings()
-        print_numbers()
+    main()
