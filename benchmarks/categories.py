@@ -3,28 +3,31 @@
     python -m benchmarks.categories
     python -m benchmarks.categories --rings
     python -m benchmarks.categories --counts
+    python -m benchmarks.categories --codes
     python -m benchmarks.categories DATA
 
 prints the tables of docs/decisions/tables.md: clusters of tables with numbers and categories, by how these are encoded;
 clusters of tables without any, by how parts of dates are encoded; clusters of tables with small counts; and how many
-columns of a folder of Parquet files are read as codes, if each is
-cut into a few grades, and if these are numbered at random.
+columns of other tables, or of a folder of Parquet files, are read as codes, if each is cut into a few grades, and if
+these are numbered at random.
 """
 
 import argparse
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn import datasets
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.messy_tables import halves
 from ravine import MDH, IncrementalMDH, NCutH
+from ravine.datasets import random_messy_table
 from ravine.prepare import TableEncoder
 
 Table = dict[str, NDArray[Any]]
@@ -210,35 +213,53 @@ def n_codes(frame: pd.DataFrame) -> int:
     return sum(column.role == "category" for column in TableEncoder().fit(frame).columns_)
 
 
-def print_codes(folder: Path) -> None:
-    """Print how many columns are read as codes, by half and number of grades: as grades, and numbered at random."""
-    found = []
+def stored_tables(folder: Path) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield the half, the name and at most 5,000 rows and some 100 columns of each file."""
     for path, half in halves(folder).items():
         frame = pd.read_parquet(path).drop(columns="label")
         frame = frame.sample(min(len(frame), 5000), random_state=1)
+        yield half, path.stem, frame.iloc[:, :: 1 + frame.shape[1] // 100]
+
+
+def other_tables() -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield tables that had no part in the choice of the rule: of scikit-learn, and clean numbers of made-up ones."""
+    for name in ("diabetes", "breast_cancer", "linnerud"):
+        yield "scikit-learn", name, getattr(datasets, f"load_{name}")(as_frame=True).data
+    for seed in range(200, 260):
+        rows = random_messy_table(seed).truth
+        yield "made-up", str(seed), pd.DataFrame(rows, columns=[f"x{j}" for j in range(rows.shape[1])])
+
+
+def print_codes(tables: Iterable[tuple[str, str, pd.DataFrame]]) -> None:
+    """Print how many columns are read as codes, by number of grades: as grades, and numbered at random."""
+    found = []
+    for group, name, frame in tables:
         for n_grades in (3, 4, 5, 7, 10):
-            grades = graded(frame.iloc[:, :: 1 + frame.shape[1] // 100], n_grades)
+            grades = graded(frame, n_grades)
             if grades.shape[1] > 1:
                 rng = np.random.default_rng(0)
                 codes = grades.apply(lambda cells: rng.permutation(cells.max() + 1)[cells])  # noqa: B023
-                found.append((half, path.stem, n_grades, grades.shape[1], n_codes(grades), n_codes(codes)))
-    results = pd.DataFrame(found, columns=["half", "dataset", "grades", "columns", "graded", "coded"])
+                found.append((group, name, n_grades, grades.shape[1], n_codes(grades), n_codes(codes)))
+    results = pd.DataFrame(found, columns=["tables", "name", "grades", "columns", "graded", "coded"])
     print(results[results["graded"] > 0].to_string(index=False))
-    print(results.groupby(["half", "grades"])[["columns", "graded", "coded"]].sum().to_string())
+    print(results.groupby(["tables", "grades"])[["columns", "graded", "coded"]].sum().to_string())
 
 
 def main() -> None:
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("data", type=Path, nargs="?", metavar="DATA", help="folder of Parquet files: grades and codes")
     cli.add_argument("--rings", action="store_true", help="parts of dates")
+    cli.add_argument("--codes", action="store_true", help="grades and codes in other tables")
     cli.add_argument("--counts", action="store_true", help="tables with small counts")
     args = cli.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if args.data:
-            print_codes(args.data)
+            print_codes(stored_tables(args.data))
         elif args.rings:
             print_rings()
+        elif args.codes:
+            print_codes(other_tables())
         elif args.counts:
             print_counts()
         else:
