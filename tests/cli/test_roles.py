@@ -48,7 +48,7 @@ def test_segments_of_a_messy_table_are_found(shop, fitted):
 
 def test_first_line_is_the_finding_and_each_column_has_a_role(file, shop, ravine_here):
     done = ravine_here("cluster", file)
-    assert done.out.startswith("3 clusters in 1,200 rows × ")
+    assert done.out.startswith(f"3 clusters in 1,200 rows × {len(shop.columns)} columns by imdh")
     assert done.out.splitlines()[1] == "Held-out rows confirm all 2 splits."
     table = done.out.splitlines()
     assert all(any(line.startswith(f"{name} ") for line in table) for name in shop.columns)

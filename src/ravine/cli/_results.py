@@ -112,7 +112,8 @@ def show_clusters(
             "files": written,
         }
     )
-    of, across = counted(rows.n_rows, "row"), counted(len(data.columns.used), "column")
+    n_columns = len(data.columns.used if data.encoder is None else data.encoder.columns_)  # as on the page
+    of, across = counted(rows.n_rows, "row"), counted(n_columns, "column")
     found = f"{counted(int(model.n_clusters_), 'cluster')} in {of} × {across} by {method}, {seconds:.1f} s"
     screen.say(finding(model, found) + "\n")
     table = [
