@@ -44,7 +44,7 @@ def test_options_of_a_file_are_used(file, config, tmp_path, ravine_here):
     out = tmp_path / "labels.csv"
     text = f"""
         method = "pddp"
-        clusters = 4
+        clusters = 3
         ignore = ["tier", "comment"]
         keep = ["city"]
         out = {json.dumps(str(out))}
@@ -53,7 +53,7 @@ def test_options_of_a_file_are_used(file, config, tmp_path, ravine_here):
     """
     done = ravine_here("cluster", file, "--config", config(text), "--json")
     found = json.loads(done.out)
-    assert (done.err, found["method"], found["n_clusters"]) == ("", "pddp", 4)
+    assert (done.err, found["method"], found["n_clusters"]) == ("", "pddp", 3)
     assert roles_in(done) | {"postcode": "category", "tier": "ignore", "comment": "ignore"} == roles_in(done)
     assert pd.read_csv(out).columns.tolist() == ["row", "city", "cluster"]
 
