@@ -13,6 +13,10 @@ JOINERS = frozenset("\u200c\u200d")
 """Characters of these categories that are kept, since some scripts and some emoji need them."""
 
 
+OTHER = "other"
+"""Name of the level that stands for all rare levels of a category."""
+
+
 def shown(name: Any) -> str:
     r"""Return the name as text without invisible characters; control and direction characters become escapes.
 

@@ -372,7 +372,9 @@ def test_panel_of_a_cut_and_of_a_cluster(shop, page):
     n_left = int(tree.right[0] - tree.left[0] + 1) // 2  # a subtree of n nodes has (n + 1) / 2 leaves
     on_left = shop.label < n_left
     assert fact(page, "Rows") == "600"
-    assert float(fact(page, "p-value")) == pytest.approx(tree.p_value[0], rel=0.06)
+    p_value, of_what = fact(page, "p-value").split(maxsplit=1)
+    assert float(p_value) == pytest.approx(tree.p_value[0], rel=0.06)
+    assert of_what == "of the valley at the cut"
     evidence = page.locator("#panel .evidence").inner_text()
     assert float(re.search(r"p = ([\de.-]+)", evidence)[1]) == pytest.approx(tree.p_value[0], rel=0.06)
     sides = texts(page, "#panel figure .sides span")
@@ -407,6 +409,24 @@ def test_panel_of_a_cut_and_of_a_cluster(shop, page):
     spread = np.sqrt(Z[here].var(axis=0).mean())
     assert number(fact(page, "Spread")) == pytest.approx(spread, rel=0.06)
     assert_sentence(page.locator("#panel > p").first.inner_text().split(": ", 1)[1].rstrip("."), shop, here)
+
+
+def test_texts_follow_the_slider_where_clusters_are_renumbered(page):
+    hint, rules = page.locator("#heat-readout").inner_text(), page.locator("#rules-lead").inner_text()
+    page.locator("#heat canvas").focus()
+    assert page.locator("#heat-readout").inner_text() != hint
+    page.locator("#heat canvas").blur()
+    set_clusters(page, 2)
+    assert page.locator("#heat-readout").inner_text() == hint  # not a cell of a cluster that is gone
+    assert (
+        page.locator("#rules-lead").inner_text()
+        == f"{rules} The clusters that the page shows now are others, with other numbers."
+    )
+    with page.expect_download() as download:
+        page.locator("#download-csv").click()
+    assert download.value.suggested_filename == "clusters-2.csv"
+    set_clusters(page, 3)
+    assert page.locator("#rules-lead").inner_text() == rules
 
 
 def test_tests_at_the_cuts(shop, page):

@@ -11,7 +11,7 @@ from ravine.datasets import make_messy_table
 from ravine.prepare import TableEncoder
 from ravine.report import ReportAccumulator
 from ravine.report._data import gathered
-from ravine.report._table import numeric_table, profiled, unit_of
+from ravine.report._table import Sources, numeric_table, profiled, unit_of
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +89,22 @@ def test_identifiers_texts_and_constants_are_not_profiled(messy):
     assert {roles[name] for name in used} <= {"number", "category", "boolean", "date"}
     assert {roles[name] for name in others} <= {"copy", "empty", "ignore"}
     assert len(used) + len(others) == sum(roles[name] not in ("identifier", "text", "constant") for name in rows.table)
+
+
+def test_a_level_that_drives_a_split_is_counted_in_the_cells_of_the_table(rng):
+    """Rows with the level, also if the encoder has made other numbers of it."""
+    cells = rng.choice(["coffee", "milk", "tea", "Tea"], 600).astype(object)
+    cells[::50] = [f"rare {i}" for i in range(12)]
+    cells[5] = None
+    names = ["drink=Tea", "drink=coffee", "drink=milk", "drink=other", "age"]
+    table = {"drink": cells, "age": rng.normal(size=600)}
+    sources = Sources(names, rng.normal(size=(600, 5)), table)
+    words = np.array([str(word).lower() for word in cells])
+    levels = {"drink=Tea": words == "tea", "drink=coffee": words == "coffee", "drink=milk": words == "milk"}
+    levels["drink=other"] = ~np.any(list(levels.values()), axis=0)
+    for feature, name in enumerate(names[:4]):
+        values, kind = sources.values(feature, slice(None))
+        assert kind == "number"
+        assert np.flatnonzero(np.isnan(values)).tolist() == [5]
+        assert_array_equal(np.delete(values, 5), np.delete(levels[name], 5))
+    assert_array_equal(sources.values(4, slice(10, 20))[0], table["age"][10:20])

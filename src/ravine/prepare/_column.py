@@ -6,14 +6,12 @@ from typing import Literal
 
 import numpy as np
 
+from ravine._names import OTHER
 from ravine.prepare._date_parts import DAYS
 from ravine.prepare._spread import thresholds
 
 Kind = Literal["number", "date", "words", "none"]
 """How the cells of a column are read, whatever its role; "none" cannot be read."""
-
-OTHER = "other"
-"""Name of the level that stands for all rare levels."""
 
 
 @dataclass(frozen=True, kw_only=True)

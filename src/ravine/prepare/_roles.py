@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ravine._matrix import Floats
+from ravine._names import OTHER
 from ravine.prepare import _integers
 from ravine.prepare._cells import Words, days_in, numbers_in, source_of, words_in
 from ravine.prepare._codec import as_dates
-from ravine.prepare._column import OTHER, Column
+from ravine.prepare._column import Column
 from ravine.prepare._date_text import ENOUGH as ENOUGH_DATES
 from ravine.prepare._date_text import DateText, read_dates
 from ravine.prepare._number_text import ENOUGH, NumberText, read_numbers

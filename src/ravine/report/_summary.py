@@ -35,6 +35,11 @@ from ravine.tree._text import counted, named
 IRRELEVANT = ("n_jobs", "verbose")
 """Parameters that do not change a result."""
 
+CONVERTED = (
+    "The SQL and the Python compare numbers and dates: convert columns that your table stores as text, such as amounts "
+    "with a unit."
+)
+
 N_BOUNDARY_VALUES = 4
 """Number of columns listed for a row near a boundary."""
 
@@ -201,7 +206,10 @@ def _rules(profiles: NodeProfiles | None, table: Table, rows: ReportData, n_grou
     """Return rules in the columns that the model uses and the page shows."""
     names = [] if profiles is None else [name for name in profiles.names if name in profiles.used]
     label = np.where(rows.cluster < n_groups, rows.cluster, -1)
-    return rules_of({name: table[name] for name in names}, label, n_groups)
+    found = rules_of({name: table[name] for name in names}, label, n_groups)
+    if rows.columns is not None and found["sql"]:
+        found["agreement"] += f" {CONVERTED}"
+    return found
 
 
 def _with_means(groups: Groups, rows: ReportData, ranges: LeafRanges) -> HyperplaneTree | None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ravine._matrix import Floats, Ints
+from ravine._names import OTHER
 from ravine.report._groups import Groups
 
 Table = dict[str, NDArray[Any]]
@@ -139,6 +140,7 @@ class Sources:
     def __init__(self, names: list[str], X: Floats, table: Table | None) -> None:
         self._X, self._table = X, table
         self._column = [_column_of(name, table) for name in names]
+        self._level = [None if c is None else name[len(c) + 1 :] for name, c in zip(names, self._column, strict=True)]
 
     def column(self, feature: int) -> str | None:
         """Return the column of the table from which a feature was made."""
@@ -147,7 +149,8 @@ class Sources:
     def values(self, feature: int, here: slice) -> tuple[Floats, str]:
         """Return the numbers of some rows to draw, with NaN for gaps, and their kind: "number" or "date".
 
-        Dates are in milliseconds since 1970. The indicator of a level is 1 for rows that have the level.
+        Dates are in milliseconds since 1970. The indicator of a level is 1 for rows that have the level, whatever
+        numbers the level has become for the model.
         """
         encoded, column = self._X[here, feature], self._column[feature]
         if self._table is None or column is None:
@@ -158,7 +161,18 @@ class Sources:
             return np.where(np.isnat(days), np.nan, days.astype(np.int64).astype(np.float64)), "date"
         if cells.dtype.kind in "iuf":
             return cells.astype(np.float64), "number"
-        return (encoded > 0).astype(np.float64), "number"
+        return self._indicator(feature, cells), "number"
+
+    def _indicator(self, feature: int, cells: NDArray[Any]) -> Floats:
+        """Return 1 for cells with the level of a feature, in any case, 0 for other words, and NaN for gaps."""
+        words = np.array(["" if cell is None else str(cell).lower() for cell in cells.tolist()])
+        level = str(self._level[feature]).lower()
+        has_level = words == level
+        if level == OTHER:  # rare words
+            column = self._column[feature]
+            levels = [str(one).lower() for one, c in zip(self._level, self._column, strict=True) if c == column]
+            has_level |= ~np.isin(words, levels)
+        return np.where(words == "", np.nan, has_level.astype(np.float64))
 
 
 def _column_of(name: str, table: Table | None) -> str | None:

@@ -46,6 +46,8 @@ function drawHeat() {
   }
   if (!heat.canvas.isConnected) box.replaceChildren(heat.canvas);
   paintHeat();
+  heat.hint ??= byId("heat-readout").textContent;
+  byId("heat-readout").textContent = heat.hint;  // the cell may be gone, or have another name
   drawHeatTable();
 }
 

@@ -21,6 +21,7 @@ function setClusters(position) {
   const compared = isFlat && data.noun === "class" ? "Each class is compared with all rows." : k === 1 ? "There is one cluster, which holds all rows." : "Each cluster is described by the columns in which it differs most from the other rows.";
   const untested = levels === null || showsFit() ? "" : " The model did not choose these clusters, and they were not tested.";
   byId("clusters-lead").textContent = `${compared} ${k === 1 ? "" : "Select one to see its profile."}`.trim() + untested;
+  byId("rules-lead").textContent = `Short descriptions of the ${nClusters === 1 ? "cluster" : `${nClusters} ${data.noun === "class" ? "classes" : "clusters"}`} of the fit, to use in other tools. They do not hold for every row.${showsFit() ? "" : " The clusters that the page shows now are others, with other numbers."}`;
   byId("clusters-note").textContent = `Typical rows are the rows closest to the mean of the ${data.noun}.${rowNote}${unsureNote}${againNote()}`;
   drawClusters();
   if (!isFlat) drawWhenSeen("tree-section", () => { drawMap(true); showInMap(state.node); drawPanelSoon(); });
@@ -139,7 +140,6 @@ drawHeader();
 drawFooter();
 if (!isFlat) drawMapKey();
 drawProfileFrame();
-byId("rules-lead").textContent = `Short descriptions of the ${nClusters === 1 ? "cluster" : `${nClusters} ${data.noun === "class" ? "classes" : "clusters"}`} of the fit, to use in other tools. They do not hold for every row.`;
 drawRules();
 drawRows();
 drawColumns();

@@ -41,7 +41,7 @@ function panelFacts(node) {
     );
   }
   const tested = (data.choice.evidence?.nodes ?? []).indexOf(node);
-  if (tested >= 0) facts.push(fact("p-value", pText(data.choice.evidence.p[tested])));
+  if (tested >= 0) facts.push(fact("p-value", pText(data.choice.evidence.p[tested]), about.cut ? "of the valley at the cut" : "of a further cut, which is not made"));
   if (about.spread !== null && node !== 0) facts.push(fact("Spread", figure(+about.spread.toPrecision(2)), "all rows together: 1"));
   if (isSoftCluster(node) && about.unsure !== null) facts.push(fact("Unsure rows", unsureText(node), `membership below ${percent(soft.sure)}`));
   const again = isShown(node) && !isCut(node) ? foundAgain(node) : null;

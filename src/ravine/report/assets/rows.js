@@ -14,8 +14,8 @@ function drawRows() {
     el("form", { class: "find", role: "search", onsubmit: (event) => { event.preventDefault(); findRow(field.value); } }, field, el("button", { type: "submit", class: "quiet" }, "Find")),
     el("div", { id: "found", "aria-live": "polite" }),
     el("p", { class: "copies" },
-      el("button", { type: "button", class: "quiet", id: "download-csv", onclick: () => download("clusters.csv", "text/csv", csvText()) }, "Download rows and clusters (CSV)"),
-      el("button", { type: "button", class: "quiet", id: "download-json", onclick: () => download("clusters.json", "application/json", jsonText()) }, "Download clusters (JSON)")),
+      el("button", { type: "button", class: "quiet", id: "download-csv", onclick: () => download(fileName("csv"), "text/csv", csvText()) }, "Download rows and clusters (CSV)"),
+      el("button", { type: "button", class: "quiet", id: "download-json", onclick: () => download(fileName("json"), "application/json", jsonText()) }, "Download clusters (JSON)")),
   );
 }
 
@@ -86,6 +86,9 @@ function jsonText() {
   const clusters = clustersAt().map((node) => ({ cluster: numberOf(node), name: clusterName(node), rows: nodes[node].rows, share: nodes[node].rows / Math.max(data.n_rows, 1), description: sentenceOf(node), rule: rules.get(node) ?? null, typical_rows: nodes[node].typical.map(rowName), ...againRecord(node) }));
   return JSON.stringify({ title: data.title, trust: data.trust.text, n_rows: data.n_rows, clusters }, null, 2);
 }
+
+// Other clusters than those of the fit have other numbers, so their file has another name.
+const fileName = (ending) => `clusters${showsFit() ? "" : `-${state.k}`}.${ending}`;
 
 function download(name, type, text) {
   const link = el("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
