@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
-from tests.browser import launched, needs_browser
+from tests.browser import needs_browser
 
 from ravine import HSDC, PDDP, MDHClassifier, NCutH, StreamClusterer, SupportVectorClustering, report
 from ravine.datasets import make_blobs
@@ -14,12 +14,6 @@ from ravine.tree._coarser import nodes_in
 HOSTILE = ["<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "long " * 30, "<b>bold</b>"]
 
 pytestmark = needs_browser
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from scipy.stats import ks_2samp
 from sklearn.metrics import adjusted_rand_score, completeness_score, homogeneity_score, normalized_mutual_info_score
 from sklearn.pipeline import make_pipeline
-from tests.browser import launched, needs_browser
+from tests.browser import needs_browser
 from tests.report.test_browser import clusters_of, opened, set_clusters
 
 from ravine import IncrementalMDH, NCutH, report
@@ -27,12 +27,6 @@ CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
   paint.call(this, text, ...at);
 };"""
 """Keeps the texts that are painted on a canvas, which cannot be read from it."""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as browser:
-        yield browser
 
 
 class Shop:

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from sklearn.datasets import load_iris
-from tests.browser import launched, needs_browser
+from tests.browser import needs_browser
 from tests.report.test_browser import opened
 
 from ravine import SumOfNorms, SupportVectorClustering, report
@@ -23,12 +23,6 @@ DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 pytestmark = needs_browser
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

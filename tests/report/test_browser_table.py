@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from sklearn.pipeline import make_pipeline
-from tests.browser import launched, needs_browser
+from tests.browser import needs_browser
 from tests.report.test_browser import opened, set_clusters
 
 from ravine import PDDP, IncrementalMDH, report
@@ -22,12 +22,6 @@ from ravine.report._summary import clusters_at, summarize
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 pytestmark = needs_browser
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -219,5 +213,19 @@ def test_hundreds_of_clusters_are_drawn_when_they_are_seen(browser, tmp_path):
     page.locator("#k").evaluate("(slider) => { slider.value = 10; slider.dispatchEvent(new Event('input')); }")
     expect(page.locator(".clusters tbody tr")).to_have_count(10)
     assert page.locator(".node").count() == 19
+    page.context.close()
+    assert troubles == []
+
+
+def test_rules_and_columns_are_lists_on_a_phone(messy, browser, path):
+    page, troubles = opened(browser, path, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+    for place in ("#columns", "#rules .scroll"):
+        region = page.locator(place)
+        assert region.evaluate("one => one.scrollWidth - one.clientWidth") == 0
+        assert not region.locator("thead").is_visible() or region.locator("thead").bounding_box()["width"] <= 1
+    first = messy[-1]["columns"][0]
+    assert page.locator("#columns tbody tr").first.inner_text().split("\n") == [
+        *(first["name"], first["role"], first["treatment"], first["reason"])
+    ]
     page.context.close()
     assert troubles == []
