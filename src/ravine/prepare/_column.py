@@ -53,7 +53,8 @@ class Column:
     center, scale : float
         Mean and deviation after the transform.
     low, high, reach : float
-        Cells that are farther than `reach` from these edges are moved to the nearer one, after the transform.
+        Cells that are farther than `reach` from these edges, after the transform, are far outside: they are estimated
+        like gaps, or moved to the nearer edge if that is not possible.
     fill : float
         Median of the cells, in their own units. It replaces gaps.
     lowest, highest : float

@@ -90,7 +90,7 @@ class Scale:
     center, scale : float
         Mean and deviation after the transform.
     low, high, reach : float
-        Edges of the central rows after the transform; cells farther than `reach` from them are moved to the edge.
+        Edges of the central rows after the transform; cells farther than `reach` from them are far outside.
     fill : float
         Median of the cells in their own units, which replaces gaps.
     lowest, highest : float

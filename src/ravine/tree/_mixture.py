@@ -56,7 +56,7 @@ columns less than the third number times as much as all columns on average, the 
 component that has only one of the values would be so narrow there that this column alone would decide."""
 
 LEAST_VARIANCE = 1e-3
-"""Variance of a cluster along a column, as a share of that of all rows, below which it does not tell more."""
+"""The variance of a cluster along a column counts as at least this share of that of all rows."""
 
 LEAST_MOVED, LEAST_ROWS = 1e-3, 10
 """The mixture decides about labels if it moves at least this share of the rows to another cluster, and if there are at
@@ -387,9 +387,10 @@ def fit_mixture(
         is_discrete = discrete_columns(X, weights)
         if used[is_discrete].sum() < LEAST_USED * used.sum() * is_discrete.mean():
             return _beside_discrete(X, weights, label, n_clusters, always_decides, is_discrete)
-    differs = differing_columns(X, weights, label, n_clusters)
-    if _has_own_covariances(X, weights, n_clusters) and differs.any() and not differs.all():
-        return _with_common_columns(X, weights, label, n_clusters, always_decides, differs)
+    if _has_own_covariances(X, weights, n_clusters):
+        differs = differing_columns(X, weights, label, n_clusters)
+        if differs.any() and not differs.all():
+            return _with_common_columns(X, weights, label, n_clusters, always_decides, differs)
     return _fit_to_all_columns(X, weights, label, n_clusters, always_decides)
 
 
