@@ -76,6 +76,7 @@ PAGES = [
     Page("bisecting", "peers.bisecting", "scikit-learn"),
     Page("number_of_clusters", "peers.number_of_clusters", "scikit-learn"),
     Page("predict", "peers.predict", "scikit-learn"),
+    Page("cores", "peers.cores", "threads"),
     Page("labels_and_clusters", "peers.labels_and_clusters", "scikit-learn"),
     Page("strong_peers", "peers.strong_peers", "strong-peers"),
     Page("false_clusters", "peers.false_clusters", "false-clusters"),
@@ -89,6 +90,8 @@ PAGES = [
     Page("real_streams", "peers.real_streams", "streams"),
     Page("out_of_core", "peers.out_of_core", "dask"),
     Page("mutations", "mutations", "files"),
+    Page("startup", "startup", "startup"),
+    Page("first_use", "first_use", "first-use"),
 ]
 
 

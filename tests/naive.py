@@ -32,6 +32,18 @@ def density(values, weights, bandwidth, at):
     return np.array([weights @ norm.pdf(x, values, bandwidth) for x in at]) / weights.sum()
 
 
+def rounded_rows(X, weights, center, scale):
+    """Return √w (x - center) · scale, rounded to integers, entry by entry."""
+    rows = zip(X.astype(float), weights, strict=True)
+    return np.array([[round((x[j] - center[j]) * w**0.5 * scale[j]) for j in range(len(x))] for x, w in rows])
+
+
+def nearest(values, positions, unit, numbers):
+    """For each position, return which value is nearest in whole units, that with the smallest number among equals."""
+    away = [[round(abs(x - p) / unit) for x in values] for p in positions]
+    return [min(range(len(values)), key=lambda i: (line[i], numbers[i])) for line in away], [min(line) for line in away]
+
+
 def bin_linear(values, weights, low, step, n_bins):
     grid = low + step * np.arange(n_bins)
     shares = np.maximum(1 - np.abs(values[:, None] - grid) / step, 0)
@@ -1058,3 +1070,65 @@ def same_cluster_probability(reference, found):
     labels = sorted(set(reference[reference >= 0].tolist()))
     together = (found[:, None] == found) & (found >= 0)
     return np.array([[together[reference == a][:, reference == b].mean() for b in labels] for a in labels])
+
+
+def nearest_unimodal(density, width, below, modes):
+    """The distribution with densities up to a mode and down from there, by least squares, nearest to `below`."""
+    found = []
+    for mode in modes:
+        fitted = np.append(
+            isotonic(density[:mode], width[:mode]), isotonic(density[mode:][::-1], width[mode:][::-1])[::-1]
+        )
+        total = np.append(0.0, np.cumsum(fitted * width))
+        found.append(total / total[-1])
+    return min(found, key=lambda each: round(np.abs(each - below).max(), 9))
+
+
+def isotonic(y, weights):
+    """The increasing numbers nearest to y: at each place, the largest over starts of the least over ends of a mean."""
+    n = len(y)
+    mean = [
+        [np.average(y[i : j + 1], weights=weights[i : j + 1]) if i <= j else None for j in range(n)] for i in range(n)
+    ]
+    return np.array([max(min(mean[i][j] for j in range(k, n)) for i in range(k + 1)) for k in range(n)])
+
+
+def sum_sq_of_sides(values, weights, threshold):
+    """Sum of squares within the values below a threshold and within the others."""
+    total = 0.0
+    for side in (values < threshold, values >= threshold):
+        if side.any():
+            total += weights[side] @ (values[side] - np.average(values[side], weights=weights[side])) ** 2
+    return total
+
+
+def bisecting_path(X, weights, most, n_powers, n_steps):
+    """Sums of squares within 1, 2, … groups; the group with the largest one is halved next."""
+    groups, path = [np.arange(len(X))], []
+    squares = [sum(sum_sq_of_sides(X[g][:, j], weights[g], np.inf) for j in range(X.shape[1])) for g in groups]
+    for _ in range(most):
+        path.append(sum(squares))
+        g = int(np.argmax(squares))
+        rows = groups[g]
+        is_left = _halved(X[rows], weights[rows], n_powers, n_steps)
+        if is_left.all() or not is_left.any():
+            continue
+        groups[g : g + 1] = [rows[is_left], rows[~is_left]]
+        squares = [sum(sum_sq_of_sides(X[g][:, j], weights[g], np.inf) for j in range(X.shape[1])) for g in groups]
+    return np.array(path)
+
+
+def _halved(X, weights, n_powers, n_steps):
+    centered = X - np.average(X, axis=0, weights=weights)
+    v = centered[np.argmax((centered**2).sum(axis=1))]
+    for _ in range(n_powers):
+        v = (centered * weights[:, np.newaxis]).T @ (centered @ (v / np.linalg.norm(v)))
+    along = X @ (v / np.linalg.norm(v))
+    cuts = (np.unique(along)[:-1] + np.unique(along)[1:]) / 2
+    is_left = along < min(cuts, key=lambda cut: sum_sq_of_sides(along, weights, cut), default=np.inf)
+    for _ in range(n_steps - 1):
+        if is_left.all() or not is_left.any():
+            break
+        means = [np.average(X[side], axis=0, weights=weights[side]) for side in (is_left, ~is_left)]
+        is_left = X @ (means[1] - means[0]) < (means[1] @ means[1] - means[0] @ means[0]) / 2
+    return is_left

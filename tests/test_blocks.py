@@ -3,6 +3,7 @@
 import threading
 import time
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
@@ -14,11 +15,11 @@ from ravine.datasets import make_blobs
 
 @pytest.fixture
 def four_cores(monkeypatch):
-    monkeypatch.setattr(_blocks.joblib, "cpu_count", lambda: 4)
-    for cached in (_blocks.count_threads, _blocks._pool):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
+    for cached in (_blocks.count_threads, _blocks._helpers):
         cached.cache_clear()
     yield
-    for cached in (_blocks.count_threads, _blocks._pool):
+    for cached in (_blocks.count_threads, _blocks._helpers):
         cached.cache_clear()
 
 
@@ -74,6 +75,32 @@ def test_error_of_the_first_item_is_raised_and_later_items_are_left_alone(four_c
     assert _blocks.map_items(lambda i: -i, range(9), 4) == [-i for i in range(9)]
 
 
+def blocks_of(rows, block_rows):
+    """Return where each block of a slice begins, and its number of rows."""
+    starts = np.arange(rows.start, rows.stop, block_rows)
+    return np.column_stack([starts, np.minimum(starts + block_rows, rows.stop) - starts])
+
+
+@pytest.mark.parametrize("n_rows", [1, 5, 64, 65, 1000])
+@pytest.mark.parametrize("least_cells", [1, 12])
+def test_blocks_cover_all_rows_and_do_not_depend_on_the_threads(n_rows, least_cells, four_cores, monkeypatch):
+    monkeypatch.setattr(_blocks, "LEAST_CELLS", least_cells)
+    one, four = (_blocks.lines_of_blocks(blocks_of, (n_rows, 3), n_jobs) for n_jobs in (1, 4))
+    np.testing.assert_array_equal(one, four)
+    assert len(one) <= _blocks.N_BLOCKS
+    assert one[:, 1].sum() == n_rows
+    np.testing.assert_array_equal(one[1:, 0], np.cumsum(one[:-1, 1]))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+@pytest.mark.parametrize("n_rows", [0, 1, 7, 100])
+def test_slices_cover_all_rows_in_order(n_rows, n_jobs, four_cores, monkeypatch):
+    monkeypatch.setattr(_blocks, "LEAST_CELLS", 5)
+    slices = _blocks.map_rows(lambda rows: rows, (n_rows, 2), n_jobs)
+    assert [i for rows in slices for i in range(n_rows)[rows]] == list(range(n_rows))
+    assert len(slices) <= 2 * n_jobs
+
+
 def test_work_may_ask_for_work(four_cores):
     def outer(i):
         return sum(_blocks.map_items(lambda j: inner(i, j), range(6), 4))
@@ -98,7 +125,7 @@ def test_fit_with_many_jobs_starts_no_more_threads_than_cores(member, monkeypatc
         alive.append(threading.active_count() - before)
 
     monkeypatch.setattr(threading.Thread, "start", counted)
-    _blocks._pool.cache_clear()
+    _blocks._helpers.cache_clear()
     model = member(n_jobs=999)
     model.fit(X, np.where(np.arange(60) % 6, -1, y)) if is_classifier(model) else model.fit(X)
     model.predict(X)

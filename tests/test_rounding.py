@@ -12,8 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import linalg
 
-from ravine import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SpectralPursuit, StreamClusterer, _matrix
-from ravine.cuts._mdh import PenalizedDensity
+from ravine import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SpectralPursuit, StreamClusterer, _kernels, _matrix
 
 NOISE, N_DRAWS = 1e-14, 100
 
@@ -37,10 +36,10 @@ def other_digits(seed):
         values, vectors = true_eigh(*args, **options)
         return noisy(values), noisy(vectors) * rng.choice([-1.0, 1.0], size=vectors.shape[1])
 
-    def search(objective, X, weights, mean, start, n_jobs=None):
-        return true_search(objective, X, weights, mean, noisy(start), n_jobs)
+    def begin(start, tolerance, before=None):
+        return true_begin(noisy(start), tolerance, before)
 
-    true_eigh, true_search = linalg.eigh, PenalizedDensity.search
+    true_eigh, true_begin = linalg.eigh, _kernels.bfgs.begin
     sums = {"project": noisy, "scatter": symmetric, "scatter_times": noisy, "weighted_sum": noisy}
     with ExitStack() as stack:
         for name, change in sums.items():
@@ -49,7 +48,7 @@ def other_digits(seed):
                 if vars(module).get(name) is true:
                     stack.enter_context(patch.object(module, name, changed(true, change)))
         stack.enter_context(patch.object(linalg, "eigh", eigh))
-        stack.enter_context(patch.object(PenalizedDensity, "search", search))
+        stack.enter_context(patch.object(_kernels.bfgs, "begin", begin))
         yield
 
 

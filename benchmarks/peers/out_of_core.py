@@ -58,9 +58,11 @@ TABLES: dict[str, tuple[str, str, dict[str, str]]] = {
     ),
     "fits": (
         "On a cluster and in memory",
-        "`ari_to_memory` is the agreement of the two partitions. The others are seconds, passes and the data sent.",
+        "`ari_to_memory` is the agreement of the two partitions. The others are seconds and their ratio, CPU seconds, "
+        "the load of the machine (2 is all that it can do), passes and the data sent.",
         {"rows": "{}", "method": "{}", "n": "{:,}", "d": "{}", "partitions": "{}", "memory_s": "{:.2f}"}
-        | {"dask_s": "{:.2f}", "ari_to_memory": "{:.4f}", "passes": "{}"}
+        | {"dask_s": "{:.2f}", "ratio": "{:.2f}", "memory_cpu_s": "{:.2f}", "dask_cpu_s": "{:.2f}", "load": "{:.1f}"}
+        | {"ari_to_memory": "{:.4f}", "passes": "{}"}
         | {"client_kb_per_evaluation": "{:,}", "all_kb_per_pass": "{:,}"},
     ),
     "identity": (
@@ -81,8 +83,11 @@ TABLES: dict[str, tuple[str, str, dict[str, str]]] = {
     ),
     "files": (
         "Fifty million rows in files",
-        "Twenty columns in 4.3 GB of Parquet. `reads` is the time as a multiple of reading the files once.",
-        {"what": "{}", "seconds": "{:.1f}", "reads": "{:.1f}", "passes": "{:.0f}", "peak_gib": "{:.2f}"}
+        "Twenty columns in 4.3 GB of Parquet. `reads` is the time as a multiple of reading the files once, `readings` "
+        "is how often all rows were read, from the files or from the copy, and `load` is the load of the machine (2 is "
+        "all that it can do).",
+        {"what": "{}", "seconds": "{:.1f}", "cpu_s": "{:.1f}", "load": "{:.1f}", "reads": "{:.1f}", "passes": "{:.0f}"}
+        | {"readings": "{:.1f}", "peak_gib": "{:.2f}"}
         | {"n_clusters": "{:.0f}", "ari_of_first_file": "{:.4f}"},
     ),
 }
@@ -116,6 +121,12 @@ def cluster(n_workers: int = 2) -> Iterator[Client]:
     options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": logging.CRITICAL}
     with LocalCluster(n_workers=n_workers, processes=True, **options) as workers, Client(workers) as client:
         yield client
+
+
+def _cpu_of_workers(client: Client) -> float:
+    """CPU seconds that the worker processes have used so far."""
+    used = (psutil.Process(process).cpu_times() for process in client.run(os.getpid).values())
+    return sum(times.user + times.system for times in used)
 
 
 def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
@@ -163,14 +174,17 @@ class _Passes:
         return int(self.made[-1].n_passes)
 
 
-def fit_beside_memory(name: str, X: Any, lazy: Any, k: int) -> Iterator[dict[str, Any]]:
+def fit_beside_memory(client: Client, name: str, X: Any, lazy: Any, k: int) -> Iterator[dict[str, Any]]:
     """Both methods in memory and on the cluster."""
     for method, make in METHODS.items():
+        start = time.process_time()
         in_memory, memory_s = timed(make(k).fit, X)
-        before = _bytes()
+        memory_cpu_s = time.process_time() - start
+        before, start, of_workers = _bytes(), time.process_time(), _cpu_of_workers(client)
         with _Passes() as passes:
             model, dask_s = timed(make(k).fit, lazy)
         sent = _bytes() - before
+        dask_cpu_s = time.process_time() - start + _cpu_of_workers(client) - of_workers
         row = {
             "rows": name,
             "method": method,
@@ -179,6 +193,10 @@ def fit_beside_memory(name: str, X: Any, lazy: Any, k: int) -> Iterator[dict[str
             "partitions": lazy.numblocks[0],
             "memory_s": round(memory_s, 2),
             "dask_s": round(dask_s, 2),
+            "ratio": round(dask_s / memory_s, 2),
+            "memory_cpu_s": round(memory_cpu_s, 2),
+            "dask_cpu_s": round(dask_cpu_s, 2),
+            "load": round(os.getloadavg()[0], 1),
             "ari_to_memory": round(adjusted_rand_score(in_memory.labels_, model.labels_.compute()), 6),
             "passes": passes.n_passes,
             "client_kb_per_evaluation": round(passes.largest_evaluation / 1000),
@@ -190,14 +208,14 @@ def fit_beside_memory(name: str, X: Any, lazy: Any, k: int) -> Iterator[dict[str
 
 def fits(data: Path | None) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    with cluster():
+    with cluster() as client:
         warm = clouds(99, PIECES)[: 4 * ROWS // PIECES].rechunk((ROWS // PIECES, COLUMNS))
         for make in METHODS.values():
             make(CLUSTERS).fit(warm)
             make(CLUSTERS).fit(warm.compute())
         for seed in range(3):
             lazy = clouds(seed, 16).persist()
-            rows += fit_beside_memory(f"ten clouds, seed {seed}", lazy.compute(), lazy, CLUSTERS)
+            rows += fit_beside_memory(client, f"ten clouds, seed {seed}", lazy.compute(), lazy, CLUSTERS)
             del lazy
         for name in SETS:
             if data is None:
@@ -206,9 +224,9 @@ def fits(data: Path | None) -> list[dict[str, Any]]:
             k = frame.pop("label").nunique()
             X = StandardScaler().fit_transform(frame.to_numpy(float)[:, frame.to_numpy(float).std(axis=0) > 0])
             lazy = da.from_array(X, chunks=(-(-len(X) // 8), X.shape[1])).persist()
-            rows += fit_beside_memory(f"{name}, fetched", X, lazy, k)
+            rows += fit_beside_memory(client, f"{name}, fetched", X, lazy, k)
             with mock.patch.object(_base, "FETCHED_CELLS", 0):
-                rows += fit_beside_memory(f"{name}, in passes", X, lazy, k)
+                rows += fit_beside_memory(client, f"{name}, in passes", X, lazy, k)
     return rows
 
 
@@ -365,8 +383,10 @@ def _on_files(scratch: Path, what: str) -> dict[str, Any]:
 
     _peak(reset=True)
     rows, n_passes, n_clusters, ari = dataset.dataset(scratch, format="parquet"), None, None, None
+    start, readings = time.process_time(), None
     if what == "read":
         sum(map(len, _outofcore.tables_of(rows, named=False)))  # the files are in the page cache after it, or are not
+        start = time.process_time()
         _, seconds = timed(lambda: sum(map(len, _outofcore.tables_of(rows, named=False))))
     else:
         model: Any = NCutH(CLUSTERS) if what == "ncuth" else IncrementalMDH()
@@ -374,7 +394,10 @@ def _on_files(scratch: Path, what: str) -> dict[str, Any]:
             fit = model.partial_fit if what == "imdh_stream" else model.fit
             _, seconds = timed(lambda: fit(rows).tree_)
         n_passes = 1 if what == "imdh_stream" else passes.n_passes
+        if what != "imdh_stream":
+            readings = round(passes.made[-1].n_rows_read / (FILES * ROWS_PER_FILE), 1)
     row = {"what": what, "seconds": round(seconds, 1), "passes": n_passes, "peak_gib": round(_peak() / GIB, 2)}
+    row |= {"cpu_s": round(time.process_time() - start, 1), "load": round(os.getloadavg()[0], 1), "readings": readings}
     if what != "read":
         n_clusters, ari = model.n_clusters_, _score(model)
     return {**row, "n_clusters": n_clusters, "ari_of_first_file": ari}

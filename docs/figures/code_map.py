@@ -43,7 +43,10 @@ WHAT = {
     "_ties": "tie-breaking",
     "_numbering": "numbers of groups",
     "_deprecation": "old names",
+    "_read_only": "models from a file",
     "_sklearn": "private names of scikit-learn",
+    "_lazy": "imports at first use",
+    "_warnings": "warnings",
 }
 
 

@@ -6,7 +6,7 @@ from ravine import MDH, plot
 
 wine = load_wine(as_frame=True)
 X = StandardScaler().set_output(transform="pandas").fit_transform(wine.data)
-model = MDH().fit(X)
+model = MDH(3).fit(X)
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-plot.density(model, X, node=2, ax=left)
-plot.node(model, X, node=2, ax=right)
+plot.density(model, X, node=1, ax=left)
+plot.node(model, X, node=1, ax=right)

@@ -9,13 +9,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ravine import _kernels
-from ravine._matrix import Floats, Matrix, fingerprint
+from ravine._blocks import map_rows
+from ravine._matrix import Floats, Matrix, fingerprint, fingerprint_factors
 from ravine._ties import TIE
 
 DENSE_POINTS = 1 << 16
 """Up to this many points of a lattice, all points are stored."""
+
+CELLS_PER_VALUE = 8
+"""To put a value on a grid, or between positions, costs as much as to read this many cells."""
+
+BUCKETS_PER_POSITION = 4
+"""Buckets of equal width find the neighbors of a value among positions, this many for each position."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +78,28 @@ class Lattice:
 
     def merge(self, other: "Lattice") -> "Lattice":
         """Merge the results of two chunks."""
-        index, position = np.unique(np.concatenate([self.index, other.index]), return_inverse=True)
-        masses = np.zeros((2, len(index)))
-        masses[:, position[: len(self.index)]] += self.masses
-        masses[:, position[len(self.index) :]] += other.masses
+        index, masses = added(self.index, self.masses, other.index, other.masses)
         low, high = min(self.low, other.low), max(self.high, other.high)
         return Lattice(self.step, index, masses, self.squares + other.squares, low, high)
+
+
+def added(index: NDArray[Any], sums: Floats, other_index: NDArray[Any], others: Floats) -> tuple[NDArray[Any], Floats]:
+    """Add sums over points of a lattice, at sorted indices along the second axis; return those of the total."""
+    if np.array_equal(index, other_index):
+        return index, sums + others
+    first, last = min(index[0], other_index[0]), max(index[-1], other_index[-1])
+    if last - first > DENSE_POINTS:
+        union, position = np.unique(np.concatenate([index, other_index]), return_inverse=True)
+        mine, yours = position[: len(index)], position[len(index) :]
+    else:
+        occurs = np.zeros(last - first + 1, dtype=bool)
+        occurs[index - first] = occurs[other_index - first] = True
+        union, position = first + np.flatnonzero(occurs), np.cumsum(occurs) - 1
+        mine, yours = position[index - first], position[other_index - first]
+    total = np.zeros((sums.shape[0], len(union), *sums.shape[2:]))
+    total[:, mine] = sums
+    total[:, yours] += others
+    return union, total
 
 
 def on_lattice(values: Floats, rows: NDArray[Any], weights: Floats, step: float, *grids: Any) -> Lattice:
@@ -97,32 +121,58 @@ def on_lattice(values: Floats, rows: NDArray[Any], weights: Floats, step: float,
 
 
 def nearest_rows(
-    X: Matrix, rows: NDArray[Any], values: Floats, positions: Floats, step: float
-) -> tuple[NDArray[Any], Floats, NDArray[np.uint64]]:
-    """For each position on a line, find the nearest of the rows with these values, its distance and its number.
+    X: Matrix, rows: NDArray[Any], values: Floats, positions: Floats, step: float, n_jobs: int | None = None
+) -> tuple[NDArray[Any], Floats]:
+    """For each position on a line, find the nearest of the rows with these values, and its distance.
 
     Distances are integer multiples of a small share of a lattice step. A position is often midway between two rows, and
-    rounding must not choose one of them.
+    rounding must not choose one of them: among all rows that are equally near, that with the smallest fingerprint is
+    taken. The values are not sorted. The first pass finds the extremes between each two positions, which say how far
+    the nearest row is, and the second one the rows at this distance.
     """
-    order = np.argsort(values, kind="stable")
-    along = values[order]
-    after = np.searchsorted(along, positions)
-    beside = along[np.stack([np.maximum(after - 1, 0), np.minimum(after, len(along) - 1)])]
-    away = np.rint(np.abs(beside - positions) / (TIE * step))
-    distance = away.min(axis=0)
-    # Among all rows that are equally near, before or after a position, take the one with the smallest number.
-    low = np.searchsorted(along, np.where(away[0] == distance, beside[0], beside[1]), "left")
-    high = np.searchsorted(along, np.where(away[1] == distance, beside[1], beside[0]), "right")
-    stretches, which = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
-    lengths = stretches[1] - stretches[0]
-    begin = np.cumsum(lengths) - lengths
-    candidates = rows[order[np.repeat(stretches[0] - begin, lengths) + np.arange(lengths.sum())]]
-    numbers = fingerprint(X[candidates], 0)
-    smallest = np.minimum.reduceat(numbers, begin)
-    is_smallest = numbers == np.repeat(smallest, lengths)
-    first = np.flatnonzero(is_smallest)[np.searchsorted(np.flatnonzero(is_smallest), begin)]
-    which = which.reshape(-1)
-    return candidates[first][which], distance, smallest[which]
+    n, unit = len(positions), TIE * step
+    cells, extremes = _cells_of(values, positions, n_jobs)
+    # The cell of the nearest value on each side of a position: the last cell with rows up to it, the first one after.
+    has_rows, every = extremes[0] <= extremes[1], np.arange(n + 1)
+    before = np.maximum.accumulate(np.where(has_rows, every, -1))[:-1]
+    after = np.minimum.accumulate(np.where(has_rows, every, n + 1)[::-1])[::-1][1:]
+    edges = np.append(extremes[1], -np.inf)[before], np.append(extremes[0], np.inf)[after]
+    distance = np.rint(np.minimum(positions - edges[0], edges[1] - positions) / unit)
+    # Positions for which a cell is the one after them, and for which it is the one before them.
+    bounds = np.searchsorted(after, every, "left"), np.searchsorted(before, every, "right")
+    numbers = fingerprint(X, 0, n_jobs) if sparse.issparse(X) else np.empty(0, dtype=np.uint64)
+    dense = np.empty((0, X.shape[1])) if sparse.issparse(X) else X
+    contents = numbers, *fingerprint_factors(X.shape[1], 0)
+
+    def find(b: slice) -> tuple[NDArray[Any], NDArray[np.uint64]]:
+        found: tuple[NDArray[Any], NDArray[np.uint64]] = _kernels.along.rows_at_distance(
+            dense, rows[b], values[b], cells[b], extremes, positions, distance, *bounds, unit, *contents
+        )
+        return found
+
+    found = map_rows(find, (len(values), CELLS_PER_VALUE), n_jobs)
+    row, number = np.stack([row for row, _ in found]), np.stack([number for _, number in found])
+    best = np.where(row >= 0, number, np.uint64(2**64 - 1)).argmin(axis=0)
+    return row[best, np.arange(n)], distance
+
+
+def _cells_of(values: Floats, positions: Floats, n_jobs: int | None) -> tuple[NDArray[np.int32], Floats]:
+    """Return the number of positions that do not exceed each value, and the extremes of the values with each number."""
+    n_buckets, length = BUCKETS_PER_POSITION * len(positions), float(positions[-1] - positions[0])
+    line = float(positions[0]), n_buckets / length if length > 0 else 0.0
+    starts, cells = _kernels.along.index_positions(positions, *line, n_buckets), np.empty(len(values), dtype=np.int32)
+
+    def find(b: slice) -> Floats:
+        extremes: Floats = _kernels.along.cell_extremes(values[b], positions, starts, *line, cells[b])
+        return extremes
+
+    parts = np.stack(map_rows(find, (len(values), CELLS_PER_VALUE), n_jobs))
+    return cells, np.stack([parts[:, 0].min(axis=0), parts[:, 1].max(axis=0)])
+
+
+def comes_first(X: Matrix, others: Matrix) -> NDArray[np.bool_]:
+    """Return whether a row wins against the other one that is as near; equal rows count as one."""
+    return np.asarray(fingerprint(X, 0) <= fingerprint(others, 0)) if len(X) else np.zeros(0, dtype=bool)
 
 
 def even_positions(positions: Floats, mass: Floats, n: int) -> Floats:
@@ -132,12 +182,40 @@ def even_positions(positions: Floats, mass: Floats, n: int) -> Floats:
     return np.interp(share * below[-1], below - mass / 2, positions)
 
 
-def even_rows(X: Matrix, values: Floats, weights: Floats, step: float, n: int) -> NDArray[Any]:
+def even_rows(
+    X: Matrix, values: Floats, weights: Floats, step: float, n: int, n_jobs: int | None = None
+) -> NDArray[Any]:
     """Return `n` rows spread evenly over the weight along a line, given the values of all rows on it."""
-    rows, count = np.arange(X.shape[0]), float(weights.sum())
-    bounds = (count, count * float(np.abs(values).max()) ** 2)
-    on = on_lattice(values, rows, weights, step, fine_for(X.shape[0]), *(grid_for(bound) for bound in bounds))
-    return nearest_rows(X, rows, values, even_positions(on.positions, on.mass, n), step)[0]
+    low, high = _range(values, n_jobs)
+    first = _floor(low, step)
+    n_points, rows = _floor(high, step) - first + 2, np.arange(X.shape[0])
+    if n_points > DENSE_POINTS:
+        count = float(weights.sum())
+        bounds = (count, count * max(-low, high) ** 2)
+        on = on_lattice(values, rows, weights, step, fine_for(X.shape[0]), *(grid_for(bound) for bound in bounds))
+        positions, mass = on.positions, on.mass
+    else:
+        mass = _masses(values, weights, step, first, n_points, n_jobs)
+        used = np.flatnonzero(mass)
+        positions, mass = np.clip(step * (first + used), low, high), mass[used]
+    return nearest_rows(X, rows, values, even_positions(positions, mass, n), step, n_jobs)[0]
+
+
+def _range(values: Floats, n_jobs: int | None) -> tuple[float, float]:
+    parts = np.array(map_rows(lambda b: (values[b].min(), values[b].max()), (len(values), 1), n_jobs))
+    return float(parts[:, 0].min()), float(parts[:, 1].max())
+
+
+def _masses(values: Floats, weights: Floats, step: float, first: int, n_points: int, n_jobs: int | None) -> Floats:
+    """Return the weight at the points of a lattice; the sums are exact, so threads can share the rows as they like."""
+    grid, fine = grid_for(float(weights.sum())), fine_for(len(values))
+
+    def add_up(b: slice) -> Floats:
+        pair = np.zeros((2, n_points))
+        _kernels.along.exact_masses(values[b], weights[b], step, first, fine, grid, pair)
+        return pair
+
+    return np.asarray(np.sum(map_rows(add_up, (len(values), 1), n_jobs), axis=0).sum(axis=0))
 
 
 def grid_for(bound: Any) -> Any:

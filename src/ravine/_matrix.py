@@ -5,7 +5,7 @@ never converted to dense and never centered; its mean is subtracted after the pr
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ravine import _kernels
-from ravine._blocks import map_blocks
+from ravine._blocks import map_blocks, map_rows, sum_blocks
 from ravine._ties import sorted_groups
 
 Matrix: TypeAlias = Any
@@ -29,11 +29,15 @@ LARGEST, SMALLEST = 1e150, 1e-150
 
 @dataclass(frozen=True)
 class Moments:
-    """Total weight of some rows, their mean, and the sum of their squared distances to the mean."""
+    """Total weight of some rows, their mean, and the sum of their squared distances to the mean.
+
+    `scatter` is their scatter matrix, if it was computed with the moments.
+    """
 
     count: float
     mean: Floats
     sum_sq: float
+    scatter: Floats | None = field(default=None, repr=False, compare=False)
 
     @property
     def varies(self) -> bool:
@@ -47,14 +51,31 @@ class Moments:
         return math.sqrt(self.sum_sq / (self.count * len(self.mean)))
 
 
+def take_rows(X: Matrix, rows: Ints, n_jobs: int | None = None, out: NDArray[Any] | None = None) -> Matrix:
+    """Return a copy of some rows; dense rows are written to `out`, if it is given."""
+    if sparse.issparse(X):
+        return X[rows]
+    out = np.empty((len(rows), X.shape[1]), dtype=X.dtype) if out is None else out
+    map_rows(lambda b: _kernels.rows.gather(X, rows[b], out[b]), out.shape, n_jobs)
+    return out
+
+
 def with_weight(X: Matrix, weights: Floats) -> tuple[Matrix, Floats]:
     """Return the rows of positive weight, without a copy if these are all, and their weights."""
     has_weight = weights > 0
     return (X, weights) if has_weight.all() else (X[has_weight], weights[has_weight])
 
 
-def moments_of(X: Matrix, weights: Floats, n_jobs: int | None = None) -> Moments:
-    """Return the moments of the rows: the mean in one pass, the squared distances to it in a second pass."""
+def moments_of(X: Matrix, weights: Floats, n_jobs: int | None = None, *, with_scatter: bool = False) -> Moments:
+    """Return the moments of the rows: the mean in one pass, the squared distances to it in a second pass.
+
+    For dense rows, the second pass can also give the scatter matrix.
+    """
+    if with_scatter:
+        count = float(weights.sum())
+        mean = weighted_sum(X, weights, n_jobs) / count
+        matrix = scatter(X, weights, mean, n_jobs)
+        return Moments(count, mean, float(np.trace(matrix)), matrix)
     count, mean, squares = column_moments(X, weights, n_jobs)
     return Moments(count, mean, float(squares.sum()))
 
@@ -65,8 +86,17 @@ def column_moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> tup
     mean = weighted_sum(X, weights, n_jobs) / count
     if sparse.issparse(X):
         return count, mean, _csr_column_squares(X, weights, mean)
-    parts = map_blocks(lambda b: _kernels.rows.column_squares(X[b], weights[b], mean), X.shape, n_jobs)
-    return count, mean, np.asarray(np.sum(parts, axis=0))
+
+    def add_up(b: slice, block_rows: int) -> Floats:
+        return _kernels.rows.column_squares_of_blocks(X[b], weights[b], mean, block_rows)
+
+    return count, mean, sum_blocks(add_up, X.shape, n_jobs)
+
+
+def column_extent(X: Matrix, n_jobs: int | None = None) -> tuple[Floats, Floats]:
+    """Return the smallest and the largest entry of each column of dense rows, computed in one pass."""
+    parts = map_rows(lambda b: _kernels.rows.column_extent(X[b]), X.shape, n_jobs)
+    return np.min([part[0] for part in parts], axis=0), np.max([part[1] for part in parts], axis=0)
 
 
 def column_deviations(X: Matrix) -> Floats:
@@ -106,16 +136,20 @@ def fingerprint(X: Matrix, seed: int, n_jobs: int | None = None) -> NDArray[np.u
 
     Equal rows have equal numbers, dense or sparse, wherever they are.
     """
-    odd = np.random.default_rng(seed).integers(1 << 63, size=X.shape[1] + 1, dtype=np.uint64) * 2 + 1
-    factors, salt = odd[1:], odd[0]
+    factors, salt = fingerprint_factors(X.shape[1], seed)
     if sparse.issparse(X):
-        return mix(_kernels.rows.fingerprint_csr(X.indptr, X.indices, X.data, factors, salt))
-    parts = map_blocks(lambda b: mix(_kernels.rows.fingerprint(X[b], factors, salt)), X.shape, n_jobs)
-    return np.concatenate(parts)
+        return np.asarray(_kernels.rows.fingerprint_csr(X.indptr, X.indices, X.data, factors, salt))
+    return np.concatenate(map_rows(lambda b: _kernels.rows.fingerprint(X[b], factors, salt), X.shape, n_jobs))
+
+
+def fingerprint_factors(n_columns: int, seed: int) -> tuple[NDArray[np.uint64], np.uint64]:
+    """Return the random numbers from which `fingerprint` is computed: one for each column, and one more."""
+    odd = np.random.default_rng(seed).integers(1 << 63, size=n_columns + 1, dtype=np.uint64) * 2 + 1
+    return odd[1:], odd[0]
 
 
 def mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Scramble 64 bits, so that similar inputs give unrelated outputs (Steele et al. 2014, SplitMix)."""
+    """Scramble 64 bits as `ravine._kernels.rows.mix` does, for all numbers of an array."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
@@ -136,7 +170,7 @@ def project(X: Matrix, direction: Floats, n_jobs: int | None = None) -> Floats:
     if sparse.issparse(X):
         return np.asarray(X @ direction, dtype=np.float64)
     out = np.empty(X.shape[0])
-    map_blocks(lambda b: _kernels.rows.project(X[b], direction, out[b]), X.shape, n_jobs)
+    map_rows(lambda b: _kernels.rows.project(X[b], direction, out[b]), X.shape, n_jobs)
     return out
 
 
@@ -155,24 +189,12 @@ def weighted_sum(X: Matrix, c: Floats, n_jobs: int | None = None) -> Floats:
     """Return Σᵢ cᵢ xᵢ, computed in one pass."""
     if sparse.issparse(X):
         return np.asarray(X.T @ c, dtype=np.float64)
-    parts = map_blocks(lambda b: _kernels.rows.weighted_sum(X[b], c[b]), X.shape, n_jobs)
-    return parts[0] if len(parts) == 1 else np.asarray(np.sum(parts, axis=0))
+    return sum_blocks(lambda b, block_rows: _kernels.rows.weighted_sums(X[b], c[b], block_rows), X.shape, n_jobs)
 
 
 def scatter(X: Matrix, weights: Floats, mean: Floats, n_jobs: int | None = None) -> Floats:
     """Return Σᵢ wᵢ (xᵢ - mean)(xᵢ - mean)ᵀ for dense rows."""
-
-    def block_scatter(b: slice) -> Floats:
-        kept = weights[b] > 0  # skip the rows of a held-out half, which have weight zero
-        rows, root = (X[b], np.sqrt(weights[b])) if kept.all() else (X[b][kept], np.sqrt(weights[b][kept]))
-        scaled = rows - mean
-        scaled *= root[:, np.newaxis]
-        return scaled.T @ scaled
-
-    total = np.zeros((X.shape[1], X.shape[1]))
-    for part in map_blocks(block_scatter, X.shape, n_jobs):
-        total += part
-    return total
+    return sum_blocks(lambda b, rows: _kernels.rows.scatters(X[b], weights[b], mean, rows), X.shape, n_jobs)
 
 
 def scatter_times(X: Matrix, weights: Floats, mean: Floats, v: Floats, n_jobs: int | None = None) -> Floats:
@@ -180,8 +202,11 @@ def scatter_times(X: Matrix, weights: Floats, mean: Floats, v: Floats, n_jobs: i
     if sparse.issparse(X):
         along = weights * (np.asarray(X @ v) - mean @ v)
         return np.asarray(X.T @ along) - along.sum() * mean
-    parts = map_blocks(lambda b: _kernels.rows.scatter_times(X[b], weights[b], mean, v), X.shape, n_jobs)
-    return np.asarray(np.sum(parts, axis=0))
+
+    def add_up(b: slice, block_rows: int) -> Floats:
+        return _kernels.rows.scatter_times_of_blocks(X[b], weights[b], mean, v, block_rows)
+
+    return sum_blocks(add_up, X.shape, n_jobs)
 
 
 def walk(
@@ -213,7 +238,7 @@ def walk(
             _kernels.rows.walk(np.ascontiguousarray(X[b]), *tree, leaf[b], column, distance[b])
 
     row_length = X.nnz // max(X.shape[0], 1) if sparse.issparse(X) else X.shape[1]
-    map_blocks(walk_block, (X.shape[0], row_length), n_jobs)
+    map_rows(walk_block, (X.shape[0], row_length), n_jobs)
     return leaf
 
 

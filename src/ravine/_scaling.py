@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from ravine._matrix import Floats, Matrix, column_moments
+from ravine._matrix import Floats, Matrix, column_extent, column_moments
 from ravine._ties import TIE
 
 EDGE, FAR = 0.02, 10.0
@@ -63,7 +63,8 @@ class Scaling:
         """Measure the columns of dense rows of positive weight."""
         count, center, squares = column_moments(X, weights, n_jobs)
         found = cls.without_bounds(center, squares)
-        farthest = np.maximum(X.max(axis=0) - center, center - X.min(axis=0))
+        low, high = column_extent(X, n_jobs)
+        farthest = np.maximum(high - center, center - low)
         suspect = np.flatnonzero(farthest**2 > NEAR**2 * squares / count)
         if len(suspect):
             columns = np.ascontiguousarray(X[:, suspect], dtype=np.float64)

@@ -200,6 +200,22 @@ class Word(Field):
 
 
 @dataclass(frozen=True)
+class Either(Field):
+    """A value that fits one of several fields."""
+
+    fields: tuple[Field, ...]
+
+    def check(self, value: Any, name: str, found: Found) -> Any:
+        """Return the value as the first field that it fits returns it."""
+        for one in self.fields[:-1]:
+            try:
+                return one.check(value, name, found)
+            except FieldError:
+                continue
+        return self.fields[-1].check(value, name, found)
+
+
+@dataclass(frozen=True)
 class Custom(Field):
     """A value with a check of its own.
 

@@ -11,10 +11,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from sklearn.isotonic import isotonic_regression
 
+from ravine import _kernels
 from ravine._matrix import Floats, Ints
-from ravine._ties import first_least
 
 N_DRAWS = 19
 """Number of draws. Without clusters, all of them are weaker than the data with a probability of 1 / 20."""
@@ -184,14 +183,5 @@ def _unimodal(positions: Floats, below: Floats) -> Floats:
     """Return the probability below each position for densities that increase up to a mode, and decrease from there."""
     width = np.maximum(np.diff(positions), np.finfo(np.float64).tiny)
     density = np.diff(below) / width
-    found = []
-    for mode in np.unique(np.linspace(0, len(width), N_MODES).astype(np.int64)):
-        left = _monotone(density[:mode], width[:mode], increasing=True)
-        right = _monotone(density[mode:], width[mode:], increasing=False)
-        fitted = np.cumsum(np.concatenate([left, right]) * width)
-        found.append(np.append(0.0, fitted / fitted[-1]))
-    return found[first_least([float(np.abs(fitted - below).max()) for fitted in found])]
-
-
-def _monotone(density: Floats, width: Floats, increasing: bool) -> Floats:
-    return isotonic_regression(density, sample_weight=width, increasing=increasing) if len(density) else density
+    modes = np.unique(np.linspace(0, len(width), N_MODES).astype(np.int64))
+    return _kernels.unimodal.nearest(density, width, below, modes)

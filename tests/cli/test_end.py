@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 from unittest.mock import patch
 
@@ -148,7 +149,7 @@ def test_a_signal_while_a_file_is_written_ends_in_a_line_and_its_code(table, num
         os.kill(os.getpid(), number)
         time.sleep(10)
 
-    monkeypatch.setattr("ravine.cli._results.LabelWriter.add", interrupted)
+    monkeypatch.setattr("ravine.cli._labels.LabelWriter.add", interrupted)
     monkeypatch.setattr(sys, "argv", ["ravine", "cluster", str(table), "--out", str(table.parent / "labels.csv")])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -163,7 +164,7 @@ def test_a_second_signal_ends_at_once_and_leaves_no_part(table):
     shutil.copy(table, folder / "t.csv")
     program = f"""
 import os, signal, time
-import ravine.cli._results
+import ravine.cli._labels
 from pathlib import Path
 from ravine.cli import main
 
@@ -177,7 +178,7 @@ def stubborn(*args, **options):
         except KeyboardInterrupt:
             print(len(list(Path({str(folder)!r}).glob(".*.part"))), flush=True)
 
-ravine.cli._results.LabelWriter.add = stubborn
+ravine.cli._labels.LabelWriter.add = stubborn
 main()
 """
     args = ["cluster", folder / "t.csv", "--out", folder / "labels.csv", "-q"]
@@ -188,11 +189,41 @@ main()
 
 def test_a_hangup_that_was_ignored_stays_ignored(table, monkeypatch, handlers):
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    monkeypatch.setattr("ravine.cli._results.LabelWriter.add", lambda *args: os.kill(os.getpid(), signal.SIGHUP))
+    monkeypatch.setattr("ravine.cli._labels.LabelWriter.add", lambda *args: os.kill(os.getpid(), signal.SIGHUP))
     monkeypatch.setattr(sys, "argv", ["ravine", "cluster", str(table), "--out", str(table.parent / "l.csv"), "-q"])
     with pytest.raises(SystemExit) as ended:
         main()
     assert not ended.value.code
+
+
+def in_a_process(first, *args):
+    """Run the command as its script does, after some lines of Python."""
+    code = f"import atexit, sys\n{first}\nfrom ravine.cli import run\nrun()"
+    return subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=120)
+
+
+def test_the_process_of_the_command_writes_all_and_calls_what_was_registered():
+    done = in_a_process("atexit.register(lambda: print('bye'))", "--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("\nbye\n")
+    assert done.stdout.startswith("ravine ")
+
+
+@pytest.mark.parametrize(("args", "code"), [(["--version"], 0), (["predict", "nowhere", "nowhere"], 2), (["no"], 2)])
+def test_the_process_of_the_command_has_its_exit_code(args, code):
+    assert in_a_process("", *args).returncode == code
+
+
+def test_an_unexpected_error_has_its_traceback():
+    done = in_a_process("import ravine.cli as cli\ndef main():\n    raise RuntimeError('odd')\ncli.main = main")
+    assert done.returncode == 1
+    assert done.stderr.endswith("RuntimeError: odd\n")
+    assert "Traceback" in done.stderr
+
+
+def test_the_script_is_the_process_of_the_command():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["scripts"] == {"ravine": "ravine.cli:run"}
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from tests.commands import ravine_in_this_process
 
 from ravine import load
 from ravine.cli._app import app
+from ravine.cli._labels import kind_of_labels
 from ravine.cli._places import COMMANDS, check_files
-from ravine.cli._results import kind_of_labels
 
 CSV = "a,b\n" + "".join(f"{i % 7 + 20 * (i % 2)},{i % 5}\n" for i in range(60))
 

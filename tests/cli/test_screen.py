@@ -7,6 +7,7 @@ import warnings
 import pytest
 from rich.console import Console
 
+from ravine._kernels._watch import begin, end
 from ravine.cli import _screen
 from ravine.cli._screen import Screen
 
@@ -32,6 +33,18 @@ def test_long_work_shows_rows_speed_and_time_left(terminal):
     assert "8,000 rows" in shown
     assert "rows/s" in shown
     assert "left" in shown
+
+
+def test_bar_says_when_kernels_are_compiled_and_then_what_runs(terminal):
+    screen, written = terminal
+    with screen.progress("learning", 10):
+        begin("walk")
+        time.sleep(0.4)
+        assert "compiling, only the first time" in written.getvalue()
+        assert "learning" not in written.getvalue()
+        end()
+        time.sleep(0.3)
+    assert "learning" in written.getvalue()
 
 
 def test_short_work_shows_nothing(terminal):

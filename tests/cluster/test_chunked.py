@@ -16,6 +16,7 @@ from ravine._outofcore import ChunkedNode, LocalChunks, is_out_of_core
 from ravine.cluster import _base
 from ravine.cuts import _chunked, _mdh, _ncut, _pursuit
 from ravine.datasets import make_blobs
+from ravine.tree import _scout
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -63,7 +64,7 @@ def fitted(blobs):
 
 @pytest.fixture
 def large(monkeypatch):
-    """Nodes of a few hundred rows count as large; gives the nodes whose principal directions were asked for."""
+    """Nodes of a few hundred rows count as large; gives the nodes that were searched or tested out of core."""
     return make_large(monkeypatch)
 
 
@@ -73,7 +74,7 @@ def make_large(monkeypatch):
         for name, number in (("COARSE_ABOVE", 300), ("COARSE_ROWS", 200)):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, number)
-    monkeypatch.setattr(_chunked, "TESTED_ROWS", 500)
+    monkeypatch.setattr(_scout, "TESTED_ROWS", 500)
     nodes = []
     find_directions = _chunked.chunked_directions
 
@@ -82,6 +83,13 @@ def make_large(monkeypatch):
         return find_directions(node, n_directions)
 
     monkeypatch.setattr(_chunked, "chunked_directions", recorded)
+    find_cut = _scout.ConfirmedCuts.find_chunked_cut
+
+    def tested(self, node):
+        nodes.append(node)
+        return find_cut(self, node)
+
+    monkeypatch.setattr(_scout.ConfirmedCuts, "find_chunked_cut", tested)
     return nodes
 
 

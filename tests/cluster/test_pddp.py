@@ -79,7 +79,7 @@ def test_structureless_rows_are_one_cluster(n_features, rng):
 def test_published_rule_splits_more_than_the_evidence_allows():
     X = load_wine().data
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    assert PDDP().fit(X).n_clusters_ < PDDP(selection="antimode").fit(X).n_clusters_
+    assert PDDP(selection="evidence").fit(X).n_clusters_ < PDDP(selection="antimode").fit(X).n_clusters_
 
 
 def test_digits_are_found_without_a_number():
@@ -97,8 +97,8 @@ def test_stricter_significance_never_finds_more(rng):
 
 def test_seed_decides_the_halves(rng):
     X = np.concatenate([rng.normal(c, 1, size=(60, 2)) for c in (0, 3.2)])
-    p_values = {seed: PDDP(random_state=seed).fit(X).tree_.p_value[0] for seed in (0, 0, 1, 2, 3)}
-    assert PDDP(random_state=0).fit(X).tree_.p_value[0] == p_values[0]
+    p_values = {seed: PDDP(selection="evidence", random_state=seed).fit(X).tree_.p_value[0] for seed in (0, 0, 1, 2, 3)}
+    assert PDDP(selection="evidence", random_state=0).fit(X).tree_.p_value[0] == p_values[0]
     assert len(set(p_values.values())) > 1
 
 
@@ -130,7 +130,7 @@ def test_mean_split_without_a_number_is_refused():
         {"n_clusters": 0},
         {"n_clusters": 2.5},
         {"criterion": "median"},
-        {"selection": "elbow"},
+        {"selection": "knee"},
         {"significance": 0},
         {"significance": 1.5},
         {"bandwidth_factor": -1},

@@ -30,7 +30,7 @@ from ravine.cuts._mdh import (
     minimum_density_cut,
     rough_density_cut,
 )
-from ravine.cuts._pursuit import make_starts, search
+from ravine.cuts._pursuit import make_starts, search, search_in_passes
 
 OPTIONS = {"bandwidth": 0.9, "alphas": (0.0, 0.9)}
 
@@ -129,11 +129,11 @@ def test_compiled_search_agrees_with_the_general_one(alpha, n, labels, rng):
         1.5, alpha, 1e-7, unit=1.5, labels=labels
     )  # smooth: rounding must not decide between two valleys
     for start in np.eye(4):
-        compiled = objective.search(X, weights, moments.mean, start)
-        general = search(X, weights, moments.mean, objective, start)
-        assert_allclose(compiled.direction, general.direction, atol=1e-5)
-        assert compiled.value == pytest.approx(general.value, rel=1e-6)
-        assert compiled.position == pytest.approx(general.position, abs=1e-5)
+        compiled = search(X, weights, moments.mean, objective, start)
+        general = search_in_passes(X, weights, moments.mean, objective, start)
+        assert_allclose(compiled.direction, general.direction, atol=1e-3)  # about the root of the tolerance
+        assert compiled.value == pytest.approx(general.value, rel=1e-5)
+        assert compiled.position == pytest.approx(general.position, abs=1e-3)
 
 
 @pytest.mark.parametrize("margin", [False, True])

@@ -11,6 +11,7 @@ from tests.cuts.objectives import (
     check_grid,
     check_separates,
     check_weights,
+    cloud,
     exact_and_binned,
     separable,
     smallest_distance,
@@ -21,7 +22,7 @@ from ravine.cuts import _ncut
 from ravine.cuts._cut import RoughCut
 from ravine.cuts._density import Line
 from ravine.cuts._ncut import NormalizedCut, finished_ncut, ncut_cut, rough_ncut_cut
-from ravine.cuts._pursuit import make_starts
+from ravine.cuts._pursuit import make_starts, search, search_in_passes
 
 
 @exact_and_binned
@@ -72,6 +73,29 @@ def test_logarithm_has_a_slope_where_the_cut_itself_has_vanished():
     assert log[0] == pytest.approx(np.log(plain[0]))
     assert_allclose(np.abs(plain[2]()).max(), 0, atol=1e-200)
     assert np.abs(log[2]()).max() > 1
+
+
+@pytest.mark.parametrize(("n", "exact"), [(2000, 0), (80, ALL_ROWS), (500, ALL_ROWS)], ids=["binned", "few", "exact"])
+@pytest.mark.parametrize("log", [False, True])
+def test_compiled_search_agrees_with_the_general_one(n, exact, log, rng):
+    X, weights, moments = cloud(rng, n=n)
+    objective = NormalizedCut(8.0, 0.01, least=2.0, exact_rows=exact, log=log)  # smooth: rounding must not decide
+    for start in np.eye(4):
+        compiled = search(X, weights, moments.mean, objective, start)
+        general = search_in_passes(X, weights, moments.mean, objective, start)
+        apart = 1e-4 if exact else 1e-2  # a grid has small steps, and rounding decides where a search stops among them
+        assert_allclose(compiled.direction, general.direction, atol=apart)
+        assert compiled.value == pytest.approx(general.value, rel=apart / 100)
+        assert compiled.position == pytest.approx(general.position, abs=apart)
+
+
+def test_compiled_search_without_a_valid_cut_ends_at_its_start(rng):
+    X, weights, moments = cloud(rng, n=30)
+    start = np.eye(4)[1]
+    for log in (False, True):
+        found = search(X, weights, moments.mean, NormalizedCut(1.0, 0.01, least=weights.sum(), log=log), start)
+        assert found.value == np.inf
+        assert_array_equal(found.direction, start)
 
 
 @pytest.mark.parametrize("as_csr", [False, True])

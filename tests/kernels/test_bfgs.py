@@ -177,3 +177,28 @@ def test_start_is_left_unchanged(rng):
     before = start.copy()
     run(value, gradient, start)
     assert_array_equal(start, before)
+
+
+def test_a_descent_begins_in_kernels_as_it_does_in_python():
+    start = np.array([0.3, -0.2, 1.0])
+    pairs = zip(_kernels.bfgs.begin(start, 1e-3), _kernels.bfgs.begin_compiled(start, 1e-3), strict=True)
+    for one, other in pairs:
+        assert_array_equal(one, other)
+        assert one.dtype == other.dtype
+
+
+def test_curvature_of_a_similar_function_shortens_a_descent():
+    bfgs, scales = _kernels.bfgs, np.array([1.0, 30.0, 0.1])
+
+    def descend(before):
+        descent, answer, n_values = bfgs.begin(np.array([2.0, 1.0, -1.0]), 1e-9, before), bfgs.ASK_VALUE, 0
+        while answer == bfgs.ASK_VALUE:
+            n_values += 1
+            answer = bfgs.tell_value(descent, float(scales @ descent.trial**2))
+            if answer == bfgs.ASK_GRADIENT:
+                answer = bfgs.tell_gradient(descent, 2 * scales * descent.trial)
+        assert_allclose(descent.point, 0, atol=1e-3)
+        return descent, n_values
+
+    descent, n_values = descend(None)
+    assert descend(descent)[1] < n_values / 2

@@ -80,3 +80,24 @@ def test_best_window_agrees_with_naive(density, least_window, shares, least_side
         density, mass, found, 50.0, 0.3, np.array(shares), least_window, least_side
     )
     assert_allclose(score, naive.best_window_score(density, 0.3, 50.0, shares, least_window, least_side), atol=1e-9)
+
+
+def test_strongest_window_is_that_of_its_parts(rng):
+    kernel, shares = _kernels.density, np.array([0.25, 0.5, 1.0])
+    for n in (15, 400):
+        values, weights = np.concatenate([rng.normal(size=n), rng.normal(5, 1, n)]), rng.uniform(1, 2, 2 * n)
+        low, step, n_bins, taps = values.min() - 1, 0.02, 600, np.exp(-0.5 * (np.arange(60) * 0.05) ** 2)
+        density = kernel.smooth(kernel.bin_linear(values, weights, low, step, n_bins), taps)
+        mass = np.cumsum(density) / np.cumsum(density)[-1]
+        parts = kernel.best_window(density, mass, kernel.valleys(density), weights.sum(), step, shares, 0.0, 0.01)
+        found = kernel.strongest_window(values, weights, low, step, n_bins, taps, weights.sum(), shares, 0.0, 0.01)
+        assert found[:5] == parts
+        assert_array_equal(found[5:], density[list(parts[1:4])])
+
+
+def test_mass_around_counts_weights_as_the_naive_count_counts_rows(rng):
+    values, repeats = np.round(rng.normal(size=50), 1), rng.integers(1, 4, size=50)
+    often = np.repeat(values, repeats)
+    for resolution in (0.0, 0.1, 0.7):
+        mass = _kernels.density.mass_around(values, repeats.astype(float), 0.3, 0.9, resolution)
+        assert_allclose(mass, naive.count_around(often, 0.3, 0.9, resolution))

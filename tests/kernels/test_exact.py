@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from tests import naive
 from tests.strategies import seeds
 
 from ravine._kernels import exact
@@ -183,3 +184,59 @@ def test_second_grid_holds_what_the_first_leaves_of_all_rows(n_rows, exponent):
     assert n_rows * left <= 2.0**52 * np.spacing(second)
     assert np.spacing(second) == np.spacing(second + left)
     assert n_rows * np.spacing(second) / 2 <= 2.0**-40 * bound
+
+
+def look(case, rows, most=1 << 12, step=None):
+    step = case.step / 3 if step is None else step
+    grids = (grid_for(case.weight), grid_for(case.weight * case.diameter**2))
+    cell_grid, values = grid_for(case.weight * case.reach), np.empty(len(rows))
+    found = exact.look(
+        case.X, rows, case.w, case.v, case.origin, step, most, case.center, case.fine, *grids, cell_grid, values
+    )
+    return *found, values
+
+
+@given(case=cases)
+def test_look_is_a_projection_with_bins_and_groups(case):
+    rows = case.rng.permutation(N_ROWS)[: case.rng.integers(1, N_ROWS)].astype(np.int32)
+    first, occurs, masses, sums, square, values = look(case, rows)
+    expected = case.values(rows)
+    assert_array_equal(values, expected)
+    cell = np.floor(expected / (case.step / 3)).astype(np.int64) - first
+    assert_array_equal(np.flatnonzero(occurs), np.unique(cell))
+    out, by_group = np.zeros(masses.shape), np.zeros(sums.shape)
+    grids = (grid_for(case.weight), grid_for(case.weight * case.diameter**2))
+    binned = exact.bins(expected, rows, case.w, case.step / 3, cell, cell + 1, case.fine, *grids, out)
+    exact.groups(case.X, rows, case.w, case.center, cell, case.fine, grid_for(case.weight * case.reach), by_group)
+    assert_array_equal(square, binned)
+    assert_array_equal(masses, out)
+    assert_array_equal(sums, by_group)
+
+
+def test_look_at_too_many_cells_returns_none_of_them():
+    case = Case(0, True, 0, np.float64, False)
+    rows = np.arange(N_ROWS, dtype=np.int32)
+    values = case.values(rows)
+    n_cells = int(np.floor(values.max() / 0.01) - np.floor(values.min() / 0.01)) + 1
+    assert len(look(case, rows, most=n_cells, step=0.01)[1])
+    assert not len(look(case, rows, most=n_cells - 1, step=0.01)[1])
+
+
+@given(case=cases)
+def test_rows_are_rounded_about_the_center(case):
+    rows = case.rng.permutation(N_ROWS)[:50].astype(np.int32)
+    scale, out = 1000.0 / case.reach, np.empty((50, N_COLUMNS))
+    exact.rounded(case.X, rows, case.w, case.center, scale, out)
+    assert_array_equal(out, naive.rounded_rows(case.X[rows], case.w[rows], case.center, scale))
+
+
+@given(case=cases)
+def test_extent_is_the_range_of_the_columns(case):
+    rows = case.rng.permutation(N_ROWS)[:50].astype(np.int32)
+    low, high = np.full(N_COLUMNS, np.inf), np.full(N_COLUMNS, -np.inf)
+    assert not exact.extent(case.X, rows, low, high)
+    assert_array_equal(low, case.X[rows].min(axis=0))
+    assert_array_equal(high, case.X[rows].max(axis=0))
+    case.X[rows[7], 1] = np.nan
+    assert exact.extent(case.X, rows, low, high)
+    assert not exact.extent(case.X, rows[8:], low, high)

@@ -66,3 +66,15 @@ def test_least_mass_holds_on_both_sides(least):
 def test_no_cut_where_no_side_is_large_enough():
     value, k, _, _ = best_cut(np.arange(4.0), np.ones(4), 1.0, least=3)
     assert (value, k) == (np.inf, -1)
+
+
+@given(seeds, st.integers(1, 200), st.sampled_from([3, 1000]))
+def test_order_is_that_of_a_stable_sort_from_any_start(seed, n, n_values):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(n_values, size=n).astype(float)
+    order = np.arange(n)
+    _kernels.ncut.sort_order(values, order, np.empty_like(order))
+    np.testing.assert_array_equal(order, np.argsort(values, kind="stable"))
+    values += rng.normal(size=n)
+    _kernels.ncut.sort_order(values, order, np.empty_like(order))
+    np.testing.assert_array_equal(values[order], np.sort(values))

@@ -276,7 +276,8 @@ def candidates(Z, n_best=2, is_apart=None, start=None, enough=np.inf):
     n, d = Z.shape
     is_apart = np.zeros(n, dtype=bool) if is_apart is None else is_apart
     start = np.random.default_rng(0).normal(size=(min(16, d), d)) if start is None else start
-    return proposals.candidates(Z, is_apart, start, no_extra(d), np.zeros(d), 0.02, n_best, enough)
+    proposed = proposals.candidates(Z, is_apart, start, no_extra(d))
+    return proposals.rank(*proposed, np.zeros(d), 0.02, n_best, enough)
 
 
 def test_candidates_do_not_depend_on_the_origin_but_for_their_positions(rng):

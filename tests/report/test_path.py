@@ -312,6 +312,6 @@ def test_rows_of_weight_zero_have_no_levels(moons):
 
 def test_other_methods_have_no_path():
     X, _ = make_blobs(100, random_state=0)
-    summary = summary_of(PDDP().fit(X), X)
+    summary = summary_of(PDDP(selection="evidence").fit(X), X)
     assert summary["path"] is summary["levels"] is None
     assert summary["no_path"] == ""

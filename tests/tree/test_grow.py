@@ -1,12 +1,16 @@
+import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 from tests import naive
 
+from ravine import MDH, PDDP, NCutH, _blocks
+from ravine._matrix import moments_of
 from ravine.cuts import Cut, _pursuit
 from ravine.cuts._principal import mean_cut
-from ravine.tree._grow import ORDERS, grow
+from ravine.tree._grow import ORDERS, _without, _Workspace, grow
 
 _rng = np.random.default_rng(0)
 X = _rng.normal(size=(200, 3)) * [3, 2, 1]
@@ -216,3 +220,92 @@ def test_lazily_searched_leaves_keep_to_size_depth_and_belief():
     assert grow(X, accept_only(200), **accept).n_clusters == 2
     assert grow(X, accept_only(full.count[1]), look_ahead=1, **accept).n_clusters == 3
     assert grow(X, accept_only(), look_ahead=3, **accept).n_clusters == 1
+
+
+@pytest.fixture
+def sixteen_cores(monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 16)
+    monkeypatch.setattr(_blocks, "LEAST_CELLS", 1 << 10)
+    for cached in (_blocks.count_threads, _blocks._helpers):
+        cached.cache_clear()
+    yield
+    for cached in (_blocks.count_threads, _blocks._helpers):
+        cached.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def many_rows():
+    """Rows of six groups; the nodes of the first cuts are large."""
+    rng = np.random.default_rng(5)
+    centers = rng.uniform(0, 9, size=(6, 3))
+    return (centers[rng.integers(6, size=90_000)] + rng.normal(size=(90_000, 3))).astype(np.float64)
+
+
+@pytest.mark.parametrize("model", [NCutH(6), MDH(6), PDDP(6), PDDP(6, criterion="mean")], ids=repr)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_number_of_threads_changes_no_bit_of_large_nodes(model, dtype, many_rows, sixteen_cores):
+    rows = many_rows.astype(dtype)
+    trees = [clone(model).set_params(n_jobs=n_jobs).fit(rows).tree_ for n_jobs in (1, 3, 16)]
+    assert trees[0] == trees[1]
+    assert trees[0] == trees[2]
+
+
+@pytest.mark.parametrize("model", [NCutH(6), MDH(6), PDDP(6)], ids=repr)
+def test_order_of_the_rows_changes_no_label_of_large_nodes(model, many_rows, rng):
+    order = rng.permutation(len(many_rows))
+    labels = clone(model).fit(many_rows).labels_
+    assert_array_equal(clone(model).fit(many_rows[order]).labels_, labels[order])
+
+
+def test_moments_of_large_nodes_are_those_of_their_rows(many_rows):
+    tree = NCutH(6).fit(many_rows).tree_
+    leaf = tree.apply(many_rows)
+    for node in np.flatnonzero(tree.left < 0):
+        mine = many_rows[leaf == node]
+        assert tree.count[node] == len(mine)
+        assert_allclose(tree.mean[node], mine.mean(axis=0), rtol=1e-10)
+        assert tree.sum_sq[node] == pytest.approx(((mine - mine.mean(axis=0)) ** 2).sum(), rel=1e-9)
+
+
+def test_scatter_of_the_other_child_is_the_difference_unless_digits_are_lost(rng):
+    one, other = rng.normal(size=(300, 3)), 5 + rng.normal(size=(500, 3))
+    weights = rng.uniform(1, 2, size=800)
+    both, of_one, of_other = (
+        moments_of(rows, w, with_scatter=True)
+        for rows, w in ((np.vstack([one, other]), weights), (one, weights[:300]), (other, weights[300:]))
+    )
+    found = _without(both, of_one)
+    assert found.count == pytest.approx(of_other.count)
+    assert_allclose(found.mean, of_other.mean)
+    assert_allclose(found.scatter, of_other.scatter, atol=1e-9)
+    assert found.sum_sq == pytest.approx(of_other.sum_sq)
+    other[:, 1] = 5 + 1e-6 * rng.normal(size=500)
+    both = moments_of(np.vstack([one, other]), weights, with_scatter=True)
+    assert _without(both, of_one) is None
+
+
+def test_memory_of_copies_is_used_again():
+    memory = _Workspace(2, np.float64)
+    first = memory.borrow(10)
+    memory.take_back(first)
+    one, two, three = memory.borrow(4), memory.borrow(5), memory.borrow(7)
+    assert one.base is two.base is first.base
+    assert not np.shares_memory(one, two)
+    assert three.base is not one.base
+    memory.take_back(one)
+    assert np.shares_memory(memory.borrow(3), one)
+    memory.take_back(three)  # not from here: ignored
+
+
+def test_rows_of_a_node_are_valid_until_they_are_released(many_rows):
+    seen = []
+
+    def find(rows, weights, moments):
+        seen.append((rows.copy(), weights.sum()))
+        return mean_cut(rows, weights, moments)
+
+    tree = grow(many_rows, find, n_clusters=3, order="size", n_jobs=1)
+    assert [len(rows) for rows, _ in seen] == [count for _, count in seen] == tree.count[tree.left >= 0].tolist()
+    second = tree.cuts[1]
+    goes_left = Cut(tree.normal[0], tree.offset[0]).goes_left(many_rows)
+    assert_array_equal(seen[1][0], many_rows[goes_left if tree.left[0] == second else ~goes_left])

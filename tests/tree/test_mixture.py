@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.special import logsumexp
 from scipy.stats import chi2
 from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
@@ -14,7 +15,16 @@ from ravine._scaling import ScaledRows
 from ravine.datasets import make_blobs
 from ravine.tree import HyperplaneTree
 from ravine.tree import _mixture as module
-from ravine.tree._mixture import MIXTURE, Mixture, differing_columns, fit_mixture, packed, unpacked, with_limit
+from ravine.tree._mixture import (
+    MIXTURE,
+    Mixture,
+    _log_sum,
+    differing_columns,
+    fit_mixture,
+    packed,
+    unpacked,
+    with_limit,
+)
 
 
 def wide_beside_narrow(rng, n=2000):
@@ -427,3 +437,12 @@ def test_a_file_whose_factor_describes_a_column_beside_is_refused(rng):
     factor[0, 3, 0] = 1.0
     with pytest.raises(ValueError, match="no component describes"):
         MIXTURE.checked({**record, "factor": factor}, {"n_nodes": 3, "n_features": 5})
+
+
+def test_log_sums_are_those_of_scipy(rng):
+    for joint in (
+        rng.normal(size=(50, 1)),
+        100 * rng.normal(size=(50, 7)),
+        np.repeat(rng.normal(size=(20, 3)), 2, axis=1),
+    ):
+        assert_allclose(_log_sum(joint), logsumexp(joint, axis=1, keepdims=True), rtol=1e-14)

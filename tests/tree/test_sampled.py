@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from ravine._matrix import moments_of
 from ravine.cuts._pursuit import make_starts
 from ravine.datasets import make_blobs
-from ravine.tree import _sampled
+from ravine.tree import _sampled, _scout
 from ravine.tree._imdh import IMDHTree, Settings
 from ravine.tree._prune import sum_sq_path, vote_elbow
-from ravine.tree._sampled import StreamSample, grow_confirmed, grow_to_elbow, grow_to_number, trial_cut
+from ravine.tree._sampled import StreamSample, elbow_leaves, grow_confirmed, grow_to_elbow, grow_to_number
 
 X, y = make_blobs(600, centers=[[0, 0, 0], [12, 0, 0], [0, 12, 5]], random_state=1)
 
@@ -63,24 +63,13 @@ def test_rows_of_weight_zero_are_left_out(sample):
     assert grow_to_number(StreamSample(X, weights, sample.online), 2, 1.0) == grow_to_number(without, 2, 1.0)
 
 
-def test_trial_cuts_see_only_the_first_rows_that_are_not_held_out(monkeypatch):
-    monkeypatch.setattr(_sampled, "TRIAL_ROWS", 150)
-    weights = np.ones(600)
-    weights[::3] = 0.0
-    seen = np.flatnonzero(weights)[:150]
-    cut = trial_cut(X, weights, moments_of(X, weights))
-    alone = trial_cut(X[seen], np.ones(150), moments_of(X[seen], np.ones(150)))
-    assert_array_equal(cut.normal, alone.normal)
-    assert cut.offset == alone.offset
-
-
 def test_cut_of_the_stream_is_one_of_the_starts(sample, monkeypatch):
     starts_seen = []
 
     def record(X, weights, moments, *, starts, **options):
         starts_seen.append(starts(X, weights, moments))
 
-    monkeypatch.setattr(_sampled, "minimum_density_cut", record)
+    monkeypatch.setattr(_scout, "minimum_density_cut", record)
     moments = moments_of(X, np.ones(600))
     sample.refined_cut(X, np.ones(600), moments)
     components = make_starts(_sampled.N_COMPONENTS)(X, np.ones(600), moments)
@@ -92,6 +81,11 @@ def test_cut_of_the_stream_is_one_of_the_starts(sample, monkeypatch):
 @pytest.mark.parametrize("sign", [1, -1])
 def test_largest_entry_of_a_normal_is_positive(sign):
     rows = sign * X[y < 2]
-    cut = trial_cut(rows, np.ones(len(rows)), moments_of(rows, np.ones(len(rows))))
+    weights = np.ones(len(rows))
+    cut = _scout.density_cut(rows, weights, moments_of(rows, weights), make_starts(2))
     assert cut.normal[np.abs(cut.normal).argmax()] > 0
     assert same_side(cut, rows, y[y < 2] == 0)
+
+
+def test_small_data_has_a_small_tree_for_the_elbow():
+    assert [elbow_leaves(n) for n in (1, 2, 20, 100, 640, 10_000)] == [1, 2, 3, 10, 64, 64]

@@ -5,14 +5,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.special import ndtri
 from tests import naive
 
 from ravine._matrix import moments_of
 from ravine.cuts._valley import strongest_valley
 from ravine.tree._valley_test import (
+    CLEAR_SCORE,
+    LEAST_SCORE,
+    Seen,
     Trial,
     ValleyTest,
-    confirmed_cut,
     cut_with_evidence,
     lattice_steps,
     resolution_along,
@@ -93,7 +96,7 @@ def test_level_holds_for_one_mode_also_on_a_lattice(shape, lattice, rng):
 
 def test_few_rows_are_not_tested():
     values = np.concatenate([np.linspace(0, 0.1, 9), np.linspace(1, 1.1, 9)])
-    assert evidence(values).p_value == 1
+    assert evidence(values) is None
 
 
 def test_order_of_the_rows_does_not_matter(rng):
@@ -163,46 +166,110 @@ def test_two_values_alone_are_a_lattice_and_no_evidence():
     assert cut is None or cut.p_value == 1
 
 
-def test_confirmed_cut_searches_all_rows_only_where_halves_agree(rng):
+def plain_test(**options):
+    return ValleyTest(first_axis, 1.06, np.zeros(2), 0, 1.0, np.ones(2), **options)
+
+
+def in_plane(values):
+    X = np.column_stack([values, np.zeros(len(values))])
+    weights = np.ones(len(X))
+    return X, weights, moments_of(X, weights)
+
+
+def from_first_axis(X, weights, moments, normal):
+    return np.array([1.0, 0.0])
+
+
+def test_all_rows_are_searched_only_where_halves_agree(rng):
     asked = []
 
-    def whole(X, weights, moments):
-        asked.append(len(X))
+    def whole(X, weights, moments, normal):
+        asked.append((len(X), normal.tolist()))
         return np.array([0.0, 1.0])
 
-    test = ValleyTest(first_axis, 1.06, np.zeros(2), seed=0)
-    for gap, expected in ((6.0, [400]), (0.0, [])):
+    for gap, expected in ((6.0, [(400, [1.0, 0.0])]), (0.0, [])):
         asked.clear()
         X = np.column_stack([two_modes(rng, 400, gap), two_modes(rng, 400, gap)])
         weights = np.ones(400)
-        cut = confirmed_cut(X, weights, moments_of(X, weights), test=test, direction=whole, significance=0.05)
+        cut = plain_test().cut(X, weights, moments_of(X, weights), whole, 0.05)
         assert asked == expected
         assert (cut is not None and cut.p_value <= 0.05) == (gap > 0)
 
 
+def test_a_sample_is_tested_and_all_rows_are_cut(rng):
+    X, weights, moments = in_plane(two_modes(rng, 2000))
+    seen = []
+
+    def scout(rows, weights, moments):
+        seen.append(len(rows))
+        return np.array([1.0, 0.0])
+
+    test = ValleyTest(scout, 1.06, np.zeros(2), 0, 1.0, np.ones(2))
+    cut = test.cut(X, weights, moments, from_first_axis, 0.05, sample=(X[:300], np.full(300, 2000 / 300)))
+    assert seen == [150, 150]
+    assert cut.p_value < 0.05
+    alone = test.strongest_cut(X, weights, [np.array([1.0, 0.0])], cut.p_value)
+    assert cut.offset == alone.offset
+
+
+def test_directions_are_found_on_few_rows_of_a_half(rng):
+    seen = []
+
+    def scout(rows, weights, moments):
+        seen.append(len(rows))
+        return np.array([1.0, 0.0])
+
+    X, weights, _ = in_plane(two_modes(rng, 5000))
+    ValleyTest(scout, 1.06, np.zeros(2), 0, 1.0, np.ones(2)).run(X, weights, is_patient=True)
+    assert set(seen) == {750}
+
+
 def test_p_values_are_combined_by_simes_rule():
-    test = ValleyTest(first_axis, 1.06, np.zeros(2), 0)
+    test = plain_test()
     for p_values in ([0.001, 0.5, 0.9, 0.2, 1.0, 1.0], [0.03, 0.02, 0.04], [1.0, 1.0], []):
         trials = [Trial(p, np.array([1.0, 0.0])) for p in p_values]
         assert test.combine(trials) == pytest.approx(naive.simes(p_values + [1.0] * (6 - len(p_values))))
 
 
-def test_halvings_end_where_there_is_no_hope_unless_the_node_is_large(rng):
-    def run(values, **options):
-        X = np.column_stack([values, np.zeros(len(values))])
-        test = ValleyTest(first_axis, 1.06, np.zeros(2), 0, **options)
-        return test.run(X, np.ones(len(X)), np.arange(len(X)))
+def test_halvings_end_where_there_is_no_hope_unless_the_test_is_patient(rng):
+    def run(values, is_patient=True):
+        X, weights, _ = in_plane(values)
+        return plain_test().run(X, weights, is_patient)
 
     clear = run(two_modes(rng, 400))
     assert len(clear) == 2
     assert clear[0].p_value < 1e-7
     hopeless = next(v for v in rng.normal(size=(50, 3000)) if run(v)[0].p_value > 0.5)
     assert len(run(hopeless)) == 6
-    assert len(run(hopeless, give_up=0.2)) == 2
-    assert len(run(hopeless, give_up=0.2, patient_rows=3000)) == 6
-    test = ValleyTest(first_axis, 1.06, np.zeros(2), 0)
-    X, weights = np.column_stack([hopeless, np.zeros(3000)]), np.ones(3000)
-    assert confirmed_cut(X, weights, moments_of(X, weights), test=test, direction=first_axis, significance=0.05) is None
+    assert len(run(hopeless, is_patient=False)) == 2
+    assert plain_test().cut(*in_plane(hopeless), from_first_axis, 0.05) is None
+
+
+def test_rows_without_a_valley_to_see_are_not_tested(rng):
+    def scout(rows, weights, moments):
+        raise AssertionError("the rows must not be searched")
+
+    test = ValleyTest(scout, 1.06, np.zeros(2), 0, 1.0, np.ones(2), look=lambda *rows: Seen(LEAST_SCORE - 0.01, None))
+    assert test.cut(*in_plane(two_modes(rng, 400)), from_first_axis, 0.05) is None
+
+
+def test_a_clear_valley_that_no_trial_confirms_is_cut_on_trial(rng):
+    one_mode = ndtri((rng.permutation(400) + 0.5) / 400)  # as even as can be
+    X = np.column_stack([one_mode, two_modes(rng, 400)])
+    weights, second = np.ones(400), np.array([0.0, 1.0])
+    for score, is_cut in ((CLEAR_SCORE, True), (CLEAR_SCORE - 0.01, False)):
+        test = plain_test(look=lambda *rows, score=score: Seen(score, second))
+        cut = test.cut(X, weights, moments_of(X, weights), from_first_axis, 0.05)
+        assert (cut is not None) == is_cut
+        if cut is not None:
+            assert cut.p_value == 1
+            assert_array_equal(cut.normal, second)
+
+
+def test_axis_of_the_halves_does_not_depend_on_units(rng):
+    X, factors = rng.normal(size=(60, 3)), np.array([1e-6, 1.0, 1e9])
+    first, second = (ValleyTest.of_rows(rows, np.ones(60), first_axis, 1.06, 0, 1.0).axis for rows in (X, X * factors))
+    assert_allclose(second * factors, first)
 
 
 def test_values_that_differ_by_rounding_are_no_steps_of_a_lattice(rng):

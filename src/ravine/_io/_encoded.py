@@ -5,7 +5,7 @@ Roles are learned from a random sample of the rows, in one pass over the files.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,9 @@ from ravine._io._columns import Warn
 from ravine._io._errors import DataError
 from ravine._io._table import DELIMITERS, Table, all_names, check_known, listed, no_column
 from ravine._matrix import Floats, Ints
-from ravine.prepare import TableEncoder
+
+if TYPE_CHECKING:
+    from ravine.prepare import TableEncoder
 
 SAMPLE_ROWS = 100_000
 """Roles are learned from at most this many rows."""
@@ -32,7 +34,7 @@ class EncodedColumns:
         The fitted encoder.
     """
 
-    encoder: TableEncoder
+    encoder: "TableEncoder"
     missing: ClassVar[str] = "encoded"
     fill: ClassVar[None] = None
     dtype: ClassVar[type[np.float64]] = np.float64
@@ -63,6 +65,8 @@ def fit_encoder(
     warn: Warn,
 ) -> EncodedColumns:
     """Learn the roles of the columns of all tables from a sample of their rows."""
+    from ravine.prepare import TableEncoder
+
     table = tables[0]
     names = read_raw(tables, warn)
     check_known(tables, (*only, *ignore, *(roles or ()), *(() if label is None else (label,))), names)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ravine._kernels import (
+        along,
         bfgs,
+        bisect,
         convex,
         density,
         elementary,
@@ -23,15 +25,20 @@ if TYPE_CHECKING:
         pairs,
         penalty,
         proposals,
+        pursuit,
         rows,
+        scout,
         spectral,
         stream,
         svc,
         ties,
+        unimodal,
     )
 
 __all__ = [
+    "along",
     "bfgs",
+    "bisect",
     "convex",
     "density",
     "elementary",
@@ -44,11 +51,14 @@ __all__ = [
     "pairs",
     "penalty",
     "proposals",
+    "pursuit",
     "rows",
+    "scout",
     "spectral",
     "stream",
     "svc",
     "ties",
+    "unimodal",
 ]
 
 

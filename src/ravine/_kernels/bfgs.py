@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ravine._kernels._compile import kernel
+from ravine._kernels._compile import inner
 from ravine._kernels.rows import dot
 
 MAX_ITERATIONS = 200
@@ -44,7 +44,7 @@ TRIAL, POINT, GRADIENT, DOWNHILL, STEPS, CHANGES = 0, 1, 2, 3, 4, 4 + MEMORY
 TOLERANCE, VALUE, SLOPE, LENGTH = 0, 1, 2, 3
 """Positions in `Descent.numbers`."""
 
-N_SEARCHES, N_SHRINKS, N_SMALL, N_STEPS = 0, 1, 2, 3
+N_SEARCHES, N_SHRINKS, N_SMALL, N_STEPS, N_ENOUGH = 0, 1, 2, 3, 4
 """Positions in `Descent.counts`."""
 
 
@@ -58,8 +58,9 @@ class Descent(NamedTuple):
         the gradient, against which steps go; the stored steps, and how the gradient changed with each of them.
     numbers : ndarray of shape (4,)
         Tolerance, value at the point, slope of the value along the line of the search, and length of the step on it.
-    counts : ndarray of int of shape (4,)
-        Number of line searches, of steps shortened in this one, of small decreases in a row, and of stored steps.
+    counts : ndarray of int of shape (5,)
+        Number of line searches, of steps shortened in this one, of small decreases in a row, of stored steps, and of
+        small decreases that end the descent.
     """
 
     vectors: Any
@@ -77,17 +78,31 @@ class Descent(NamedTuple):
         return self.vectors[POINT]
 
 
-def begin(start, tolerance):
+def begin(start, tolerance, before=None):
     """Return the state of a descent whose first trial is `start`; not compiled, since it only makes arrays.
 
-    The descent ends when the value decreases by no more than `tolerance` twice in a row.
+    The descent ends when the value decreases by no more than `tolerance` twice in a row. `before` is a descent of a
+    similar function. Its curvature is a good start, so that the first small decrease ends this descent.
     """
-    vectors = np.zeros((4 + 2 * MEMORY, len(start)))
+    vectors, counts = np.zeros((4 + 2 * MEMORY, len(start))), np.array([0, 0, 0, 0, MAX_SMALL_DECREASES])
+    if before is not None:
+        vectors[STEPS:], counts[N_STEPS], counts[N_ENOUGH] = before.vectors[STEPS:], before.counts[N_STEPS], 1
     vectors[TRIAL] = vectors[POINT] = start
-    return Descent(vectors, np.array([tolerance, np.inf, 0.0, 1.0]), np.zeros(4, dtype=np.int64))
+    return Descent(vectors, np.array([tolerance, np.inf, 0.0, 1.0]), counts)
 
 
-@kernel
+@inner
+def begin_compiled(start, tolerance):
+    """Return the state of `begin`, inside a kernel."""
+    vectors, numbers, counts = np.zeros((4 + 2 * MEMORY, start.shape[0])), np.zeros(4), np.zeros(5, np.int64)
+    for j in range(start.shape[0]):
+        vectors[TRIAL, j] = vectors[POINT, j] = start[j]
+    numbers[TOLERANCE], numbers[VALUE], numbers[LENGTH] = tolerance, np.inf, 1.0
+    counts[N_ENOUGH] = MAX_SMALL_DECREASES
+    return Descent(vectors, numbers, counts)
+
+
+@inner
 def tell_value(descent, value):
     """Take the value at the trial, and return an answer; a start whose value is not finite is the end."""
     vectors, numbers, counts = descent
@@ -99,7 +114,7 @@ def tell_value(descent, value):
         numbers[VALUE] = value
         for j in range(vectors.shape[1]):
             vectors[POINT, j] = vectors[TRIAL, j]
-        return ENDS_AT_TRIAL if counts[N_SMALL] == MAX_SMALL_DECREASES else ASK_GRADIENT
+        return ENDS_AT_TRIAL if counts[N_SMALL] == counts[N_ENOUGH] else ASK_GRADIENT
     counts[N_SHRINKS] += 1
     numbers[LENGTH] *= SHRINK
     if counts[N_SHRINKS] == MAX_SHRINKS:
@@ -116,7 +131,7 @@ def tell_value(descent, value):
     return ASK_VALUE if numbers[SLOPE] < 0.0 else ENDS_AT_POINT
 
 
-@kernel
+@inner
 def tell_gradient(descent, gradient):
     """Take the gradient at the trial, which was accepted, and return an answer."""
     vectors, numbers, counts = descent
@@ -141,7 +156,7 @@ def tell_gradient(descent, gradient):
     return ASK_VALUE if numbers[SLOPE] < 0.0 else ENDS_AT_POINT
 
 
-@kernel
+@inner
 def multiply_by_inverse_hessian(vectors, n_steps):
     """Set `DOWNHILL` to `GRADIENT` times the inverse Hessian, which `n_steps` stored steps build from the identity."""
     n = vectors.shape[1]
@@ -166,7 +181,7 @@ def multiply_by_inverse_hessian(vectors, n_steps):
             q[j] += (alpha[k] - rho[k] * along) * vectors[STEPS + k, j]
 
 
-@kernel
+@inner
 def remember(vectors, gradient, length, n_steps):
     """Store the step that led to the point, and how the gradient changed with it; return the new number of steps.
 

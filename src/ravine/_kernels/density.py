@@ -6,7 +6,7 @@ exactly zero and no ripple is mistaken for a valley.
 
 import numpy as np
 
-from ravine._kernels._compile import kernel
+from ravine._kernels._compile import inner, kernel
 from ravine._kernels.ties import is_less
 from ravine._ties import ROUNDING, TIE
 
@@ -18,16 +18,23 @@ def bin_linear(values, w, low, step, n_bins):
     Each value shares its weight between its two neighbors.
     """
     counts = np.zeros(n_bins)
-    for i in range(values.shape[0]):
-        position = (values[i] - low) / step
-        k = min(max(int(position), 0), n_bins - 2)
-        share = position - k
-        counts[k] += w[i] * (1.0 - share)
-        counts[k + 1] += w[i] * share
+    add_linear(values, w, low, step, counts)
     return counts
 
 
-@kernel
+@inner
+def add_linear(values, w, low, step, counts):
+    """Add weights to grid points as `bin_linear` does."""
+    last = counts.shape[0] - 2
+    for i in range(values.shape[0]):
+        position = (values[i] - low) / step
+        k = min(max(int(position), 0), last)
+        share = position - k
+        counts[k] += w[i] * (1.0 - share)
+        counts[k + 1] += w[i] * share
+
+
+@inner
 def slopes(values, w, low, step, potential):
     """Return derivatives by the values of a function of the binned weights; `potential` are those by the weights."""
     out = np.empty(values.shape[0])
@@ -56,7 +63,7 @@ def smooth(counts, weights):
     return out
 
 
-@kernel
+@inner
 def smooth_dense(counts, weights):
     """Compute `smooth`, to the last bit, by passes over the grid: faster where few counts are 0."""
     n, reach = counts.shape[0], weights.shape[0]
@@ -71,7 +78,7 @@ def smooth_dense(counts, weights):
     return out
 
 
-@kernel
+@inner
 def _add_shifted(out, x, y, z, u, taps):
     """Add four arrays, each times its tap, in their order; with one array, most time would go into loads and stores."""
     a, b, c, e = taps[0], taps[1], taps[2], taps[3]
@@ -126,9 +133,9 @@ def best_window(density, mass, found, count, step, shares, least_window, least_s
     `least_side` of the weight on one side are skipped.
     """
     n = density.shape[0]
-    highest_before = np.zeros(n, np.int64)
-    highest_after = np.full(n, n - 1)
+    highest_before, highest_after = np.empty(n, np.int64), np.empty(n, np.int64)
     before, after = 0, n - 1
+    highest_before[before], highest_after[after] = before, after
     for k in range(1, n if found.shape[0] > 0 else 0):
         if is_less(density[before], density[k]):
             before = k
@@ -159,16 +166,52 @@ def best_window(density, mass, found, count, step, shares, least_window, least_s
 
 
 @kernel
+def strongest_window(values, w, low, step, n_bins, weights, count, shares, least_window, least_side):
+    """Bin values, smooth them, and return the result of `best_window` with the densities at its three grid points.
+
+    `weights` is the right half of the kernel, as in `smooth`.
+    """
+    counts = bin_linear(values, w, low, step, n_bins)
+    n_filled = 0
+    for k in range(n_bins):
+        n_filled += counts[k] != 0.0
+    density = smooth_dense(counts, weights) if 4 * n_filled > n_bins else smooth(counts, weights)
+    mass, total = np.empty(n_bins), 0.0
+    for k in range(n_bins):
+        total += density[k]
+        mass[k] = total
+    for k in range(n_bins):
+        mass[k] /= total
+    score, valley, left, right, window = best_window(
+        density, mass, valleys(density), count, step, shares, least_window, least_side
+    )
+    return score, valley, left, right, window, density[valley], density[left], density[right]
+
+
+@kernel
+def mass_around(values, w, center, width, resolution):
+    """Return the weight of the values in a window, if each value is spread evenly over the resolution around it."""
+    low, high, total = center - width / 2, center + width / 2, 0.0
+    for i in range(values.shape[0]):
+        if resolution <= 0.0:
+            total += w[i] if low <= values[i] < high else 0.0
+        else:
+            inside = min(high, values[i] + resolution / 2) - max(low, values[i] - resolution / 2)
+            total += w[i] * max(0.0, inside) / resolution
+    return total
+
+
+@inner
 def _difference(beside, middle, count):
     return (beside - middle) * (count / (beside + middle + 1.0 / count)) ** 0.5
 
 
-@kernel
+@inner
 def _mass_around(mass, center, window):
     return _interpolate(mass, center + window / 2) - _interpolate(mass, center - window / 2)
 
 
-@kernel
+@inner
 def _interpolate(mass, position):
     n = mass.shape[0]
     position = min(max(position, 0.0), n - 1.0)

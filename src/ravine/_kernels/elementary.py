@@ -6,7 +6,7 @@ functions are accurate to two units in the last place.
 
 import numpy as np
 
-from ravine._kernels._compile import kernel
+from ravine._kernels._compile import inner
 
 WIDTH = np.uint64(52)
 """Width of the fraction in bits; the exponent lies above it."""
@@ -23,7 +23,7 @@ LOWEST = -708.0
 """The exponential of smaller numbers is 0."""
 
 
-@kernel
+@inner
 def log(x, scratch, out):
     """Compute out = log x for positive normal numbers; `scratch` is as long, and the arrays must not overlap."""
     bits, exponent, rest = x.view(np.uint64), scratch.view(np.uint64), out.view(np.uint64)
@@ -41,7 +41,7 @@ def log(x, scratch, out):
         out[j] = power * LN_2 + 2.0 * (s + s * z * (1 / 3 + z * (1 / 5 + z * series)))
 
 
-@kernel
+@inner
 def exp(x, scratch, out):
     """Compute out = exp x for numbers below 700; `scratch` is as long, and the arrays must not overlap."""
     power, bits = scratch.view(np.uint64), out.view(np.uint64)

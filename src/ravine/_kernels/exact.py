@@ -10,11 +10,11 @@ pairs, the rounded terms and the remainders, which are added at the end.
 
 import numpy as np
 
-from ravine._kernels._compile import kernel
+from ravine._kernels._compile import inner, kernel
 from ravine._kernels.rows import dot
 
 
-@kernel
+@inner
 def _halves(term, grid, fine):
     coarse = (term + grid) - grid
     grid = grid * fine
@@ -105,12 +105,75 @@ def bins(values, rows, w, step, before, after, fine, grid, square_grid, out):
 @kernel
 def groups(X, rows, w, center, group, fine, grid, out):
     """Add up Σ w (x - center) over groups of rows; the k-th of `rows` belongs to the group group[k]."""
+    a, b = np.empty(X.shape[1]), np.empty(X.shape[1])
     for k in range(rows.shape[0]):
         i, g = rows[k], group[k]
         for j in range(X.shape[1]):
-            a, b = _halves(w[i] * (X[i, j] - center[j]), grid[j], fine)
-            out[0, g, j] += a
-            out[1, g, j] += b
+            a[j], b[j] = _halves(w[i] * (X[i, j] - center[j]), grid[j], fine)
+        for j in range(X.shape[1]):
+            out[0, g, j] += a[j]
+        for j in range(X.shape[1]):
+            out[1, g, j] += b[j]
+
+
+LOOKED_ROWS = 256
+"""Number of rows that `look` projects at a time, few enough to stay in the cache."""
+
+
+@kernel
+def look(X, rows, w, v, origin, step, most, center, fine, grid, square_grid, cell_grid, values):
+    """Run `project`, `bins` and `groups` in one pass over the rows.
+
+    Returns the index of the first cell, which rows are in how many cells, the weights on the points, the sums over the
+    cells, and Σ w value². Cells are those of a lattice, from one of its points to the next. There are no cells if there
+    would be more than `most`.
+    """
+    d = X.shape[1]
+    first, size = 0, 0
+    occurs, masses, sums = np.zeros(0, np.bool_), np.zeros((2, 1)), np.zeros((2, 0, d))
+    square, a, b, rest_grid = np.zeros(2), np.empty(d), np.empty(d), cell_grid * fine
+    for start in range(0, rows.shape[0], LOOKED_ROWS):
+        mine, p = rows[start : start + LOOKED_ROWS], values[start : start + LOOKED_ROWS]
+        project(X, mine, v, origin, p)
+        low, high = np.floor(np.min(p) / step), np.floor(np.max(p) / step)
+        if size == 0 or low < first or high >= first + size:
+            if size > 0:
+                low, high = min(low, float(first)), max(high, float(first + size - 1))
+            if high - low >= most:
+                return first, occurs[:0], masses, sums, square
+            margin = min(high - low, most - (high - low)) // 4
+            old, n_old = first, size
+            first, size = int(low - margin), int(high - low + 1 + 2 * margin)
+            old_occurs, old_masses, old_sums = occurs, masses, sums
+            occurs, masses, sums = np.zeros(size, np.bool_), np.zeros((2, size + 1)), np.zeros((2, size, d))
+            if n_old > 0:
+                begin = old - first
+                occurs[begin : begin + n_old] = old_occurs
+                masses[:, begin : begin + n_old + 1] = old_masses
+                sums[:, begin : begin + n_old] = old_sums
+        for k in range(mine.shape[0]):
+            i = mine[k]
+            floor = np.floor(p[k] / step)
+            share, g = p[k] / step - floor, int(floor) - first
+            occurs[g] = True
+            coarse, rest = _halves(w[i] * (1.0 - share), grid, fine)
+            masses[0, g] += coarse
+            masses[1, g] += rest
+            coarse, rest = _halves(w[i] * share, grid, fine)
+            masses[0, g + 1] += coarse
+            masses[1, g + 1] += rest
+            coarse, rest = _halves(w[i] * p[k] * p[k], square_grid, fine)
+            square[0] += coarse
+            square[1] += rest
+            for j in range(d):
+                term = w[i] * (X[i, j] - center[j])
+                a[j] = (term + cell_grid[j]) - cell_grid[j]
+                b[j] = ((term - a[j]) + rest_grid[j]) - rest_grid[j]
+            for j in range(d):
+                sums[0, g, j] += a[j]
+            for j in range(d):
+                sums[1, g, j] += b[j]
+    return first, occurs, masses, sums, square
 
 
 @kernel
@@ -128,3 +191,26 @@ def pull(X, rows, w, center, v, origin, step, first, slopes, tilt, fine, grid):
             total[0, j] += a
             total[1, j] += b
     return total
+
+
+@kernel
+def rounded(X, rows, w, center, scale, out):
+    """Compute out[k] = √w (x - center) · scale for the k-th of `rows`, rounded to integers."""
+    for k in range(rows.shape[0]):
+        i = rows[k]
+        root = np.sqrt(w[i])
+        for j in range(X.shape[1]):
+            out[k, j] = np.rint((X[i, j] - center[j]) * root * scale[j])
+
+
+@kernel
+def extent(X, rows, low, high):
+    """Lower `low` and raise `high` to the entries of each column; return whether there is a NaN."""
+    n_strange = 0
+    for i in rows:
+        for j in range(X.shape[1]):
+            x = X[i, j]
+            low[j] = x if x < low[j] else low[j]
+            high[j] = x if x > high[j] else high[j]
+            n_strange += x != x
+    return n_strange > 0

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ravine._kernels._compile import kernel, reduction
+from ravine._kernels._compile import inner, inner_reduction, kernel
 from ravine._kernels.intervals import COST, WEIGHT, dip, insert
 from ravine._kernels.rows import dot
 
@@ -49,7 +49,7 @@ FAR, FARTHEST = 16.0, 1e300
 factor."""
 
 
-@reduction
+@inner_reduction
 def _update_direction(u, x, keep, add):
     """Compute u = keep u + add x, and return the squared length of u."""
     square = 0.0
@@ -59,7 +59,7 @@ def _update_direction(u, x, keep, add):
     return square
 
 
-@reduction
+@inner_reduction
 def _center(x, n, mean, centered):
     """Add the n-th row to the mean and center it; return the growth of the sum of squares."""
     square = 0.0
@@ -71,7 +71,7 @@ def _center(x, n, mean, centered):
     return square
 
 
-@kernel
+@inner
 def cusum_limit(p0, p1, run_before, run_after):
     """Return drag and limit of a Bernoulli CUSUM (Reynolds and Stoumbos 1999), the larger limit for two run lengths.
 
@@ -90,7 +90,7 @@ def cusum_limit(p0, p1, run_before, run_after):
     return r1 / r2, max(max(before, after) / r2 - correction, 1.0)
 
 
-@kernel
+@inner
 def _solve_run(sign, target):
     """Return the positive y with exp(sign y) - sign y - 1 = target; the left side increases with y."""
     low, high = 0.0, 1.0
@@ -115,7 +115,7 @@ def renew_cusum(cut, run_before, run_after):
     cut[RENEW] = RENEWAL * cut[N_OUTER] + 1.0
 
 
-@kernel
+@inner
 def _pass_cut(cut, distance, settings):
     """Update the CUSUM of a cut with a row at this distance from it; return whether it raises an alarm."""
     if not (cut[OUTER_LOW] < distance < cut[OUTER_HIGH]):
@@ -133,7 +133,7 @@ def _pass_cut(cut, distance, settings):
     return False
 
 
-@kernel
+@inner
 def threshold(weight, log_first, log_step, log_dip):
     """Return the dip that a Gaussian sample of this size exceeds by chance, interpolated on logarithmic scales."""
     position = (math.log(weight) - log_first) / log_step
@@ -141,7 +141,7 @@ def threshold(weight, log_first, log_step, log_dip):
     return math.exp(log_dip[i] + (position - i) * (log_dip[i + 1] - log_dip[i]))
 
 
-@kernel
+@inner
 def _enlarge_unit(leaf, u, z, distance):
     """Enlarge the unit to about this distance; it is a power of two, so that the components keep their digits."""
     while distance > FAR * leaf[UNIT]:
@@ -154,7 +154,7 @@ def _enlarge_unit(leaf, u, z, distance):
             z[j] *= shrink
 
 
-@kernel
+@inner
 def _move(x, leaf, mean, u, z, p, settings, centered, rest):
     """Update mean, directions and forgetting factor of a leaf; return the projection of the row."""
     d = x.shape[0]
@@ -195,7 +195,7 @@ def _move(x, leaf, mean, u, z, p, settings, centered, rest):
     return projection
 
 
-@kernel
+@inner
 def _keep(leaf, sample, n_intervals, limit, projection):
     """Fade the sample of a leaf and add a projection to it; return the number of intervals."""
     forget = leaf[FORGET]

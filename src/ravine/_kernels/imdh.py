@@ -17,7 +17,7 @@ up to date. Everything is recomputed from time to time, so that rounding errors 
 
 import numpy as np
 
-from ravine._kernels._compile import kernel, reduction
+from ravine._kernels._compile import inner, inner_reduction, kernel
 from ravine._kernels.rows import dot
 
 KERNEL_REACH = 8.0
@@ -50,7 +50,7 @@ principal component. For sparse rows also the scalars of the normal and of the m
 N_SCALARS = 11
 
 
-@reduction
+@inner_reduction
 def _along(x, mean, v):
     """Return (x - mean) · v and ‖x - mean‖²."""
     along, square = 0.0, 0.0
@@ -61,12 +61,14 @@ def _along(x, mean, v):
     return along, square
 
 
-@kernel
+@inner
 def _make_unit(v):
     """Normalize v to unit length; if rounding has left nothing of it, any direction will do."""
     length = np.sqrt(dot(v, v))
     if not length > 0.0:
-        v[:], length = 1.0, np.sqrt(v.shape[0])
+        for j in range(v.shape[0]):
+            v[j] = 1.0
+        length = np.sqrt(v.shape[0])
     for j in range(v.shape[0]):
         v[j] /= length
 
@@ -166,7 +168,7 @@ def learn(X, w, rows, chunk, first, stop_level, normal, mean, scalars, settings,
     return ends[:n_ends]
 
 
-@kernel
+@inner
 def _push(stack, depth, node, start, stop):
     stack[depth, 0] = node
     stack[depth, 1] = start
@@ -202,7 +204,7 @@ def learn_csr(indptr, indices, data, w, rows, chunk, first, stop_level, base, to
     return ends[:n_ends]
 
 
-@kernel
+@inner
 def _partition(rows, start, stop, goes_left, scratch):
     """Move the rows that go left before the others, without changing their order; return where the others start."""
     middle, n_right = start, 0
@@ -219,7 +221,7 @@ def _partition(rows, start, stop, goes_left, scratch):
     return middle
 
 
-@kernel
+@inner
 def _weigh(scalars, weight, along, square, most):
     """Add a row, and return what the step needs.
 
@@ -237,7 +239,7 @@ def _weigh(scalars, weight, along, square, most):
     return rate, fade, (1.0 - rate) * along, (1.0 - rate) * (1.0 - rate) * square
 
 
-@kernel
+@inner
 def _move(scalars, rate, along, square, n_columns, settings):
     """Compute the step of a row: the new normal is (normal - step · row) · shorten, the row relative to the new mean.
 
@@ -278,7 +280,7 @@ def _move(scalars, rate, along, square, n_columns, settings):
     return step, shorten, (along - step * square) * shorten < b
 
 
-@kernel
+@inner
 def _update(X, w, rows, is_cut, v, mean, scalars, settings, goes_left):
     """Take one stochastic gradient step per row, and decide its side of the cut.
 
@@ -309,7 +311,7 @@ def _update(X, w, rows, is_cut, v, mean, scalars, settings, goes_left):
             _make_unit(v)
 
 
-@kernel
+@inner
 def _update_csr(indptr, indices, data, w, rows, is_cut, base, total, scalars, settings, goes_left):
     """Run `_update` on sparse rows."""
     n_columns = total.shape[0]
@@ -379,7 +381,7 @@ def _update_csr(indptr, indices, data, w, rows, is_cut, base, total, scalars, se
             _settle(is_cut, base, total, scalars)
 
 
-@kernel
+@inner
 def _settle(is_cut, base, total, scalars):
     """Apply the scalars to the vectors, and reset them."""
     if is_cut:

@@ -7,7 +7,7 @@ right. ``COST[i]`` is how far the distribution would move if intervals i and i +
 
 import math
 
-from ravine._kernels._compile import kernel
+from ravine._kernels._compile import inner, kernel
 
 LOW, HIGH, WEIGHT, ATOMS, COST = range(5)
 N_ROWS = 5
@@ -20,7 +20,7 @@ TWICE_PEAK = 2.0 / math.sqrt(2.0 * math.pi)
 """Twice the standard Gaussian density at 0."""
 
 
-@kernel
+@inner
 def _merger_cost(sample, i):
     """Return the largest distance, times the total weight, between the distributions before and after a merger.
 
@@ -38,7 +38,7 @@ def _merger_cost(sample, i):
     return max(abs(at_end), abs(at_start))
 
 
-@kernel
+@inner
 def insert(sample, n_intervals, limit, x, weight):
     """Add an atom, and merge two neighbors if there are then more than `limit` intervals.
 
@@ -70,7 +70,7 @@ def insert(sample, n_intervals, limit, x, weight):
     return n_intervals, _merge_cheapest(sample, n_intervals + 1)
 
 
-@kernel
+@inner
 def _renew_costs(sample, n_intervals, i):
     """Update the costs of the mergers that involve interval i."""
     if i > 0:
@@ -79,7 +79,7 @@ def _renew_costs(sample, n_intervals, i):
         sample[COST, i] = _merger_cost(sample, i)
 
 
-@kernel
+@inner
 def _merge_cheapest(sample, n_intervals):
     best = 0
     for i in range(1, n_intervals - 1):
@@ -98,7 +98,7 @@ def _merge_cheapest(sample, n_intervals):
     return max(atom - min(first_atom, last_atom), 0.0)
 
 
-@kernel
+@inner
 def corners(sample, n_intervals, x, below, above):
     """Compute the ends of the intervals, and the distribution just before and at each end; return their number.
 

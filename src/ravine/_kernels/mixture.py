@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ravine._kernels._compile import kernel
+from ravine._kernels._compile import inner, kernel
 from ravine._kernels.rows import dot
 
 
@@ -55,7 +55,7 @@ def likeliest(X, mean, factor, constant, freedom, power, first, out):
         out[i] = best
 
 
-@kernel
+@inner
 def _distance(x, k, mean, factor, reach, z):
     """Return the squared distance of a row from component k, or any larger number if it is beyond `reach`."""
     matrix = factor[k] if factor.shape[0] > 1 else factor[0]

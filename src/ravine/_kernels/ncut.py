@@ -5,11 +5,37 @@ neighbors by one multiplication. So every cut of n masses costs O(n) in total, a
 cut.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ravine._kernels._compile import kernel
+from ravine._kernels import bfgs
+from ravine._kernels._compile import inner, kernel
+from ravine._kernels.density import bin_linear
+from ravine._kernels.pursuit import aim, gradient_by_trial, project_centered
 from ravine._kernels.ties import middle_of_least
 from ravine._ties import ROUNDING
+
+RUN = 16
+"""Runs of this length are sorted by insertion before they are merged."""
+
+
+class Settings(NamedTuple):
+    """Constants of a search for the minimum normalized cut; see `ravine.cuts._ncut.NormalizedCut`.
+
+    Attributes
+    ----------
+    scale, step, least : float
+    max_bins, exact_rows : int
+    log : bool
+    """
+
+    scale: float
+    step: float
+    least: float
+    max_bins: int
+    exact_rows: int
+    log: bool
 
 
 @kernel
@@ -44,9 +70,11 @@ def best_cut(mass, decay, least, potential, slope):
         total += mass[i]
         volume += mass[i] * (left[i] + right[i])
 
-    values, insides = np.full(n, np.inf), np.empty(n)
+    values, insides = np.empty(n), np.empty(n)
+    values[n - 1] = np.inf
     before, inside = 0.0, 0.0
     for i in range(n - 1):
+        values[i] = np.inf
         before += mass[i]
         inside += mass[i] * (left[i] + right[i])
         insides[i] = inside
@@ -80,3 +108,105 @@ def best_cut(mass, decay, least, potential, slope):
         potential[i] = across * both - per_a * across - per_b * (2.0 * degree - across)
         slope[i] = -across * both + per_a * across - per_b * (2.0 * tilt + across)
     return value, k
+
+
+@inner
+def sort_order(values, order, scratch):
+    """Sort `order` so that values[order] increases; equal values keep their order.
+
+    It starts from the order that it is given: in a search, that of the direction before, which is almost sorted.
+    """
+    n = order.shape[0]
+    for start in range(0, n, RUN):
+        for i in range(start + 1, min(start + RUN, n)):
+            moved = order[i]
+            j = i
+            while j > start and values[order[j - 1]] > values[moved]:
+                order[j] = order[j - 1]
+                j -= 1
+            order[j] = moved
+    width = RUN
+    while width < n:
+        for start in range(0, n - width, 2 * width):
+            middle, stop = start + width, min(start + 2 * width, n)
+            if values[order[middle - 1]] <= values[order[middle]]:
+                continue
+            for i in range(start, middle):
+                scratch[i] = order[i]
+            i, j, k = start, middle, start
+            while i < middle:
+                if j < stop and values[order[j]] < values[scratch[i]]:
+                    order[k] = order[j]
+                    j += 1
+                else:
+                    order[k] = scratch[i]
+                    i += 1
+                k += 1
+        width *= 2
+
+
+@inner
+def least_of_rows(values, w, order, scratch, settings, slopes):
+    """Find the minimum NCut of values: (value, position). `slopes` is filled with the derivatives by the values.
+
+    `order` is the order of the values for a direction before, and is updated.
+    """
+    n = values.shape[0]
+    sort_order(values, order, scratch)
+    mass, decay, potential, slope = np.empty(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    for i in range(n):
+        mass[i] = w[order[i]]
+        if i > 0:
+            decay[i - 1] = np.exp(-(values[order[i]] - values[order[i - 1]]) / settings.scale)
+    value, k = best_cut(mass, decay, settings.least, potential, slope)
+    for i in range(n):
+        slopes[order[i]] = mass[i] * slope[i] / settings.scale
+    position = 0.5 * (values[order[k]] + values[order[k + 1]]) if k >= 0 else 0.0
+    return value, position
+
+
+@inner
+def least_on_grid(values, w, settings, slopes):
+    """Find the minimum NCut of values binned on a grid, as `least_of_rows` does for the values themselves."""
+    lowest, highest = np.inf, -np.inf
+    for i in range(values.shape[0]):
+        lowest, highest = min(lowest, values[i]), max(highest, values[i])
+    step = max(settings.step, (highest - lowest) / (settings.max_bins - 4))
+    first = np.floor(lowest / step) - 1.0
+    n_bins = int(np.ceil(highest / step) - first) + 2
+    mass = bin_linear(values, w, first * step, step, n_bins)
+    decay, potential, slope = np.full(n_bins, np.exp(-step / settings.scale)), np.zeros(n_bins), np.zeros(n_bins)
+    value, k = best_cut(mass, decay, settings.least, potential, slope)
+    for i in range(values.shape[0]):
+        m = min(max(int((values[i] - first * step) / step), 0), n_bins - 2)
+        slopes[i] = w[i] * (potential[m + 1] - potential[m]) / step
+    return value, first * step + (k + 0.5) * step
+
+
+@kernel
+def search(X, w, mean, descent, settings, order):
+    """Run `ravine.cuts._pursuit.search` for the minimum normalized cut in one call: direction, value and position.
+
+    `order` has as many entries as there are rows; it is used for at most `exact_rows` rows.
+    """
+    direction, values, slopes = np.empty(X.shape[1]), np.empty(X.shape[0]), np.empty(X.shape[0])
+    scratch = np.empty_like(order)
+    trial, point = descent.vectors[bfgs.TRIAL], descent.vectors[bfgs.POINT]
+    value, position, answer = np.inf, 0.0, bfgs.ASK_VALUE
+    while answer == bfgs.ASK_VALUE:
+        length = aim(trial, direction)
+        project_centered(X, direction, mean, 1.0, values)
+        if X.shape[0] <= settings.exact_rows:
+            here, place = least_of_rows(values, w, order, scratch, settings, slopes)
+        else:
+            here, place = least_on_grid(values, w, settings, slopes)
+        if settings.log:
+            length *= here
+            here = np.log(here) if 0.0 < here < np.inf else np.inf
+        answer = bfgs.tell_value(descent, here)
+        if answer == bfgs.ASK_GRADIENT or answer == bfgs.ENDS_AT_TRIAL:
+            value, position = here, place
+        if answer == bfgs.ASK_GRADIENT:
+            answer = bfgs.tell_gradient(descent, gradient_by_trial(X, slopes, mean, direction, length))
+    aim(point, direction)
+    return direction, value, position

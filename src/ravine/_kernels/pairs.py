@@ -8,7 +8,7 @@ pairs cost O(columns) each and are added up in ``F``, without λ.
 
 import numpy as np
 
-from ravine._kernels._compile import kernel, reduction
+from ravine._kernels._compile import inner, inner_reduction, kernel, reduction
 
 
 @reduction
@@ -89,7 +89,7 @@ def chained_forces(start, smallest, steps, beta, h, m, F):
             F[j, i] += m[i] * total
 
 
-@reduction
+@inner_reduction
 def _squares_to_later(U, i, q):
     """Compute q[k] = squared distance from point i to the k-th point after it."""
     for k in range(q.shape[0]):
@@ -316,13 +316,13 @@ def are_apart(U, radius):
     return True
 
 
-@kernel
+@inner
 def _unite(parent, i, k):
     low, high = _root(parent, i), _root(parent, k)
     parent[max(low, high)] = min(low, high)
 
 
-@kernel
+@inner
 def _root(parent, i):
     while parent[i] != i:
         parent[i] = parent[parent[i]]
@@ -330,7 +330,7 @@ def _root(parent, i):
     return i
 
 
-@kernel
+@inner
 def _groups(parent):
     """Return the group of each point; groups are numbered in order of appearance."""
     group, n_groups = np.empty(parent.shape[0], np.int64), 0

@@ -2,7 +2,7 @@
 
 If rows have labels, a second penalty applies to rows on the wrong side (eq. 2.16). The line is searched on a grid, O(n
 + bins), and the minimum is refined between two grid points. The refinement uses the values themselves if they are few,
-and the grid if they are many.
+and the grid if they are many. Without labeled rows, `labels` is None, and what labels need is not compiled.
 """
 
 from typing import Any, NamedTuple
@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ravine._kernels import bfgs
-from ravine._kernels._compile import kernel
+from ravine._kernels._compile import inner, kernel
 from ravine._kernels.density import bin_linear, slopes
-from ravine._kernels.rows import dot, project, weighted_sum
+from ravine._kernels.pursuit import aim, gradient_by_trial, project_centered
+from ravine._kernels.rows import dot
 from ravine._kernels.ties import middle_of_least
 
 
@@ -82,7 +83,7 @@ class Least(NamedTuple):
     n_bins: int
 
 
-@kernel
+@inner
 def wrong_side(b, marks, labels):
     """Return Σ |pull| · distance² over the marks less than the margin on their own side of b, and two derivatives by b.
 
@@ -101,7 +102,7 @@ def wrong_side(b, marks, labels):
     return value, first, second
 
 
-@kernel
+@inner
 def wrong_side_on_grid(low, step, n_points, marks, labels):
     """Return the sum of `wrong_side` at low, low + step, …, in O(points + marks).
 
@@ -134,7 +135,7 @@ def wrong_side_on_grid(low, step, n_points, marks, labels):
     return total
 
 
-@kernel
+@inner
 def derivatives_at(b, positions, mass, bound, settings, marks, labels):
     """Return two derivatives by b of the density, the penalty outside the bound and the penalty of labeled rows.
 
@@ -151,11 +152,14 @@ def derivatives_at(b, positions, mass, bound, settings, marks, labels):
     if over > 0.0:
         first += np.sign(b) * settings.steepness * power * over ** (power - 1.0)
         second += settings.steepness * power * (power - 1.0) * over ** (power - 2.0)
-    _, by_labels, twice_by_labels = wrong_side(b, marks, labels)
-    return first + by_labels, second + twice_by_labels
+    if labels is not None:
+        _, by_labels, twice_by_labels = wrong_side(b, marks, labels)
+        first += by_labels
+        second += twice_by_labels
+    return first, second
 
 
-@kernel
+@inner
 def refine(low, high, positions, mass, bound, settings, marks, labels):
     """Return the minimum between low and high, by Newton steps inside a bracket that bisection shrinks."""
     b = 0.5 * (low + high)
@@ -174,7 +178,7 @@ def refine(low, high, positions, mass, bound, settings, marks, labels):
     return b
 
 
-@kernel
+@inner
 def least_on_grid(mass, first, step, count, deviation, positions, weights, settings, marks, labels):
     """Find the minimum penalized density of weights on the grid points step · (first + k): (value, position, pull).
 
@@ -186,7 +190,7 @@ def least_on_grid(mass, first, step, count, deviation, positions, weights, setti
     positions, weights : ndarray
         What the density near the minimum is summed over; if empty, the grid.
     settings : Settings
-    marks, labels : ndarray, Labels
+    marks, labels : ndarray, Labels or None
         Positions of the labeled rows.
 
     Returns
@@ -210,7 +214,10 @@ def least_on_grid(mass, first, step, count, deviation, positions, weights, setti
     # if labeled rows pull the cut outwards.
     middle, within = int(-first), int((bound + bandwidth) / step) + 1
     begin, end = max(middle - within, 0), min(middle + within + 1, n_bins)
-    wrong = wrong_side_on_grid(low + begin * step, step, max(end - begin, 0), marks, labels)
+    if labels is not None:
+        wrong = wrong_side_on_grid(low + begin * step, step, max(end - begin, 0), marks, labels)
+    else:
+        wrong = np.zeros(max(end - begin, 0))
     for k in range(begin, end):
         here = dot(padded[k : k + 2 * n_reach + 1], table)
         over = abs(low + k * step) - bound
@@ -228,7 +235,9 @@ def least_on_grid(mass, first, step, count, deviation, positions, weights, setti
     position = low + j * step
     b = refine(position - step, position + step, near, masses, bound, settings, marks, labels)
     over = max(abs(b) - bound, 0.0)
-    value = steepness * over**power + wrong_side(b, marks, labels)[0]
+    value = steepness * over**power
+    if labels is not None:
+        value += wrong_side(b, marks, labels)[0]
     for i in range(near.shape[0]):
         u = (b - near[i]) / bandwidth
         value += masses[i] * np.exp(-0.5 * u * u) / bandwidth
@@ -238,7 +247,7 @@ def least_on_grid(mass, first, step, count, deviation, positions, weights, setti
     return value, b, pull
 
 
-@kernel
+@inner
 def least(values, w, settings, labels):
     """Find the minimum penalized density of values with mean zero, as a `Least`."""
     count, square, lowest, highest = 0.0, 0.0, np.inf, -np.inf
@@ -251,9 +260,13 @@ def least(values, w, settings, labels):
     low = first * step
     n_bins = int(np.ceil(highest / step) - first) + 2
     mass = bin_linear(values, w, low, step, n_bins)
-    marks = np.empty(labels.rows.shape[0])
-    for i in range(marks.shape[0]):
-        marks[i] = values[labels.rows[i]]
+    n_marks = 0
+    if labels is not None:
+        n_marks = labels.rows.shape[0]
+    marks = np.empty(n_marks)
+    if labels is not None:
+        for i in range(n_marks):
+            marks[i] = values[labels.rows[i]]
     n_exact = values.shape[0] if values.shape[0] <= settings.exact_rows else 0
     value, b, pull = least_on_grid(
         mass, first, step, count, np.sqrt(square / count), values[:n_exact], w[:n_exact], settings, marks, labels
@@ -261,11 +274,13 @@ def least(values, w, settings, labels):
     return Least(value, b, pull, low, step, n_bins)
 
 
-@kernel
+@inner
 def slopes_at(values, w, found, settings, labels):
     """Return the derivatives of the minimum penalized density by the values, from the result of `least`."""
-    b, bandwidth, pulls = found.position, settings.bandwidth, labels.pulls
-    count = w.sum()
+    b, bandwidth = found.position, settings.bandwidth
+    count = 0.0
+    for i in range(w.shape[0]):
+        count += w[i]
     norm = 1.0 / (np.sqrt(2.0 * np.pi) * count * bandwidth)
     if values.shape[0] > settings.exact_rows:
         potential = np.empty(found.n_bins)
@@ -280,10 +295,12 @@ def slopes_at(values, w, found, settings, labels):
             out[i] = w[i] * norm * u * np.exp(-0.5 * u * u) / bandwidth
     for i in range(values.shape[0]):
         out[i] -= found.pull * w[i] * values[i]
-    for k in range(pulls.shape[0]):
-        side = 1.0 if pulls[k] > 0.0 else -1.0
-        distance = side * (b - values[labels.rows[k]]) + labels.margin
-        out[labels.rows[k]] -= 2.0 * pulls[k] * max(distance, 0.0)
+    if labels is not None:
+        pulls = labels.pulls
+        for k in range(pulls.shape[0]):
+            side = 1.0 if pulls[k] > 0.0 else -1.0
+            distance = side * (b - values[labels.rows[k]]) + labels.margin
+            out[labels.rows[k]] -= 2.0 * pulls[k] * max(distance, 0.0)
     return out
 
 
@@ -297,31 +314,14 @@ def search(X, w, mean, descent, unit, settings, labels):
     trial, point = descent.vectors[bfgs.TRIAL], descent.vectors[bfgs.POINT]
     value, position, answer = np.inf, 0.0, bfgs.ASK_VALUE
     while answer == bfgs.ASK_VALUE:
-        norm = np.sqrt(dot(trial, trial))
-        for j in range(direction.shape[0]):
-            direction[j] = trial[j] / norm
-        project(X, direction, values)
-        center = dot(mean, direction)
-        for i in range(values.shape[0]):
-            values[i] = (values[i] - center) / unit
+        length = aim(trial, direction)
+        project_centered(X, direction, mean, unit, values)
         found = least(values, w, settings, labels)
         answer = bfgs.tell_value(descent, found.value)
         if answer == bfgs.ASK_GRADIENT or answer == bfgs.ENDS_AT_TRIAL:
             value, position = found.value, found.position * unit
         if answer == bfgs.ASK_GRADIENT:
-            c = slopes_at(values, w, found, settings, labels)
-            total = 0.0
-            for i in range(c.shape[0]):
-                c[i] /= unit
-                total += c[i]
-            g = weighted_sum(X, c)
-            for j in range(g.shape[0]):
-                g[j] -= total * mean[j]
-            along = dot(g, direction)
-            for j in range(g.shape[0]):
-                g[j] = (g[j] - along * direction[j]) / norm
-            answer = bfgs.tell_gradient(descent, g)
-    norm = np.sqrt(dot(point, point))
-    for j in range(direction.shape[0]):
-        direction[j] = point[j] / norm
+            by_value = slopes_at(values, w, found, settings, labels)
+            answer = bfgs.tell_gradient(descent, gradient_by_trial(X, by_value, mean, direction, length * unit))
+    aim(point, direction)
     return direction, value, position

@@ -1,4 +1,4 @@
-"""Directions along which some rows may have a valley, and the strongest valley of each, in one compiled call.
+"""Directions along which some rows may have a valley, and the strongest valley of each.
 
 The directions are the leading principal components, the differences of the means of a small k-means (each mean against
 the mean of all other rows, and against the nearest other mean), and the columns with the lightest and the heaviest
@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ravine._kernels._compile import kernel, reduction
+from ravine._kernels._compile import inner, inner_reduction, kernel
 from ravine._kernels.density import best_window, smooth_dense, valleys
 from ravine._kernels.rows import dot, project
 from ravine._kernels.ties import is_less
@@ -64,7 +64,7 @@ SAME = 0.98
 """Two directions count as one if the absolute value of their cosine is at least this."""
 
 
-@kernel
+@inner
 def _binned(values, low, step, n_bins):
     """Compute `ravine._kernels.density.bin_linear` of values that all have the weight 1."""
     counts = np.zeros(n_bins)
@@ -77,7 +77,7 @@ def _binned(values, low, step, n_bins):
     return counts
 
 
-@kernel
+@inner
 def strongest(values, resolution, least_side, n_multiples):
     """Return the strongest valley of numbers on a line, as an array with the entries named above."""
     found = np.zeros(N_VALLEY)
@@ -86,7 +86,7 @@ def strongest(values, resolution, least_side, n_multiples):
     return found
 
 
-@kernel
+@inner
 def _deviation(values):
     """Return the standard deviation."""
     n, mean, square = values.shape[0], 0.0, 0.0
@@ -98,7 +98,7 @@ def _deviation(values):
     return math.sqrt(square / n)
 
 
-@kernel
+@inner
 def _strengthen(found, values, least_side, first, last):
     """Replace a valley by the strongest one at some of the multiples, if that is stronger."""
     n, resolution = values.shape[0], found[RESOLUTION]
@@ -145,7 +145,7 @@ def along(Z, direction):
     return out
 
 
-@kernel
+@inner
 def count_around(values, center, width, resolution):
     """Return how many values lie in a window, if each value is spread evenly over the resolution around it."""
     low, high, total = center - width / 2, center + width / 2, 0.0
@@ -162,28 +162,28 @@ def count_around(values, center, width, resolution):
 # does a second version of a function for a number that is written out: np.int64(1) has the type of a variable.
 
 
-@reduction
+@inner_reduction
 def _add(out, share, x):
     """Compute out += share x."""
     for j in range(out.shape[0]):
         out[j] += share * x[j]
 
 
-@kernel
+@inner
 def _clear(out):
     """Compute out = 0."""
     for j in range(out.shape[0]):
         out[j] = 0.0
 
 
-@reduction
+@inner_reduction
 def _set(out, share, x):
     """Compute out = share x."""
     for j in range(out.shape[0]):
         out[j] = share * x[j]
 
 
-@reduction
+@inner_reduction
 def multiply(A, B, out):
     """Compute out = A B.
 
@@ -203,7 +203,7 @@ def multiply(A, B, out):
                 out[a, i] += r * B[f, i]
 
 
-@kernel
+@inner
 def _transposed(Z):
     """Return the columns of a matrix as rows."""
     n, d = Z.shape
@@ -215,7 +215,7 @@ def _transposed(Z):
     return T
 
 
-@reduction
+@inner_reduction
 def _four_dots(x, a, b, c, e):
     """Return the products of a vector with four others, which read it once."""
     r, s, t, u = 0.0, 0.0, 0.0, 0.0
@@ -227,7 +227,7 @@ def _four_dots(x, a, b, c, e):
     return r, s, t, u
 
 
-@kernel
+@inner
 def scatter(T):
     """Return the products of all pairs of rows of `T`."""
     d = T.shape[0]
@@ -245,7 +245,7 @@ def scatter(T):
     return S
 
 
-@kernel
+@inner
 def leading_components(Z, T, start):
     """Return orthonormal directions of large variance of centered rows, one per row, by subspace iteration.
 
@@ -272,7 +272,7 @@ def leading_components(Z, T, start):
     return V
 
 
-@reduction
+@inner_reduction
 def _square_distance(x, y):
     """Return the squared distance of two rows."""
     s = 0.0
@@ -281,11 +281,13 @@ def _square_distance(x, y):
     return s
 
 
-@kernel
+@inner
 def _seeds(Y, k):
     """Return k rows that are drawn far apart with a fixed seed."""
     n, q = Y.shape
-    means, nearest = np.empty((k, q)), np.full(n, np.inf)
+    means, nearest = np.empty((k, q)), np.empty(n)
+    for i in range(n):
+        nearest[i] = np.inf
     chosen, draw = 0, 1
     for c in range(k):
         _set(means[c], 1.0, Y[chosen])
@@ -301,7 +303,7 @@ def _seeds(Y, k):
     return means
 
 
-@kernel
+@inner
 def _first_least(table, added, tie, least, chosen):
     """Compute chosen[i] = the first row c whose added[c] - table[c, i] is the least, up to the tie; fills the table."""
     for i in range(table.shape[1]):
@@ -319,7 +321,7 @@ def _first_least(table, added, tie, least, chosen):
             chosen[i] = c if table[c, i] <= least[i] else chosen[i]
 
 
-@kernel
+@inner
 def small_k_means(Y, k):
     """Return means and sizes of k groups of rows, from starts that are drawn far apart with a fixed seed.
 
@@ -331,7 +333,9 @@ def small_k_means(Y, k):
     width = -(-n // n_blocks)
     means, sums, sizes, half_squares = _seeds(Y, k), np.empty((k, q)), np.zeros(k), np.empty(k)
     columns, products = np.zeros((n_blocks, q, width)), np.empty((k, width))
-    least, chosen = np.empty(width), np.zeros(width, np.int64)
+    least, chosen = np.empty(width), np.empty(width, np.int64)
+    for i in range(width):
+        chosen[i] = 0
     tie = 0.0
     for i in range(n):
         tie += ROUNDING * dot(Y[i], Y[i]) / n
@@ -355,12 +359,13 @@ def small_k_means(Y, k):
     return means, sizes
 
 
-@kernel
+@inner
 def differences(means, sizes, n_rows):
     """Return the mean of each group less the mean of all other rows, and less the nearest other mean."""
     k, q = means.shape
-    counts = np.zeros(k, np.bool_)
+    counts, partner = np.empty(k, np.bool_), np.empty(k, np.int64)
     for c in range(k):
+        partner[c] = -1
         counts[c] = FEWEST <= sizes[c] <= n_rows - FEWEST
     out, n_out = np.empty((2 * k, q)), 0
     for c in range(k):
@@ -368,7 +373,6 @@ def differences(means, sizes, n_rows):
             for f in range(q):  # the rows are centered: all other rows sum to the negative of this group
                 out[n_out, f] = means[c, f] * n_rows / (n_rows - sizes[c])
             n_out += 1
-    partner = np.full(k, -1)
     for c in range(k):
         least = np.inf
         for other in range(k):
@@ -385,7 +389,7 @@ def differences(means, sizes, n_rows):
     return out[:n_out]
 
 
-@reduction
+@inner_reduction
 def _powers(x):
     """Return the sums of the squares and of the fourth powers."""
     square, fourth = 0.0, 0.0
@@ -396,7 +400,7 @@ def _powers(x):
     return square, fourth
 
 
-@kernel
+@inner
 def striking_columns(T, n_columns):
     """Return the columns with the smallest and the largest kurtosis, half of them each.
 
@@ -404,7 +408,10 @@ def striking_columns(T, n_columns):
     """
     d, n = T.shape
     if d <= n_columns:
-        return np.arange(d)
+        every = np.empty(d, np.int64)
+        for j in range(d):
+            every[j] = j
+        return every
     kurtosis = np.empty(d)
     for j in range(d):
         square, fourth = _powers(T[j])
@@ -420,7 +427,7 @@ def striking_columns(T, n_columns):
     return found
 
 
-@kernel
+@inner
 def _length_of_sum(shares, V):
     """Return the length of a combination of the rows of `V`, which are orthonormal or 0."""
     square = 0.0
@@ -429,7 +436,7 @@ def _length_of_sum(shares, V):
     return math.sqrt(square)
 
 
-@kernel
+@inner
 def _add_direction(Z, vector, directions, values, n_found):
     """Add the direction of a vector and the positions of the rows along it, if it has one; return the new number."""
     length = math.sqrt(dot(vector, vector))
@@ -440,7 +447,7 @@ def _add_direction(Z, vector, directions, values, n_found):
     return n_found + 1
 
 
-@kernel
+@inner
 def propose(Z, start, extra):
     """Return unit directions, one per row: columns, components, differences of means, and those of `extra`.
 
@@ -486,7 +493,22 @@ def propose(Z, start, extra):
 def rank(values, directions, steps, least_side, n_best, enough):
     """Return the directions with the strongest valleys, and these valleys; the strongest is first.
 
-    `values` has the positions of the rows along each direction. A direction whose score is `enough` ends the search.
+    Parameters
+    ----------
+    values, directions : ndarray of shape (n_directions, n_samples), ndarray of shape (n_directions, n_features)
+        Positions of the rows along each direction, and the directions.
+    steps : ndarray of shape (n_features,)
+        Lattice steps of the columns.
+    least_side : float
+        Minimum share of the rows on either side of a valley.
+    n_best : int
+    enough : float
+        Score of a valley that ends the search.
+
+    Returns
+    -------
+    best : ndarray of shape (n_found, n_features)
+    found : ndarray of shape (n_found, N_VALLEY)
     """
     n_directions, d = directions.shape
     valley, score = np.empty((n_directions, N_VALLEY)), np.zeros(n_directions)
@@ -520,8 +542,8 @@ def rank(values, directions, steps, least_side, n_best, enough):
 
 
 @kernel
-def candidates(Z, is_apart, start, extra, steps, least_side, n_best, enough):
-    """Propose directions and rank them.
+def candidates(Z, is_apart, start, extra):
+    """Propose directions, for `rank` to choose from.
 
     Parameters
     ----------
@@ -533,18 +555,12 @@ def candidates(Z, is_apart, start, extra, steps, least_side, n_best, enough):
         Vectors from which the search for components starts.
     extra : ndarray of shape (n_directions, n_features)
         Further directions.
-    steps : ndarray of shape (n_features,)
-        Lattice steps of the columns.
-    least_side : float
-        Minimum share of the rows on either side of a valley.
-    n_best : int
-    enough : float
-        Score of a valley that ends the search.
 
     Returns
     -------
+    values : ndarray of shape (n_found, n_samples)
+        Positions of the rows along each direction.
     directions : ndarray of shape (n_found, n_features)
-    found : ndarray of shape (n_found, N_VALLEY)
     """
     n, d = Z.shape
     center, centered, n_apart = np.zeros(d), np.empty((n, d)), 0
@@ -564,13 +580,13 @@ def candidates(Z, is_apart, start, extra, steps, least_side, n_best, enough):
         shift = dot(center, directions[k])
         for i in range(n):
             values[k, i] += shift
-    return rank(values, directions, steps, least_side, n_best, enough)
+    return values, directions
 
 
 # Improving a direction
 
 
-@kernel
+@inner
 def between_sides(Z, values, position):
     """Return the directions between the means of two sides: as it is, and in the metric of the rows within the sides.
 
@@ -616,29 +632,32 @@ def between_sides(Z, values, position):
 
 
 @kernel
+def turned(Z, values, position):
+    """Return the positions of the rows along the directions of `between_sides`, and these as unit vectors."""
+    n, d = Z.shape
+    unit, positions, n_unit = np.empty((2, d)), np.empty((2, n)), np.int64(0)
+    sides = between_sides(Z, values, position)
+    for side in range(sides.shape[0]):
+        n_unit = _add_direction(Z, sides[side], unit, positions, n_unit)
+    return positions[:n_unit], unit[:n_unit]
+
+
 def polish(Z, directions, found, steps, least_side, better):
     """Turn directions to where their valleys are stronger, in place.
 
-    A direction between the sides of a valley replaces the one before it if its score is `better` times as large.
+    A direction between the sides of a valley replaces the one before it if its score is `better` times as large. This
+    function is not compiled, since it would take a second copy of `rank`.
     """
-    n, d = Z.shape
-    values, unit, positions = np.empty(n), np.empty((2, d)), np.empty((2, n))
-    for k in range(directions.shape[0]):
+    for k in range(len(directions)):
         for _ in range(N_POLISHES):
-            project(Z, directions[k], values)
-            n_left = 0
-            for i in range(n):
-                n_left += values[i] < found[k, POSITION]
-            if not 0 < n_left < n:
+            values, position = along(Z, directions[k]), float(found[k, POSITION])
+            if not 0 < np.count_nonzero(values < position) < len(Z):
                 break
-            sides, n_unit = between_sides(Z, values, found[k, POSITION]), np.int64(0)
-            for side in range(sides.shape[0]):
-                n_unit = _add_direction(Z, sides[side], unit, positions, n_unit)
-            turned, valley = rank(positions[:n_unit], unit[:n_unit], steps, least_side, np.int64(1), np.inf)
-            if valley.shape[0] == 0 or valley[0, SCORE] <= better * found[k, SCORE]:
+            positions, unit = turned(Z, values, position)
+            best, valley = rank(positions, unit, steps, least_side, 1, math.inf)
+            if len(valley) == 0 or valley[0, SCORE] <= better * found[k, SCORE]:
                 break
-            _set(directions[k], 1.0, turned[0])
-            _set(found[k], 1.0, valley[0])
+            directions[k], found[k] = best[0], valley[0]
 
 
 # Confirming a valley

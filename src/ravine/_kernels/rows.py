@@ -7,10 +7,13 @@ the last bit.
 
 import numpy as np
 
-from ravine._kernels._compile import kernel, reduction
+from ravine._kernels._compile import inner, inner_reduction, kernel
+
+TILE = 248
+"""Number of rows that `scatters` transposes at a time. The rows of a power of two would share the same cache lines."""
 
 
-@reduction
+@inner_reduction
 def dot(x, v):
     """Return x · v."""
     s = 0.0
@@ -19,7 +22,7 @@ def dot(x, v):
     return s
 
 
-@kernel
+@inner
 def _dot_csr(indptr, indices, data, i, v):
     s = 0.0
     for k in range(indptr[i], indptr[i + 1]):
@@ -73,7 +76,7 @@ def project(X, v, out):
         out[i] = dot(X[i], v)
 
 
-@kernel
+@inner
 def weighted_sum(X, w):
     """Return Σᵢ w[i] X[i]."""
     total = np.zeros(X.shape[1])
@@ -84,6 +87,19 @@ def weighted_sum(X, w):
 
 
 @kernel
+def weighted_sums(X, w, block_rows):
+    """Return `weighted_sum` of each block of so many rows."""
+    n_blocks = (X.shape[0] + block_rows - 1) // block_rows
+    out = np.empty((n_blocks, X.shape[1]))
+    for k in range(n_blocks):
+        start, stop = k * block_rows, min((k + 1) * block_rows, X.shape[0])
+        total = weighted_sum(X[start:stop], w[start:stop])
+        for j in range(X.shape[1]):
+            out[k, j] = total[j]
+    return out
+
+
+@inner
 def column_squares(X, w, center):
     """Return Σᵢ w[i] (X[i, j] - center[j])² for each column j."""
     total = np.zeros(X.shape[1])
@@ -95,6 +111,19 @@ def column_squares(X, w, center):
 
 
 @kernel
+def column_squares_of_blocks(X, w, center, block_rows):
+    """Return `column_squares` of each block of so many rows."""
+    n_blocks = (X.shape[0] + block_rows - 1) // block_rows
+    out = np.empty((n_blocks, X.shape[1]))
+    for k in range(n_blocks):
+        start, stop = k * block_rows, min((k + 1) * block_rows, X.shape[0])
+        total = column_squares(X[start:stop], w[start:stop], center)
+        for j in range(X.shape[1]):
+            out[k, j] = total[j]
+    return out
+
+
+@inner
 def scatter_times(X, w, center, v):
     """Return Σᵢ w[i] ((X[i] - center) · v) (X[i] - center), with both halves of the product in one pass."""
     total = np.zeros(X.shape[1])
@@ -106,6 +135,19 @@ def scatter_times(X, w, center, v):
         for j in range(X.shape[1]):
             total[j] += c * row[j]
     return total
+
+
+@kernel
+def scatter_times_of_blocks(X, w, center, v, block_rows):
+    """Return `scatter_times` of each block of so many rows."""
+    n_blocks = (X.shape[0] + block_rows - 1) // block_rows
+    out = np.empty((n_blocks, X.shape[1]))
+    for k in range(n_blocks):
+        start, stop = k * block_rows, min((k + 1) * block_rows, X.shape[0])
+        total = scatter_times(X[start:stop], w[start:stop], center, v)
+        for j in range(X.shape[1]):
+            out[k, j] = total[j]
+    return out
 
 
 @kernel
@@ -126,17 +168,28 @@ def group_moments(X, w, group, center):
 
 @kernel
 def fingerprint(X, factors, salt):
-    """Return a number per row that depends only on its entries, `factors` and `salt`.
-
-    Similar rows have similar numbers, so the numbers must still be mixed.
-    """
+    """Return a number per row that depends only on its entries, `factors` and `salt`."""
     out = np.empty(X.shape[0], np.uint64)
     for i in range(X.shape[0]):
-        h = salt
-        for j in range(X.shape[1]):
-            h += _bits(X[i, j]) * factors[j]
-        out[i] = h
+        out[i] = fingerprint_of(X, i, factors, salt)
     return out
+
+
+@inner
+def fingerprint_of(X, i, factors, salt):
+    """Return the number of one row."""
+    h = salt
+    for j in range(X.shape[1]):
+        h += _bits(X[i, j]) * factors[j]
+    return mix(h)
+
+
+@inner
+def mix(h):
+    """Scramble 64 bits, so that similar inputs give unrelated outputs (Steele et al. 2014, SplitMix)."""
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))
 
 
 @kernel
@@ -147,12 +200,96 @@ def fingerprint_csr(indptr, indices, data, factors, salt):
         h = salt
         for k in range(indptr[i], indptr[i + 1]):
             h += _bits(data[k]) * factors[indices[k]]
-        out[i] = h
+        out[i] = mix(h)
     return out
 
 
-@kernel
+@inner
 def _bits(x):
     """Return the bits of a number, with the upper half folded into the lower; round numbers use only the upper half."""
     bits = np.float64(x + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
     return bits ^ (bits >> np.uint64(32))
+
+
+@kernel
+def gather(X, rows, out):
+    """Compute out[i] = X[rows[i]]."""
+    for i in range(rows.shape[0]):
+        x, copy = X[rows[i]], out[i]  # twice as fast as X[rows[i], j], which looks for negative indices in every column
+        for j in range(x.shape[0]):
+            copy[j] = x[j]
+
+
+@kernel
+def partition(numbers, goes_left, out, left, right):
+    """Copy numbers to two places in `out`, which begin at `left` and `right`, in their order."""
+    for i in range(numbers.shape[0]):
+        if goes_left[i]:
+            out[left] = numbers[i]
+            left += 1
+        else:
+            out[right] = numbers[i]
+            right += 1
+
+
+@kernel
+def column_extent(X):
+    """Return the smallest and the largest entry of each column."""
+    extent = np.empty((2, X.shape[1]))
+    for j in range(X.shape[1]):
+        extent[0, j], extent[1, j] = np.inf, -np.inf
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            extent[0, j] = min(extent[0, j], X[i, j])
+            extent[1, j] = max(extent[1, j], X[i, j])
+    return extent
+
+
+@kernel
+def scatters(X, w, center, block_rows):
+    """Return Σᵢ w[i] (X[i] - center)(X[i] - center)ᵀ of each block of so many rows.
+
+    Rows are transposed in tiles that stay in the cache. Rows of weight 0, those of a held-out half, cost little.
+    """
+    d = X.shape[1]
+    even = (d + 1) // 2 * 2
+    n_blocks = (X.shape[0] + block_rows - 1) // block_rows
+    out, total, tile = np.empty((n_blocks, d, d)), np.empty((even, even)), np.zeros((even, TILE))
+    for block in range(n_blocks):
+        for j in range(even):
+            for k in range(even):
+                total[j, k] = 0.0
+        n_filled, stop = 0, min((block + 1) * block_rows, X.shape[0])
+        for i in range(block * block_rows, stop):
+            if w[i] > 0.0:
+                root, x = np.sqrt(w[i]), X[i]
+                for j in range(d):
+                    tile[j, n_filled] = root * (x[j] - center[j])
+                n_filled += 1
+            if n_filled == TILE or (i == stop - 1 and n_filled > 0):
+                for j in range(d):
+                    for k in range(n_filled, TILE):
+                        tile[j, k] = 0.0
+                _add_products(tile, total)
+                n_filled = 0
+        for j in range(d):
+            for k in range(j + 1):
+                out[block, j, k] = out[block, k, j] = total[j, k]
+    return out
+
+
+@inner_reduction
+def _add_products(tile, total):
+    """Add the products of all pairs of rows to the lower half of a matrix: of two and two, to load each number once."""
+    for j in range(0, tile.shape[0], 2):
+        for k in range(0, j + 1, 2):
+            a, b, c, e = 0.0, 0.0, 0.0, 0.0
+            for i in range(tile.shape[1]):
+                a += tile[j, i] * tile[k, i]
+                b += tile[j, i] * tile[k + 1, i]
+                c += tile[j + 1, i] * tile[k, i]
+                e += tile[j + 1, i] * tile[k + 1, i]
+            total[j, k] += a
+            total[j, k + 1] += b
+            total[j + 1, k] += c
+            total[j + 1, k + 1] += e

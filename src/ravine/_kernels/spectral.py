@@ -10,7 +10,7 @@ underflow.
 import numpy as np
 
 from ravine._kernels import elementary
-from ravine._kernels._compile import kernel, reduction
+from ravine._kernels._compile import inner_reduction, kernel, reduction
 from ravine._kernels.ties import is_less
 from ravine._ties import TIE
 
@@ -126,7 +126,7 @@ def eliminate(graph, pivots):
             row[j] = shares[j]
 
 
-@reduction
+@inner_reduction
 def solve(graph, pivots, right, out):
     """Solve G out = right with the factors of `eliminate`.
 
@@ -145,7 +145,7 @@ def solve(graph, pivots, right, out):
         out[k] = right[k] / pivots[k] + total
 
 
-@reduction
+@inner_reduction
 def _inner(a, sizes, b):
     total = 0.0
     for i in range(a.shape[0]):
@@ -167,7 +167,9 @@ def second_pair(graph, pivots, sizes, vectors):
         the norm of M. The first has converged; the second may not have.
     """
     n = graph.shape[0]
-    total = sizes.sum()
+    total = 0.0
+    for i in range(n):
+        total += sizes[i]
     if n == 2:
         root = np.sqrt(sizes[0] * sizes[1] * total)
         vectors[0, 0], vectors[0, 1] = sizes[1] / root, -sizes[0] / root
@@ -293,7 +295,9 @@ def sweep(graph, order, sizes):
     diagonal.
     """
     n = len(order)
-    total = sizes.sum()
+    total = 0.0
+    for i in range(sizes.shape[0]):
+        total += sizes[i]
     value, position = np.inf, 0
     across, before = 0.0, 0.0
     for k in range(n - 1):
@@ -353,7 +357,7 @@ def labeled_similarities(drawn, positions, mass, left, right, scale, power, free
     graph[1, 0] = graph[0, 1] = between
 
 
-@reduction
+@inner_reduction
 def _to_classes(i, positions, left, right, power, similarity):
     """Return the similarity of a point to all rows of each class, with the penalty for being on their wrong side."""
     to_left, to_right = 0.0, 0.0

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ravine._kernels._compile import kernel, reduction
+from ravine._kernels._compile import inner, inner_reduction, kernel
 from ravine._kernels.rows import dot
 
 END, TEST, MISFIT, PROFILE, RETURNED, DUE = range(6)
@@ -104,7 +104,7 @@ class Arrays(NamedTuple):
     times: Any
 
 
-@reduction
+@inner_reduction
 def _score(x, mean, inverse):
     """Return the squared distance of a row from the mean of a leaf, in deviations of the leaf."""
     s = 0.0
@@ -114,7 +114,7 @@ def _score(x, mean, inverse):
     return s
 
 
-@kernel
+@inner
 def bin_of(score, median):
     """Return the bin of a score."""
     if not median > 0.0:
@@ -197,7 +197,7 @@ def correlation(X, center, scale):
     return next_one / own
 
 
-@kernel
+@inner
 def _bet(L, counts, score):
     """Return the logarithm of what a bet on a small rank of the score wins; the score is then counted."""
     b = bin_of(score, L[MEDIAN])
@@ -215,7 +215,7 @@ def _bet(L, counts, score):
     return math.log(wins / len(EXPONENTS))
 
 
-@kernel
+@inner
 def _pass_cut(c, distance, row, settings):
     """Update the CUSUM of a cut with a row at this distance from it."""
     if not (c[LOW] < distance < c[HIGH]):
@@ -235,7 +235,7 @@ def _pass_cut(c, distance, row, settings):
         c[INNER_SINCE] += 1.0
 
 
-@kernel
+@inner
 def _keep(L, rows, times, x, row):
     """Put a row into the ring of its leaf, and count it."""
     gap = row - L[LAST]
@@ -253,7 +253,7 @@ def _keep(L, rows, times, x, row):
     L[N_SINCE] += 1.0
 
 
-@kernel
+@inner
 def is_over(L, row, limit):
     """Return whether a leaf has had no row for far longer than ever before, or has rested long enough.
 
@@ -265,7 +265,7 @@ def is_over(L, row, limit):
     return gap > LONGER * L[LONGEST_GAP] and L[N_VISITS] * math.log1p(gap / age) > limit
 
 
-@kernel
+@inner
 def _is_due(row, left, ring, cut, leaf, settings):
     """Return whether a leaf is over, or a cut is to be renewed."""
     for node in range(left.shape[0]):

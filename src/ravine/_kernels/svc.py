@@ -8,7 +8,7 @@ below by a parabola, and the step ends at the top of that parabola.
 
 import numpy as np
 
-from ravine._kernels._compile import kernel, reduction
+from ravine._kernels._compile import inner, inner_reduction, kernel, reduction
 
 REMOVAL, NEAREST, RANDOM = 0, 1, 2
 """Strategies to enforce a budget."""
@@ -48,7 +48,7 @@ def solve_dual(K, bound, beta, margin, tol, max_sweeps):
     return max_sweeps, gap
 
 
-@reduction
+@inner_reduction
 def _weigh(x, vectors, gamma, n_vectors, out):
     """Compute the kernel of x with each vector; return the largest value and its position."""
     largest, position = -1.0, 0
@@ -65,7 +65,7 @@ def _weigh(x, vectors, gamma, n_vectors, out):
     return largest, position
 
 
-@kernel
+@inner
 def _choose_nearest(similarity, n_vectors, left_out, chosen):
     """Find the vectors most similar to the one left out; return their number."""
     n_chosen = 0
@@ -83,7 +83,7 @@ def _choose_nearest(similarity, n_vectors, left_out, chosen):
     return n_chosen
 
 
-@kernel
+@inner
 def _mixed(number):
     """Return random bits that belong to a number."""
     number = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
@@ -92,7 +92,7 @@ def _mixed(number):
     return number ^ (number >> np.uint64(31))
 
 
-@kernel
+@inner
 def _choose_random(n_vectors, left_out, number, chosen):
     """Draw vectors other than the one left out, determined by a number; return how many."""
     n_chosen = min(chosen.shape[0], n_vectors - 1)
@@ -107,7 +107,7 @@ def _choose_random(n_vectors, left_out, number, chosen):
     return n_chosen
 
 
-@kernel
+@inner
 def _share_out(similarity, left_out, chosen, n_chosen, sums, ridge, A, share):
     """Compute the shares of a vector that others take over.
 
@@ -145,7 +145,8 @@ def _share_out(similarity, left_out, chosen, n_chosen, sums, ridge, A, share):
     if is_positive:
         return
     total = 0.0
-    share[:n_chosen] = 0.0
+    for u in range(n_chosen):
+        share[u] = 0.0
     for _ in range(SWEEPS):
         for u in range(n_chosen):
             slope = similarity[chosen[u], left_out]
@@ -181,7 +182,8 @@ def learn(X, order, size, gamma, budget, strategy, k, ridge, seed, state, vector
         if largest == 1.0:
             sums[position] += size[r]
             continue
-        vectors[n_vectors] = X[r]
+        for j in range(X.shape[1]):
+            vectors[n_vectors, j] = X[r, j]
         sums[n_vectors] = size[r]
         n_vectors += 1
         if similarity.shape[0] == 0:
@@ -192,9 +194,9 @@ def learn(X, order, size, gamma, budget, strategy, k, ridge, seed, state, vector
         similarity[n_vectors - 1, n_vectors - 1] = 1.0
         if n_vectors <= budget:
             continue
-        last = 0
-        for i in range(1, n_vectors):
-            if sums[i] < sums[last]:
+        last = n_vectors - 1  # not 0: a number that is written out is a type of its own, for which kernels are compiled
+        for i in range(n_vectors - 2, -1, -1):
+            if sums[i] <= sums[last]:
                 last = i
         n_chosen = 0
         if strategy == NEAREST:
@@ -207,7 +209,8 @@ def learn(X, order, size, gamma, budget, strategy, k, ridge, seed, state, vector
             sums[chosen[m]] += sums[last] * share[m]
         n_vectors -= 1
         if last < n_vectors:
-            vectors[last] = vectors[n_vectors]
+            for j in range(X.shape[1]):
+                vectors[last, j] = vectors[n_vectors, j]
             sums[last] = sums[n_vectors]
             for i in range(n_vectors):
                 similarity[last, i] = similarity[n_vectors, i]
@@ -219,7 +222,7 @@ def learn(X, order, size, gamma, budget, strategy, k, ridge, seed, state, vector
 # The function: its values, and the ascent to its modes
 
 
-@reduction
+@inner_reduction
 def _height(x, vectors, coefficients, gamma):
     total = 0.0
     for i in range(vectors.shape[0]):
@@ -251,8 +254,8 @@ def climb(X, vectors, coefficients, gamma, least_step, max_steps, out):
     longest = 0.25 / np.sqrt(gamma)
     unfinished = 0
     for i in range(X.shape[0]):
-        x[:] = X[i]
-        safe[:] = x
+        for j in range(d):
+            x[j] = safe[j] = X[i, j]
         is_over = False
         highest, stretch = -1.0, 1.0
         for _ in range(max_steps):
@@ -263,7 +266,8 @@ def climb(X, vectors, coefficients, gamma, least_step, max_steps, out):
                     square += (x[j] - vectors[v, j]) ** 2
                 distance[v] = square
                 nearest = min(nearest, square)
-            to[:] = 0.0
+            for j in range(d):
+                to[j] = 0.0
             total = 0.0
             for v in range(n_vectors):
                 weight = coefficients[v] * np.exp(-gamma * (distance[v] - nearest))
@@ -272,7 +276,8 @@ def climb(X, vectors, coefficients, gamma, least_step, max_steps, out):
                     to[j] += weight * vectors[v, j]
             height = total * np.exp(-gamma * nearest)
             if stretch > 1.0 and height < highest:
-                x[:] = safe
+                for j in range(d):
+                    x[j] = safe[j]
                 stretch = 1.0
                 continue
             highest = height
@@ -281,7 +286,8 @@ def climb(X, vectors, coefficients, gamma, least_step, max_steps, out):
                 to[j] /= total
                 step += (to[j] - x[j]) ** 2
             step = np.sqrt(step)
-            safe[:] = to
+            for j in range(d):
+                safe[j] = to[j]
             if step <= least_step:
                 is_over = True
                 break
@@ -289,7 +295,8 @@ def climb(X, vectors, coefficients, gamma, least_step, max_steps, out):
             for j in range(d):
                 x[j] += stretch * (to[j] - x[j])
         unfinished += not is_over
-        out[i] = safe
+        for j in range(d):
+            out[i, j] = safe[j]
     return unfinished
 
 
@@ -335,7 +342,7 @@ def lowest_between(X, a, b, vectors, coefficients, gamma, step, most, at_rows, o
             out[e] = min(out[e], _height(x, vectors, coefficients, gamma))
 
 
-@kernel
+@inner
 def _find(parent, i):
     while parent[i] != i:
         parent[i] = parent[parent[i]]
@@ -348,7 +355,9 @@ def connect(X, vectors, coefficients, gamma, level, n_points, groups):
     """Group rows between which w is not below the level, at `n_points` points of the straight line between any two."""
     n = X.shape[0]
     x = np.empty(X.shape[1])
-    parent = np.arange(n)
+    parent = np.empty(n, np.int64)
+    for i in range(n):
+        parent[i] = i
     for a in range(n):
         for b in range(a):
             i, k = _find(parent, a), _find(parent, b)
@@ -375,8 +384,10 @@ def flood(a, b, lowest, order, at_rows, mass, level, least, labels):
     shallowest valley between two of them, as a share of the height of the lower of their tops.
     """
     n = mass.shape[0]
-    parent = np.arange(n)
-    size = mass.copy()
+    parent, last, following = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    size, top = np.empty(n), np.empty(n)
+    for i in range(n):  # `following` and `last` are linked lists of the rows of each group
+        parent[i], last[i], following[i], size[i], top[i] = i, i, -1, mass[i], 0.0
     e = 0
     while e < order.shape[0] and lowest[order[e]] >= level:
         i, k = _find(parent, a[order[e]]), _find(parent, b[order[e]])
@@ -385,8 +396,6 @@ def flood(a, b, lowest, order, at_rows, mass, level, least, labels):
             size[min(i, k)] += size[max(i, k)]
         e += 1
     number, held = 0, 0.0
-    top = np.zeros(n)
-    following, last = np.full(n, -1), np.arange(n)  # linked lists of the rows of each group
     for i in range(n):
         root = _find(parent, i)
         labels[i] = -1

@@ -3,12 +3,12 @@
 import numpy as np
 
 from ravine import _ties
-from ravine._kernels._compile import kernel
+from ravine._kernels._compile import inner, kernel
 
-is_less = kernel(_ties.is_less)
+is_less = inner(_ties.is_less)
 
 
-@kernel
+@inner
 def middle_of_least(values):
     """Return the middle of the first run of values that tie for the minimum.
 

@@ -21,6 +21,7 @@ __all__ = [
     "FetchedRows",
     "LocalChunks",
     "chunked_root",
+    "chunks_of",
     "in_order",
     "is_dask",
     "is_out_of_core",
@@ -33,11 +34,18 @@ def is_out_of_core(X: Any) -> bool:
     return is_dask(X) or is_arrow_dataset(X) or isinstance(X, LocalChunks)
 
 
+def chunks_of(X: Any, sample_weight: Any = None, n_jobs: int | None = None, copied: bool = False) -> Chunks:
+    """Return the chunks of `X`; see `is_out_of_core` for its types.
+
+    If they are read again in every pass, `copied` writes a copy to disk in the first pass.
+    """
+    chunks = dask_chunks(X, sample_weight, n_jobs) if is_dask(X) else _local_chunks(X, sample_weight, n_jobs)
+    return chunks.copied() if copied and isinstance(chunks, LocalChunks) else chunks
+
+
 def chunked_root(X: Any, sample_weight: Any = None, n_jobs: int | None = None) -> ChunkedNode:
     """Return the node of all rows, computed in two passes; see `is_out_of_core` for the types of `X`."""
-    if is_dask(X):
-        return ChunkedNode.root(dask_chunks(X, sample_weight, n_jobs))
-    return ChunkedNode.root(_local_chunks(X, sample_weight, n_jobs))
+    return ChunkedNode.root(chunks_of(X, sample_weight, n_jobs))
 
 
 def tables_of(X: Any, named: bool) -> Iterator[Any]:

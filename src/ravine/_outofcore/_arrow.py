@@ -27,7 +27,8 @@ def is_arrow_dataset(X: Any) -> bool:
 def arrow_chunks(X: Any, n_jobs: int | None) -> LocalChunks:
     """Return the batches of a dataset as chunks; all columns must be numeric."""
     names = _numeric_names(X)
-    return LocalChunks(lambda: ((rows, None) for rows in batches(X)), len(names), names, n_jobs)
+    n_rows = X.count_rows() if _is_parquet(X) else None  # other files would have to be read
+    return LocalChunks(lambda: ((rows, None) for rows in batches(X)), len(names), names, n_jobs, n_rows=n_rows)
 
 
 def batches(X: Any) -> Iterator[Matrix]:
@@ -50,10 +51,14 @@ def _sparing(X: Any) -> dict[str, Any]:
     """Return scan options that keep little of a Parquet file in memory."""
     from pyarrow import dataset
 
-    if getattr(getattr(X, "format", None), "default_extname", None) != "parquet":
+    if not _is_parquet(X):
         return {}
     options = {"pre_buffer": False, "use_buffered_stream": True, "buffer_size": BUFFER}
     return {"fragment_scan_options": dataset.ParquetFragmentScanOptions(**options)}
+
+
+def _is_parquet(X: Any) -> bool:
+    return getattr(getattr(X, "format", None), "default_extname", None) == "parquet"
 
 
 def _dtype(X: Any) -> Any:

@@ -5,11 +5,12 @@ merged on the workers, a few at a time, and one result is returned. Tasks can ru
 worker only costs time.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from itertools import count
-from operator import getitem
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -28,6 +29,15 @@ Chunk: TypeAlias = tuple[Matrix, Floats | None]
 
 FAN_IN = 8
 """Number of results that one task merges."""
+
+FEW_ROWS = 1 << 11
+"""If a node has fewer rows than this in a chunk, those of several chunks are put together for a pass."""
+
+SENT_BYTES = 1 << 16
+"""Arguments of a pass that are larger than this are sent once, not with each task."""
+
+GATHERED_CELLS = 1 << 20
+"""Maximum number of values that are put together, up to the rows of a chunk."""
 
 
 def is_dask(X: Any) -> bool:
@@ -97,10 +107,11 @@ class DaskChunks(Chunks):
         chunks = [self._submit(_prepared, *pair) for pair in zip(raw, of_weights, strict=True)]
         groups = self._grouped(chunks)
         self._groups = [self._submit(_as_it_is, [chunks[number] for number in numbers]) for numbers in groups]
-        handles = [
+        checked = [
             self._submit(_checked, group, self.n_features, numbers, least)
             for group, numbers in zip(self._groups, groups, strict=True)
         ]
+        handles = [_Handle(rows) for rows in checked]
         return handles, self.reduce(_reductions.extent, handles)
 
     def _grouped(self, chunks: list[Any]) -> list[list[int]]:
@@ -118,31 +129,41 @@ class DaskChunks(Chunks):
 
     def reduce(self, reduction: Reduction, handles: Handles, *arguments: Any) -> Any:
         """Apply a reduction, and merge the results on the workers."""
-        self.n_passes = next(self._numbers)
-        bundle = self._submit(_as_it_is, arguments)  # sent once, and computed again if its worker is lost
-        found = [
-            self._submit(_reduced, reduction, group, rows, bundle)
-            for group, rows in zip(self._groups, handles, strict=True)
-        ]
-        return self._merge(found).result()
+        found = self._on_groups(partial(_reduced, reduction), handles, arguments)
+        return _closed(self._gather(found))
 
-    def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _reductions.Sums, _reductions.Sums]:
+    def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _reductions.Side, _reductions.Side]:
         """Divide the rows; they stay on the workers, and sums are merged there."""
-        self.n_passes = next(self._numbers)
-        bundle = self._submit(_as_it_is, arguments)
-        found = [self._submit(_divided, group, rows, bundle) for group, rows in zip(self._groups, handles, strict=True)]
-        left, right, *sums = ([self._submit(getitem, one, i) for one in found] for i in range(4))
-        return left, right, *self._client.gather([self._merge(each) for each in sums])
+        found = self._on_groups(_divided, handles, arguments)
+        both = self._gather(self._client.map(_both_sides, found, pure=False))
+        left, right = ([_Handle(one, side) for one in found] for side in (0, 1))
+        return left, right, *_merged(both).sides
+
+    def close(self) -> None:
+        """Forget the groups, so that workers can free what they hold for them."""
+        self._groups = []
 
     def at_once(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Call a function on threads of the client, so that the workers stay busy while one thread computes."""
         with ThreadPoolExecutor(max(len(items), 1)) as pool:
             return list(pool.map(function, items))
 
-    def _merge(self, found: list[Any]) -> Any:
+    def _on_groups(self, function: Callable[..., Any], handles: Handles, arguments: tuple[Any, ...]) -> list[Any]:
+        """Start a pass: one task for each group, all of them in one message to the scheduler."""
+        self.n_passes = next(self._numbers)
+        sent: Any = arguments
+        if len(self._groups) > FAN_IN or import_module("dask.sizeof").sizeof(arguments) > SENT_BYTES:
+            sent = self._submit(_as_it_is, arguments)  # sent once, and computed again if its worker is lost
+        rows, sides = [handle.rows for handle in handles], [handle.side for handle in handles]
+        futures: list[Any] = self._client.map(function, self._groups, rows, sides, [sent] * len(rows), pure=False)
+        return futures
+
+    def _gather(self, found: list[Any]) -> list[Any]:
+        """Return results of groups; if there are many, workers merge them before."""
         while len(found) > FAN_IN:
             found = [self._submit(_merged, found[i : i + FAN_IN]) for i in range(0, len(found), FAN_IN)]
-        return self._submit(_closed, found)
+        results: list[Any] = self._client.gather(found)
+        return results
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._client.submit(function, *arguments, pure=False)
@@ -192,12 +213,66 @@ def _checked(group: list[Chunk], n_features: int, numbers: list[int], least: flo
     return [checked_rows(*chunk, n_features, number, least) for chunk, number in zip(group, numbers, strict=True)]
 
 
-def _reduced(reduction: Reduction, group: list[Chunk], rows: list[_reductions.Rows], arguments: tuple[Any, ...]) -> Any:
-    return _merged([_reduce_chunk(reduction, *pair, arguments) for pair in zip(group, rows, strict=True)])
+@dataclass(frozen=True)
+class _Handle:
+    """The rows of a node in a group: the result of a task, or one side of a division that a task has made."""
+
+    rows: Any
+    side: int | None = None
 
 
-def _divided(group: list[Chunk], rows: list[_reductions.Rows], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+@dataclass(frozen=True)
+class _Sides:
+    """Both sides of a division, or None for a side without rows in some groups."""
+
+    sides: tuple[Any, Any]
+
+    def merge(self, other: "_Sides") -> "_Sides":
+        """Merge the results of two groups."""
+        left, right = (_merged([mine, yours]) for mine, yours in zip(self.sides, other.sides, strict=True))
+        return _Sides((left, right))
+
+
+def _both_sides(divided: tuple[Any, ...]) -> _Sides:
+    """Return what `_divided` found on both sides, without the rows, which stay on the worker."""
+    return _Sides((divided[2], divided[3]))
+
+
+def _reduced(reduction: Reduction, group: list[Chunk], found: Any, side: int | None, arguments: tuple[Any, ...]) -> Any:
+    rows = found if side is None else found[side]
+    chunks: Iterable[tuple[Chunk, _reductions.Rows]] = zip(group, rows, strict=True)
+    if reduction not in _reductions.BY_CHUNK:
+        chunks = _with_few_gathered(chunks)
+    return _merged(_reduce_chunk(reduction, *pair, arguments) for pair in chunks)
+
+
+def _with_few_gathered(
+    chunks: Iterable[tuple[Chunk, _reductions.Rows]],
+) -> Iterator[tuple[Chunk, _reductions.Rows]]:
+    """Put the rows of a node together, some at a time, if it has few in a chunk: each result takes time to merge."""
+    few: list[Chunk] = []
+    for chunk, rows in chunks:
+        X, weights = chunk
+        if len(rows) >= FEW_ROWS or (few and (few[0][0].dtype != X.dtype or (few[0][1] is None) != (weights is None))):
+            yield chunk, rows
+        elif len(rows):
+            few.append((X[rows], None if weights is None else weights[rows]))
+        if sum(X.size for X, _ in few) > GATHERED_CELLS:
+            yield _together(few)
+            few = []
+    if few:
+        yield _together(few)
+
+
+def _together(few: list[Chunk]) -> tuple[Chunk, _reductions.Rows]:
+    X = np.concatenate([rows for rows, _ in few])
+    weights = [weights for _, weights in few if weights is not None]
+    return (X, np.concatenate(weights) if weights else None), np.arange(len(X), dtype=np.int32)
+
+
+def _divided(group: list[Chunk], found: Any, side: int | None, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the rows of both sides in each chunk of a group, and the sums over them."""
+    rows = found if side is None else found[side]
     found = [_reduce_chunk(_reductions.divide, *pair, arguments) for pair in zip(group, rows, strict=True)]
     none = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), None, None
     left, right, *sums = zip(*(none if one is None else one for one in found), strict=True)
@@ -209,7 +284,7 @@ def _reduce_chunk(reduction: Reduction, chunk: Chunk, rows: _reductions.Rows, ar
     return reduction(X, np.ones(X.shape[0]) if weights is None else weights, rows, *arguments) if len(rows) else None
 
 
-def _merged(found: list[Any]) -> Any:
+def _merged(found: Iterable[Any]) -> Any:
     merged = None
     for one in found:
         if one is not None:

@@ -18,6 +18,11 @@ CELL_COLUMNS = 64
 another pass, and a division also returns the scatter matrices of both sides."""
 
 
+MANY_ROWS, MANY_COLUMNS, FINE_UNIT = 1 << 16, 32, 2.0**-16
+"""The scatter matrix of a node with at least this many rows and columns is that of rounded rows, which BLAS multiplies,
+if they are rounded to less than this share of their root mean square distance to the mean."""
+
+
 @dataclass(frozen=True)
 class Whole:
     """What is known of all rows; it bounds the sums of all nodes."""
@@ -41,6 +46,10 @@ class Whole:
         """Grid for `_reductions.scatter`."""
         return np.asarray(grid_for(self.weight * np.outer(self.reach, self.reach)))
 
+    def rounding(self, low: Floats, high: Floats, center: Floats) -> _reductions.Rounding:
+        """Return the rounding of `_reductions.rounded_scatter` for rows in these ranges."""
+        return _reductions.Rounding.of(low, high, center, self.extent.heaviest)
+
     @cached_property
     def fine(self) -> float:
         """See `ravine._kernels.exact`."""
@@ -59,13 +68,15 @@ class Whole:
 
 @dataclass(frozen=True)
 class ChunkedNode:
-    """A node of out-of-core data: its rows, their number, their moments, and the sum of squares in each column."""
+    """A node of out-of-core data: its rows, their number and moments, and the squares and the range of each column."""
 
     whole: Whole
     handles: Handles
     n_rows: int
     moments: Moments
     squares: Floats
+    low: Floats
+    high: Floats
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -80,27 +91,48 @@ class ChunkedNode:
             handles, extent = chunks.everything(np.nextafter(least, 0.0))
             assert extent is not None
         whole, center = Whole(chunks, extent), (extent.low + extent.high) / 2
-        return cls.of(whole, handles, center, chunks.reduce(_reductions.moments, handles, center, *whole.moment_grids))
+        sums = chunks.reduce(_reductions.moments, handles, center, *whole.moment_grids)
+        return cls.of(whole, handles, center, _reductions.Side(sums, extent.low, extent.high))
 
     @classmethod
-    def of(cls, whole: Whole, handles: Handles, center: Floats, found: _reductions.Sums) -> "ChunkedNode":
-        """Return the node of some rows, given their sums about a point between all rows."""
-        n_rows, *pairs = found.sums
+    def of(
+        cls,
+        whole: Whole,
+        handles: Handles,
+        center: Floats,
+        found: _reductions.Side,
+        rounding: _reductions.Rounding | None = None,
+    ) -> "ChunkedNode":
+        """Return the node of some rows, given their sums about a point between all rows.
+
+        If there is a scatter matrix with a `rounding` that is too coarse for these rows, it is not used.
+        """
+        n_rows, *pairs = found.sums.sums
         count, mean, squares = _about_mean(center, *(pair.sum(axis=0) for pair in pairs[:3]))
-        node = cls(whole, handles, int(n_rows), Moments(float(count), mean, float(squares.sum())), squares)
+        moments = Moments(float(count), mean, float(squares.sum()))
+        node = cls(whole, handles, int(n_rows), moments, squares, found.low, found.high)
         for pair in pairs[3:]:
-            shift = mean - center
-            node._kept["scatter"] = _symmetric(pair.sum(axis=0)) - count * np.outer(shift, shift)
+            if rounding is None:
+                node._kept["scatter"] = _shifted(_symmetric(pair.sum(axis=0)), moments.count, mean - center)
+            elif node._is_fine(rounding):
+                node._kept["scatter"] = _of_rounded(pair, moments.count, mean, rounding)
         return node
 
     def children(self, normal: Floats, offset: float) -> "tuple[ChunkedNode, ChunkedNode] | None":
         """Return the nodes on both sides of a cut, in one pass; None if all rows lie on one side."""
         center, grids = self.moments.mean, self.whole.moment_grids
-        scatter_grid = self.whole.scatter_grid if "scatter" in self._kept and len(center) <= CELL_COLUMNS else None
-        left, right, *sums = self.whole.chunks.divide(self.handles, normal, offset, center, grids, scatter_grid)
-        if not all(found.sums[0] for found in sums):
+        scatter_by: Any = None
+        if "scatter" in self._kept and len(center) <= CELL_COLUMNS:
+            scatter_by = self._rounding() or self.whole.scatter_grid
+        left, right, *both = self.whole.chunks.divide(self.handles, normal, offset, center, grids, scatter_by)
+        if not all(side.sums.sums[0] for side in both):
             return None
-        return ChunkedNode.of(self.whole, left, center, sums[0]), ChunkedNode.of(self.whole, right, center, sums[1])
+        rounding = scatter_by if isinstance(scatter_by, _reductions.Rounding) else None
+        nodes = [
+            ChunkedNode.of(self.whole, handles, center, side, rounding)
+            for handles, side in zip((left, right), both, strict=True)
+        ]
+        return nodes[0], nodes[1]
 
     def deviation(self, v: Floats) -> float:
         """Return the standard deviation along a unit vector; this takes a pass unless the scatter matrix is known."""
@@ -114,11 +146,25 @@ class ChunkedNode:
     def scatter(self) -> Floats:
         """The scatter matrix; it takes one pass on first use."""
         if "scatter" not in self._kept:  # functools.cached_property would block the other threads
-            grids = self.whole.fine, self.whole.scatter_grid
-            (pair,) = self._reduce(_reductions.scatter, self.moments.mean, *grids).sums
-            self._kept["scatter"] = _symmetric(pair.sum(axis=0))
+            rounding, mean = self._rounding(), self.moments.mean
+            if rounding is not None:
+                (pair,) = self._reduce(_reductions.rounded_scatter, rounding).sums
+                self._kept["scatter"] = _of_rounded(pair, self.moments.count, mean, rounding)
+            else:
+                (pair,) = self._reduce(_reductions.scatter, mean, self.whole.fine, self.whole.scatter_grid).sums
+                self._kept["scatter"] = _symmetric(pair.sum(axis=0))
         found: Floats = self._kept["scatter"]
         return found
+
+    def _rounding(self) -> _reductions.Rounding | None:
+        """Return how rows are rounded for the scatter matrix; None if that would save little, or be too coarse."""
+        if self.n_rows < MANY_ROWS or len(self.low) < MANY_COLUMNS:
+            return None
+        rounding = self.whole.rounding(self.low, self.high, self.moments.mean)
+        return rounding if self._is_fine(rounding) else None
+
+    def _is_fine(self, rounding: _reductions.Rounding) -> bool:
+        return float(rounding.unit.max()) <= FINE_UNIT * math.sqrt(self.moments.sum_sq / self.n_rows)
 
     def scatter_times(self, v: Floats) -> Floats:
         """Return the scatter matrix times a unit vector."""
@@ -209,6 +255,17 @@ def _about_mean(center: Floats, count: Floats, total: Floats, squares: Floats) -
     weight = np.where(count > 0, count, 1.0)[..., np.newaxis]
     shift = total / weight
     return count, center + shift, np.maximum(squares - weight * shift**2, 0.0)
+
+
+def _of_rounded(pair: Floats, count: float, mean: Floats, rounding: _reductions.Rounding) -> Floats:
+    """Return the scatter matrix about the mean from the sums of `_reductions.rounded_scatter`."""
+    total = np.ldexp(pair[0], _reductions.LOW_BITS) + pair[1]
+    return _shifted(total * np.outer(rounding.unit, rounding.unit), count, mean - rounding.center)
+
+
+def _shifted(scatter: Floats, count: float, shift: Floats) -> Floats:
+    """Return the scatter matrix about the mean from that about a point at distance `shift`."""
+    return np.asarray(scatter - count * np.outer(shift, shift))
 
 
 def _symmetric(lower: Floats) -> Floats:

@@ -5,6 +5,7 @@ arrays. Sums are exact (`ravine._kernels.exact`), and everything else is a minim
 depend on how the rows are distributed over chunks, nor on the order in which chunks are merged.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ravine import _kernels
-from ravine._lattice import DENSE_POINTS, Lattice, nearest_rows, on_lattice
+from ravine._lattice import DENSE_POINTS, Lattice, added, comes_first, nearest_rows, on_lattice
 from ravine._matrix import Floats, Matrix, fingerprint, walk
 from ravine._reservoir import content_numbers, largest
 
 Rows = NDArray[np.int32]
 """Which rows of a chunk belong to a node."""
+
+SLICE_BITS, SLICE_ROWS = 22, 256
+"""Rows are rounded to this many bits, so that sums of products over this many rows are exact in float64."""
+
+SLICES, LOW_BITS = 16, 31
+"""Number of such sums that are added as integers at a time, and number of bits that are split off the sums then."""
+
+DENSE_SUMS = 1 << 19
+"""Up to this many sums over cells, empty cells are stored too while rows are read."""
 
 MOST_SUMS = 1 << 16
 """Maximum number of values in the sums over the cells of a lattice; larger sums are not returned."""
@@ -47,10 +57,16 @@ class Extent:
 
 def extent(X: Matrix, weights: Floats, rows: Rows) -> Extent:
     """Return the `Extent` of the rows."""
-    if len(rows) < X.shape[0]:
-        X, weights = X[rows], weights[rows]
-    lightest, heaviest = float(weights.min()), float(weights.max())
-    return Extent(X.min(axis=0).astype(float), X.max(axis=0).astype(float), len(rows), lightest, heaviest)
+    weights = weights if len(rows) == len(weights) else weights[rows]
+    return Extent(*column_range(X, rows), len(rows), float(weights.min()), float(weights.max()))
+
+
+def column_range(X: Matrix, rows: Rows) -> tuple[Floats, Floats]:
+    """Return the smallest and the largest entry of each column, NaN everywhere if there is a NaN."""
+    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+    if _kernels.exact.extent(X, rows, low, high):
+        low[:] = high[:] = np.nan
+    return low, high
 
 
 @dataclass(frozen=True)
@@ -88,6 +104,46 @@ def scatter(X: Matrix, weights: Floats, rows: Rows, center: Floats, *grids: Any)
     return Sums((_kernels.exact.scatter(X, rows, weights, center, *grids),))
 
 
+@dataclass(frozen=True)
+class Rounding:
+    """How `rounded_scatter` rounds the rows: about which center, and to multiples of which powers of two.
+
+    A row has at most `SLICE_BITS` bits then, besides the last one.
+    """
+
+    center: Floats
+    unit: Floats
+
+    @classmethod
+    def of(cls, low: Floats, high: Floats, center: Floats, heaviest: float) -> "Rounding":
+        """Return the rounding for rows in these ranges, about a multiple of the unit near a point between them."""
+        reach = math.sqrt(heaviest) * (high - low)
+        unit = np.ldexp(1.0, np.frexp(reach)[1] - SLICE_BITS)
+        return cls(unit * np.rint(center / unit), unit)
+
+
+def rounded_scatter(X: Matrix, weights: Floats, rows: Rows, rounding: Rounding) -> Sums:
+    """Return Σ y yᵀ, where y = √w (x - center) is rounded, in units of the rounding, as pairs.
+
+    Sums over `SLICE_ROWS` rows are integers below 2⁵³, which BLAS adds without error in any order (Ozaki et al. 2012).
+    """
+    n_columns = X.shape[1]
+    total = np.zeros((2, n_columns, n_columns))
+    y = np.empty((SLICES, SLICE_ROWS, n_columns))
+    scale = 1.0 / rounding.unit
+    for start in range(0, len(rows), SLICES * SLICE_ROWS):
+        mine = rows[start : start + SLICES * SLICE_ROWS]
+        n = -(-len(mine) // SLICE_ROWS)
+        flat = y[:n].reshape(-1, n_columns)
+        _kernels.exact.rounded(X, mine, weights, rounding.center, scale, flat)
+        flat[len(mine) :] = 0.0
+        product = np.matmul(y[:n].transpose(0, 2, 1), y[:n]).astype(np.int64).sum(axis=0)
+        high = product >> LOW_BITS
+        total[0] += high
+        total[1] += product - (high << LOW_BITS)
+    return Sums((total,))
+
+
 def scatter_times(X: Matrix, weights: Floats, rows: Rows, center: Floats, v: Floats, *grids: Any) -> Sums:
     """Return the scatter matrix times a vector."""
     return Sums((_kernels.exact.scatter_times(X, rows, weights, center, v, *grids),))
@@ -116,14 +172,8 @@ class Cells:
         """Merge the results of two chunks."""
         if self.sums is None or other.sums is None:
             return Cells(self.index, None)
-        index, position = np.unique(np.concatenate([self.index, other.index]), return_inverse=True)
-        n_columns = self.sums.shape[2]
-        if len(index) * n_columns > MOST_SUMS:
-            return Cells(index, None)
-        sums = np.zeros((2, len(index), n_columns))
-        sums[:, position[: len(self.index)]] += self.sums
-        sums[:, position[len(self.index) :]] += other.sums
-        return Cells(index, sums)
+        index, sums = added(self.index, self.sums, other.index, other.sums)
+        return Cells(index, sums if len(index) * sums.shape[2] <= MOST_SUMS else None)
 
 
 def in_cells(
@@ -181,39 +231,52 @@ def look(
     cell_grid: Floats | None,
 ) -> Looked:
     """Project the rows as described in `Looked`; cells are summed about the center, if it is given."""
-    values = projected(X, rows, v, origin)
-    lattices = tuple(on_lattice(values, rows, weights, step, *grids) for step in steps)
     if center is None or cell_grid is None:
-        return Looked(lattices, None)
-    return Looked(lattices, in_cells(X, weights, rows, values, steps[0], center, grids[0], cell_grid))
+        values = projected(X, rows, v, origin)
+        return Looked(tuple(on_lattice(values, rows, weights, step, *grids) for step in steps), None)
+    values, most = np.empty(len(rows)), min(DENSE_POINTS, DENSE_SUMS // X.shape[1])
+    fine, grid, square_grid = grids
+    first, occurs, masses, sums, squares = _kernels.exact.look(
+        X, rows, weights, v, origin, steps[0], most, center, fine, grid, square_grid, cell_grid, values
+    )
+    if not len(occurs):  # with far outliers there are too many cells, most of them empty
+        lattice = on_lattice(values := projected(X, rows, v, origin), rows, weights, steps[0], *grids)
+        cells = in_cells(X, weights, rows, values, steps[0], center, grids[0], cell_grid)
+    else:
+        used, filled = np.flatnonzero(masses.any(axis=0)), np.flatnonzero(occurs)
+        low, high = float(values.min()), float(values.max())
+        lattice = Lattice(steps[0], first + used, masses[:, used], squares, low, high)
+        is_small = len(filled) * X.shape[1] <= MOST_SUMS
+        cells = Cells(first + filled, sums[:, filled] if is_small else None)
+    finer = (on_lattice(values, rows, weights, step, *grids) for step in steps[1:])
+    return Looked((lattice, *finer), cells)
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """For each position on a line: the rounded distance of the nearest row, its number and the row itself.
+    """For each position on a line: the rounded distance of the nearest row, and the row itself.
 
-    Ties go to the row with the smallest number, so equal rows count as one.
+    Ties are decided by the contents of the rows, so equal rows count as one.
     """
 
     distance: Floats
-    number: NDArray[np.uint64]
     rows: Matrix
 
     def merge(self, other: "Nearest") -> "Nearest":
         """Merge the results of two chunks."""
-        tie = (self.distance == other.distance) & (self.number <= other.number)
-        mine = (self.distance < other.distance) | tie
+        mine = self.distance < other.distance
+        ties = np.flatnonzero(self.distance == other.distance)
+        mine[ties] = comes_first(self.rows[ties], other.rows[ties])
         rows = np.where(mine[:, np.newaxis], self.rows, other.rows)
-        number = np.where(mine, self.number, other.number)
-        return Nearest(np.where(mine, self.distance, other.distance), number, rows)
+        return Nearest(np.where(mine, self.distance, other.distance), rows)
 
 
 def nearest(
     X: Matrix, weights: Floats, rows: Rows, v: Floats, origin: float, positions: Floats, step: float
 ) -> Nearest:
     """Find the `Nearest` row for each position."""
-    chosen, distance, number = nearest_rows(X, rows, projected(X, rows, v, origin), positions, step)
-    return Nearest(distance, number, X[chosen])
+    chosen, distance = nearest_rows(X, rows, projected(X, rows, v, origin), positions, step)
+    return Nearest(distance, X[chosen])
 
 
 @dataclass(frozen=True)
@@ -267,6 +330,20 @@ def draw(X: Matrix, weights: Floats, rows: Rows, size: int, seed: int, by_weight
     return Drawn(size, number[kept], mine[kept], its_weights[kept])
 
 
+@dataclass(frozen=True)
+class Side:
+    """Rows on one side of a cut: the sums of `moments`, perhaps of a scatter matrix, and the range of each column."""
+
+    sums: Sums
+    low: Floats
+    high: Floats
+
+    def merge(self, other: "Side") -> "Side":
+        """Merge the results of two chunks."""
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return Side(self.sums.merge(other.sums), low, high)
+
+
 def divide(
     X: Matrix,
     weights: Floats,
@@ -275,23 +352,31 @@ def divide(
     offset: float,
     center: Floats,
     grids: tuple[Any, ...],
-    scatter_grid: Floats | None,
-) -> tuple[Rows, Rows, Sums, Sums]:
-    """Divide the rows by a cut, with the same routine as in prediction, and compute sums over both sides.
+    scatter_by: "Rounding | Floats | None",
+) -> tuple[Rows, Rows, Side, Side]:
+    """Divide the rows by a cut, with the same routine as in prediction, and describe both sides.
 
-    The sums are the `moments`, and the `scatter` if there is a grid for it.
+    They have a scatter matrix if there is a rounding for it, or a grid.
     """
+    left, right = sides(X, rows, normal, offset)
+
+    def described(side: Rows) -> Side:
+        found = moments(X, weights, side, center, *grids).sums
+        if isinstance(scatter_by, Rounding):
+            found += rounded_scatter(X, weights, side, scatter_by).sums
+        elif scatter_by is not None:
+            found += scatter(X, weights, side, center, grids[0], scatter_by).sums
+        return Side(Sums(found), *column_range(X, side))
+
+    return left, right, described(left), described(right)
+
+
+def sides(X: Matrix, rows: Rows, normal: Floats, offset: float) -> tuple[Rows, Rows]:
+    """Return the rows on the left and on the right of a cut, decided by the same routine as in prediction."""
     children = np.array([1, -1, -1]), np.array([2, -1, -1])
-    is_left = walk(X[rows], normal[np.newaxis], np.array([offset]), *children) == 1
-    left, right = rows[is_left], rows[~is_left]
-
-    def sums(side: Rows) -> Sums:
-        found = moments(X, weights, side, center, *grids)
-        if scatter_grid is None:
-            return found
-        return Sums((*found.sums, *scatter(X, weights, side, center, grids[0], scatter_grid).sums))
-
-    return left, right, sums(left), sums(right)
+    mine = X if len(rows) == X.shape[0] else X[rows]
+    is_left = walk(mine, normal[np.newaxis], np.array([offset]), *children) == 1
+    return rows[is_left], rows[~is_left]
 
 
 def projected(X: Matrix, rows: Rows, v: Floats, origin: float) -> Floats:
@@ -299,3 +384,7 @@ def projected(X: Matrix, rows: Rows, v: Floats, origin: float) -> Floats:
     values = np.empty(len(rows))
     _kernels.exact.project(X, rows, v, origin, values)
     return values
+
+
+BY_CHUNK = (draw,)
+"""Reductions whose result depends on which rows are in a chunk together."""

@@ -471,6 +471,18 @@ def demo(
     demo(folder, _screen(quiet, False))
 
 
+@app.command("compile")
+def compile_all(quiet: Quiet = False, json: Json = False) -> None:
+    """Compile all of ravine for this machine, so that no later fit has to wait.
+
+    For images and installers. The compiled code is cached in a folder, which the command prints; the environment
+    variable NUMBA_CACHE_DIR chooses another one.
+    """
+    from ravine.cli._compile import compile_all
+
+    compile_all(_screen(quiet, json))
+
+
 def _command() -> str:
     """Return the command as it was typed."""
     return shlex.join(["ravine", *sys.argv[1:]])

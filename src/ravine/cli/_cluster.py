@@ -17,8 +17,9 @@ from ravine._matrix import Floats, column_moments
 from ravine._outofcore import LocalChunks, chunked_root
 from ravine.cli._config import write_config as save_config
 from ravine.cli._data import Data, TableOptions, TooLargeError, open_data, stacked
+from ravine.cli._labels import kind_of_labels, label_rows
 from ravine.cli._places import check_files
-from ravine.cli._results import kind_of_labels, label_rows, show_clusters
+from ravine.cli._results import show_clusters
 from ravine.cli._screen import Meter, Screen
 from ravine.cluster import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, SumOfNorms, SupportVectorClustering
 from ravine.evaluation import Stability, stability

@@ -1,10 +1,12 @@
 """The rows of the input files, which can be read several times."""
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from importlib.abc import MetaPathFinder
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,9 +32,36 @@ from ravine._io import (
 from ravine._matrix import Floats
 from ravine.cli._screen import Screen
 from ravine.cli._system import memory_of_the_machine
-from ravine.report import ReportData
+
+if TYPE_CHECKING:
+    from ravine.report import ReportData
 
 pa.enable_signal_handlers(False)  # the command handles interruptions itself
+
+
+class _NoPandas(MetaPathFinder):
+    """Makes imports of pandas fail."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name, name=name)
+
+
+def keep_pandas_out() -> None:
+    """Keep pyarrow from importing pandas in a command that needs no frames.
+
+    At its first conversion, pyarrow imports pandas if it is installed, to recognize its objects. That takes longer than
+    to label a small file. It looks for pandas once, and again when a frame is asked for. If pandas is imported already,
+    nothing is done.
+    """
+    if "pandas" in sys.modules:
+        return
+    hidden = _NoPandas()
+    sys.meta_path.insert(0, hidden)
+    try:
+        pa.array(np.zeros(1)).to_numpy()
+    finally:
+        sys.meta_path.remove(hidden)
 
 
 @dataclass(frozen=True)
@@ -129,7 +158,7 @@ class Data:
         """Iterate over all rows in blocks."""
         return (block.X for block in read_blocks(self.tables, self.columns))
 
-    def with_table(self, rows: ReportData) -> ReportData:
+    def with_table(self, rows: "ReportData") -> "ReportData":
         """Return the rows of a report with the values of all columns of the table, read once more for the sample."""
         there = set(all_names(self.tables))  # of a new table, columns that are not used may be missing
         names = [column.name for column in self.encoder.columns_ if column.name in there]

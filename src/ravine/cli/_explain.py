@@ -13,14 +13,14 @@ from ravine.cli._data import Data
 from ravine.cli._models import of_rows, open_saved_data
 from ravine.cli._screen import Screen
 from ravine.explain import RowExplanation, explain_row
-from ravine.persist import read
+from ravine.persist._read_only import read_only
 
 
 def explain(
     model_path: Path, where: Sequence[str], text: TextFormat, sheet: str | None, row: str, screen: Screen
 ) -> None:
     """Print the way of a row through the tree of a model, in the values of the table."""
-    saved = read(model_path)
+    saved = read_only(model_path)
     with open_saved_data(saved, where, text, sheet, None, None, screen) as data:
         number = _number_of(data, row)
         used = list(data.columns.used)

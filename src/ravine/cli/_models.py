@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sklearn.pipeline import Pipeline
-
 from ravine._io import (
     Columns,
     DataError,
@@ -22,15 +20,15 @@ from ravine._io import (
     open_tables,
     read_raw,
 )
-from ravine.cli._data import Data
+from ravine._read_only import ReadOnlyModel
+from ravine.cli._data import Data, keep_pandas_out
 from ravine.cli._frames import FrameData
+from ravine.cli._labels import kind_of_labels, label_rows
 from ravine.cli._places import check_files
-from ravine.cli._results import kind_of_labels, label_rows
 from ravine.cli._screen import Screen
-from ravine.persist import Saved, read, save
-from ravine.report import write
+from ravine.persist._header import Saved
+from ravine.persist._read_only import read_only
 from ravine.tree import HyperplaneTree, tree_of
-from ravine.tree._pipeline import ShownPipeline, first_step
 from ravine.tree._text import names_of
 
 
@@ -47,10 +45,8 @@ def predict(
     """Label the rows of the input files."""
     kind_of_labels(out)
     check_files("predict", model=model_path, data=where, out=out)
-    saved = read(model_path)
-    is_pipeline = isinstance(saved.model, Pipeline)
-    model = _coarser_pipeline(saved.model, n_clusters) if is_pipeline else _coarser(tree_of(saved.model), n_clusters)
-    model = of_rows(model)
+    saved = read_only(model_path)
+    model = _coarser_model(saved.model, n_clusters)
     with open_saved_data(saved, where, text, sheet, None, missing, screen) as data:
         rows = label_rows(model, data, out)
     screen.result({"n_rows": rows.n_rows, "sizes": rows.leaf_count.tolist(), "files": {"labels": out}})
@@ -68,8 +64,10 @@ def report(
     screen: Screen,
 ) -> None:
     """Write the report of a model with the rows of the input files."""
+    from ravine.report import write
+
     check_files("report", model=model_path, data=where, out=out)
-    saved = read(model_path)
+    saved = read_only(model_path)
     with open_saved_data(saved, where, text, sheet, label, None, screen) as data:
         model = of_rows(saved.model)
         rows = label_rows(model, data, None)
@@ -85,9 +83,11 @@ def report(
 
 def cut(model_path: Path, n_clusters: int, out: Path | None, screen: Screen) -> None:
     """Write or show a model with fewer clusters."""
+    from ravine.persist import read, save
+
     check_files("cut", model=model_path, out=out)
     saved = read(model_path)
-    is_pipeline = isinstance(saved.model, Pipeline)
+    is_pipeline = _is_pipeline(saved.model)
     tree = _coarser(tree_of(_last(saved.model)), n_clusters)
     if out is None:
         _show(_coarser_pipeline(saved.model, n_clusters) if is_pipeline else tree, saved.model, screen)
@@ -100,14 +100,18 @@ def cut(model_path: Path, n_clusters: int, out: Path | None, screen: Screen) -> 
 
 def inspect(model_path: Path, screen: Screen) -> None:
     """Show a model."""
+    from ravine.persist import read
+
     saved = read(model_path)
     screen.say(f"{saved.model!r}, saved by ravine {saved.ravine_version}")
-    _show(saved.model if isinstance(saved.model, Pipeline) else tree_of(saved.model), saved.model, screen)
+    _show(saved.model if _is_pipeline(saved.model) else tree_of(saved.model), saved.model, screen)
 
 
-def _show(shown: HyperplaneTree | Pipeline, model: Any, screen: Screen) -> None:
+def _show(shown: Any, model: Any, screen: Screen) -> None:
     """Show a tree of a model; a pipeline is shown in the columns of the table, if that is possible."""
-    if isinstance(shown, Pipeline):
+    if not isinstance(shown, HyperplaneTree):
+        from ravine.tree._pipeline import ShownPipeline
+
         pipeline, model = ShownPipeline.of(shown), _last(model)
         tree, names = pipeline.tree or tree_of(model), pipeline.names
         if pipeline.reason:
@@ -145,10 +149,12 @@ def open_saved_data(
     screen: Screen,
 ) -> Iterator[Data]:
     """Open the input files and convert their rows to numbers as in the fit."""
+    if isinstance(_last(saved.model), ReadOnlyModel):
+        keep_pandas_out()
     with open_tables(where, text, sheet=sheet, note=screen.note) as tables:
         if label is not None:
             check_known(tables, [label], all_names(tables))
-        if isinstance(saved.model, Pipeline) and missing is not None:
+        if _is_pipeline(saved.model) and missing is not None:
             raise UsageError("the model is a pipeline, which handles missing values itself: leave out --missing")
         encoder = _first(saved.model)
         if _is_encoded(saved.model):
@@ -160,7 +166,7 @@ def open_saved_data(
             yield Data(tables, columns, label, screen, _identifiers(encoder, tables))
             return
         names = getattr(encoder, "feature_names_in_", None)
-        if isinstance(saved.model, Pipeline) and names is not None:
+        if _is_pipeline(saved.model) and names is not None:
             yield FrameData(tables, Columns(tuple(map(str, names)), {}), label, screen)
             return
         plain = _columns_of(saved, tables, screen)
@@ -196,18 +202,34 @@ def _coarser(tree: HyperplaneTree, n_clusters: int | None) -> HyperplaneTree:
     return tree.cut_to(n_clusters)
 
 
-def _coarser_pipeline(pipe: Pipeline, n_clusters: int | None) -> Pipeline:
-    """Return the pipeline with the first clusters of its model only."""
+def _coarser_model(model: Any, n_clusters: int | None) -> Any:
+    """Return what labels the rows that are read: a tree, with fewer clusters if asked for, a model or a pipeline."""
+    if not _is_pipeline(model):
+        return _coarser(tree_of(model), n_clusters)
+    if not _is_encoded(model):
+        return _coarser_pipeline(model, n_clusters)
+    last = _last(model)
+    return last if n_clusters is None else _coarser(tree_of(last), n_clusters)
+
+
+def _coarser_pipeline(pipe: Any, n_clusters: int | None) -> Any:
+    """Return the pipeline of scikit-learn with the first clusters of its model only."""
     if n_clusters is None:
         return pipe
+    from sklearn.pipeline import Pipeline
+
     (*steps, (name, model)) = pipe.steps
     _coarser(tree_of(model), n_clusters)
     return Pipeline([*steps, (name, model.cut_to(n_clusters))])
 
 
+def _is_pipeline(model: Any) -> bool:
+    return hasattr(model, "steps")
+
+
 def _is_encoded(model: Any) -> bool:
     """Return whether a model is an encoder of tables followed by an estimator, as `ravine cluster` saves it."""
-    return isinstance(model, Pipeline) and len(model.steps) == 2 and type(model.steps[0][1]).__name__ == "TableEncoder"
+    return _is_pipeline(model) and len(model.steps) == 2 and type(model.steps[0][1]).__name__ == "TableEncoder"
 
 
 def _identifiers(encoder: Any, tables: Sequence[Any]) -> tuple[str, ...]:
@@ -227,11 +249,18 @@ def of_rows(model: Any) -> Any:
 
 
 def _first(model: Any) -> Any:
-    return first_step(model) if isinstance(model, Pipeline) else model
+    """Return the step that reads the rows: the first one of a pipeline that does something, or the model."""
+    if not _is_pipeline(model):
+        return model
+    if _is_encoded(model):
+        return model.steps[0][1]
+    from ravine.tree._pipeline import first_step
+
+    return first_step(model)
 
 
 def _last(model: Any) -> Any:
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+    return model.steps[-1][1] if _is_pipeline(model) else model
 
 
 def _is_plain(value: Any) -> bool:

@@ -50,6 +50,7 @@ COMMANDS = {
         written={"data": "its data", "out": "its labels", "model": "its model", "report": "its report"},
         folders={"folder": "--folder"},
     ),
+    "compile_all": Files(),
 }
 """Files of each command. A test checks that every parameter that names a file is listed here."""
 

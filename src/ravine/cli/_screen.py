@@ -14,12 +14,16 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.table import Table
 from rich.text import Text
 
+from ravine._kernels._watch import on_compilation
 from ravine._names import shown
 
 PATIENCE = 2.0
 """Seconds before a progress bar appears."""
 
 PIPE_WIDTH = 120
+
+COMPILING = "compiling, only the first time"
+"""What the bar says instead of the name of the work while kernels are compiled."""
 
 
 class Screen:
@@ -108,8 +112,14 @@ class Screen:
         timer = threading.Timer(PATIENCE, bar.start)
         timer.daemon = True
         timer.start()
+        task = bar.add_task(what, total=total, done=0)
+
+        def on_kernel(name: str | None) -> None:
+            bar.update(task, description=what if name is None else COMPILING)
+
         try:
-            yield Meter(bar, bar.add_task(what, total=total, done=0))
+            with on_compilation(on_kernel):
+                yield Meter(bar, task)
         finally:
             timer.cancel()
             timer.join()

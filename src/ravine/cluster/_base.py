@@ -1,13 +1,11 @@
 """Base classes of the estimators: checks of the data, progress callbacks, and growing a tree."""
 
 import signal
-import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
-from functools import cache, partial, wraps
+from functools import cache, wraps
 from numbers import Integral, Real
 from types import FrameType
 from typing import Any, ClassVar, Self, TypeVar
@@ -22,7 +20,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
-from ravine._blocks import map_blocks
+from ravine._blocks import BLOCK_CELLS, map_blocks
 from ravine._checks import (
     as_floats,
     checked_sparse,
@@ -31,19 +29,20 @@ from ravine._checks import (
     refuse_product,
     refuse_what_is_no_number,
 )
-from ravine._matrix import LARGEST, SMALLEST, Bools, Floats, Ints, Matrix, Moments, with_weight
-from ravine._outofcore import ChunkedNode, FetchedRows, chunked_root, is_dask, is_out_of_core
-from ravine._schema import Array, Group, Sizes, State, require
+from ravine._matrix import LARGEST, SMALLEST, Floats, Ints, Matrix, Moments, column_extent, with_weight
+from ravine._outofcore import ChunkedNode, Chunks, FetchedRows, is_dask, is_out_of_core
+from ravine._schema import Group, Sizes
 from ravine._sklearn import Interval, InvalidParameterError, StrOptions, fit_context, is_fitted
+from ravine._warnings import warn_user
 from ravine.cluster._chunked_predict import by_chunks
+from ravine.cluster._fitted import FittedTree
 from ravine.cluster._outliers import find_outliers, is_outlier
 from ravine.cuts import Cut
 from ravine.tree import HyperplaneTree
-from ravine.tree._check import TREE
 from ravine.tree._coarser import labels_in, relabeled
 from ravine.tree._grow import FindCut, Order, grow
-from ravine.tree._tree import restored
-from ravine.tree._valley_test import Direction, cut_with_evidence
+from ravine.tree._scout import ConfirmedCuts
+from ravine.tree._valley_test import FromDirection
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -118,14 +117,6 @@ def uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
     if caught:
         handler(*caught[0])
-
-
-def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn with the line of the user's code that led here, not a line of this library or of scikit-learn."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("ravine", "sklearn"):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, category, stacklevel=level)
 
 
 def _without_duplicates(rows: Matrix) -> Matrix:
@@ -284,10 +275,23 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
             X = checked_sparse(X)
         refuse_names_given_twice(X)
         refuse_what_is_no_number(X, "X")
+        if self._is_large_and_finite(X):
+            options["ensure_all_finite"] = False
         try:
             return validate_data(self, X, **{"accept_sparse": self._accept_sparse, "dtype": self._dtypes, **options})
         except OverflowError:
             raise ValueError("X has an integer that is too large for float64: rescale its column") from None
+
+    def _is_large_and_finite(self, X: Any) -> bool:
+        """Return whether a large array has finite numbers only; scikit-learn would check it on one thread."""
+        if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype not in (np.float32, np.float64):
+            return False
+
+        def has_finite_sum(b: slice) -> bool:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return bool(np.isfinite(X[b].sum(dtype=np.float64)))
+
+        return X.size > BLOCK_CELLS and all(map_blocks(has_finite_sum, X.shape, self.n_jobs))
 
     @property
     def _n_features_learned(self) -> int:
@@ -303,9 +307,10 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
     def _extremes(self, X: Any) -> tuple[float, float]:
         """Return the largest entry, and the negative of the smallest entry."""
         stored = X.data[:, np.newaxis] if sparse.issparse(X) else X
-        parts = map_blocks(lambda b: (float(stored[b].max()), -float(stored[b].min())), stored.shape, self.n_jobs)
-        high, low = np.max(parts, axis=0).tolist() if parts else (0.0, 0.0)
-        return high, low
+        if not stored.size:
+            return 0.0, 0.0
+        low, high = column_extent(stored, self.n_jobs)
+        return float(high.max()), -float(low.min())
 
     def _check_outliers(self, X: Matrix, weights: Floats, reach: float) -> None:
         """Warn if a few cells hold nearly all of the sum of squares: they alone would determine the result."""
@@ -344,41 +349,16 @@ class Clusterer(ClusterMixin, RowEstimator):
         return False
 
 
-def labels_are_clusters(state: State, sizes: Sizes) -> None:
-    """The labels are numbers of leaves, or -1 if the mixture of the tree makes outliers."""
-    if state["labels"] is None:
-        return
-    n_clusters = (sizes.get("n_nodes", 0) + 1) // 2  # of a binary tree
-    mixture = None if state["tree"] is None else state["tree"]["mixture"]
-    least = 0 if mixture is None or mixture["limit"] is None else -1
-    is_valid = least <= state["labels"].min() and state["labels"].max() < n_clusters
-    require(is_valid, "labels", f"has an entry outside the {n_clusters} clusters of the tree")
-
-
-LABELED_TREE = Group(
-    {"tree": TREE, "labels": Array("integer", ("n_samples",), low=-1, optional=True)}, (labels_are_clusters,)
-)
-"""What most models with a tree save. Labels are left out if single rows are not to be saved."""
-
-
 def _smallest_type(labels: Ints) -> np.dtype[Any]:
     """Return the smallest type of integers that holds the labels."""
     return np.result_type(*(np.min_scalar_type(int(end)) for end in (labels.min(), labels.max())))
 
 
-class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer):
+class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedTree, Clusterer):
     """Base class of the estimators whose model is a HyperplaneTree in `tree_`."""
 
-    _shrink: ClassVar[float] = 1.0
-    """The level of the valley test is divided by this number with each further level of look-ahead."""
-
-    _schema: ClassVar[Group] = LABELED_TREE
-
-    tree_: HyperplaneTree
-    labels_: Ints
     n_clusters: int | None
     min_cluster_size: int | str
-    significance: float
 
     def predict(self, X: ArrayLike) -> Ints:
         """Predict the cluster of each row.
@@ -501,20 +481,6 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         """Convert the tree of a model fitted on ``(X - center) / deviation`` to the units of X."""
         self.tree_ = self.tree_.unscaled(center, deviation)
 
-    def _tested_levels(self) -> tuple[Floats, Bools]:
-        """Significance level at which each node was tested, and whether its p-value is at or below this level.
-
-        Below a cut that is not confirmed, the level is divided by `_shrink`.
-        """
-        tree = self.tree_
-        level, confirmed = np.full(tree.n_nodes, self.significance), np.zeros(tree.n_nodes, dtype=bool)
-        for node in range(tree.n_nodes):
-            parent = tree.parent[node]
-            if parent >= 0:
-                level[node] = self.significance if confirmed[parent] else level[parent] / self._shrink
-            confirmed[node] = tree.p_value[node] <= level[node]
-        return level, confirmed
-
     def _with_coarser_tree(self, tree: HyperplaneTree) -> Self:
         model = copy(self)
         model.tree_ = tree
@@ -534,17 +500,6 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
         smallest = None if labels is None else labels.astype(_smallest_type(labels))
         return {"tree": self.tree_.to_dict(), "labels": smallest}
 
-    def _restore(self, state: State) -> None:
-        """Restore what `_state` returned, after it was checked."""
-        self.tree_ = restored(state["tree"])
-        if state["labels"] is not None:
-            self.labels_ = state["labels"]
-
-    @property
-    def n_clusters_(self) -> int:
-        """Number of clusters found."""
-        return self.tree_.n_clusters
-
     @property
     def _n_features_out(self) -> int:
         return max(len(self.tree_.cuts), 1)
@@ -553,9 +508,9 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
     def _n_features_learned(self) -> int:
         return self.tree_.n_features
 
-    def _root_of_chunks(self, X: Any, sample_weight: Any) -> ChunkedNode:
+    def _root_of_chunks(self, chunks: Chunks) -> ChunkedNode:
         """Return all rows of a Dask collection or of files, checked as `_enter` checks in-memory data."""
-        root = chunked_root(X, sample_weight, self.n_jobs)
+        root = ChunkedNode.root(chunks)
         self._check_number(root.n_rows)
         extent = root.whole.extent
         refuse_magnitude(extent.largest)
@@ -607,17 +562,12 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer
                 **options,
             )
 
-    def _tested(self, direction: Direction, bandwidth: float, min_cluster_size: float) -> dict[str, Any]:
-        """Return the options of `grow` that cut where the valley test finds evidence along a method's directions."""
-        find_cut = partial(
-            cut_with_evidence,
-            direction=direction,
-            bandwidth=bandwidth,
-            seed=self._draw_seed(),
-            min_cluster_size=min_cluster_size,
-            n_jobs=self.n_jobs,
-        )
-        return {"find_cut": find_cut, "min_cluster_size": min_cluster_size, **self._acceptance()}
+    def _confirmed_cuts(
+        self, whole: FromDirection, bandwidth: float, min_cluster_size: float, **options: Any
+    ) -> ConfirmedCuts:
+        """Return the search for cuts that held-out rows confirm, given that of the method on all rows."""
+        numbers = self.significance, self._draw_seed(), bandwidth, min_cluster_size
+        return ConfirmedCuts(whole, *numbers, n_jobs=self.n_jobs, **options)
 
     def _acceptance(self) -> dict[str, Any]:
         """Return the options of `grow` that keep a cut if it is accepted, or if a cut below it is."""

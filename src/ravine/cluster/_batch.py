@@ -19,7 +19,7 @@ from ravine.tree._chunked import ChunkedRows, FindChunkedCut, FinishChunkedCut
 from ravine.tree._derived import with_counts_of
 from ravine.tree._grow import FindCut, grow_on
 from ravine.tree._prune import cut_to_elbow
-from ravine.tree._sampled import ELBOW_LEAVES
+from ravine.tree._sampled import elbow_leaves
 
 
 class BatchTreeClusterer(SoftTreeClusterer, ABC):
@@ -106,7 +106,7 @@ class BatchTreeClusterer(SoftTreeClusterer, ABC):
 
     def _grown_to_elbow(self, X: Matrix, find_cut: FindCut, weights: Floats, **options: Any) -> HyperplaneTree:
         """Grow a tree without tests, and cut it back to the elbow of its sums of squares."""
-        n_leaves = min(ELBOW_LEAVES, int((weights > 0).sum()))
+        n_leaves = elbow_leaves(int((weights > 0).sum()))
         kept = {name: options[name] for name in ("max_depth", "pair_cells", "on_split") if name in options}
         return cut_to_elbow(self._grown(X, find_cut, weights, n_clusters=n_leaves, order="sum_sq", **kept))[0]
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from ravine._matrix import Floats, Ints
 from ravine._schema import MOST, Array, Field, Number, Sizes, State, require
@@ -52,6 +51,8 @@ class Identities:
         >>> Identities.of_new_clusters(2).carried_over(before, after, np.ones(4), 3)
         Identities(ids=array([0, 2, 1]), next_id=3)
         """
+        from scipy.optimize import linear_sum_assignment  # prediction can do without it
+
         n_before = len(self.ids)
         in_clusters = (before >= 0) & (after >= 0)
         before, after, weights = before[in_clusters], after[in_clusters], weights[in_clusters]

@@ -4,10 +4,8 @@ Stochastic gradients learn a tree of cuts in one pass. The cuts are then refined
 bounded sample of the rows. Held-out rows of that sample decide which cuts to accept.
 """
 
-import math
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -16,15 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from ravine import _kernels
 from ravine._matrix import Floats, Ints, Matrix
-from ravine._outofcore import in_order, is_out_of_core
+from ravine._outofcore import chunks_of, in_order, is_out_of_core
 from ravine._reservoir import Reservoir
 from ravine._scaling import ScaledRows
-from ravine._schema import Array, FieldError, Group, Sizes, State, Word, require
+from ravine._schema import State
 from ravine._sklearn import Interval, StrOptions, fit_context
 from ravine.cluster._base import (
-    LABELED_TREE,
     N_JOBS,
     OUTLIERS,
     all_or_nothing,
@@ -32,14 +28,14 @@ from ravine.cluster._base import (
     thread_pools,
     uninterrupted,
 )
-from ravine.cluster._identity import IDENTITIES, Identities, ids_are_distinct
-from ravine.cluster._sampled_stream import STREAM, SampledStream, saved_center_and_scale
+from ravine.cluster._fitted_incremental import FittedIncremental
+from ravine.cluster._identity import Identities
+from ravine.cluster._sampled_stream import SampledStream
 from ravine.cluster._soft import ASSIGN_LABELS, SoftTreeClusterer
 from ravine.tree import HyperplaneTree
-from ravine.tree._check import TREE
 from ravine.tree._coarser import labels_in, relabeled
 from ravine.tree._derived import with_counts_of, with_leaves
-from ravine.tree._imdh import IMDHTree, Settings
+from ravine.tree._imdh import IMDHTree
 from ravine.tree._mixture import sample_size
 from ravine.tree._prune import cut_to_elbow, rank_by_sum_sq
 from ravine.tree._sampled import StreamSample, grow_confirmed, grow_to_elbow, grow_to_number
@@ -48,65 +44,8 @@ from ravine.tree._tree import restored
 STALE_SHARE = 0.1
 """`_recent_clusters` uses a tree until the rows learned after it are this share of the rows that it was grown from."""
 
-WARM_UP = 100
-"""The cut of a node follows the principal component for this many rows."""
 
-
-def tree_is_there_or_can_be_grown(state: State, sizes: Sizes) -> None:
-    """A tree comes with the reason for its number of clusters; a stream without a tree has no labels."""
-    is_grown = state["tree"] is not None
-    can_grow = state["stream"] is not None and state["labels"] is None
-    require(is_grown or can_grow, "tree", "is empty, which needs a stream to grow it from and no labels")
-    require((state["chosen"] is not None) == is_grown, "chosen", "must be there if and only if there is a tree")
-
-
-def clusters_have_identities(state: State, sizes: Sizes) -> None:
-    """The clusters of the tree have identifiers; those of the last tree if it is to be grown again."""
-    identities, is_grown = state["identities"], state["tree"] is not None
-    require(identities is not None or not is_grown, "identities", "is empty, but the model has clusters")
-    if identities is not None:
-        is_needed = (identities["tree"] is None) == is_grown
-        require(is_needed, "identities.tree", "must be there if and only if the model has no tree")
-        n_clusters = (sizes["n_nodes"] + 1) // 2  # of a binary tree
-        n_ids = sizes["n_identities"]
-        require(n_ids == n_clusters, "identities.ids", f"has {n_ids} entries for {n_clusters} clusters")
-
-
-def online_cuts_give_a_tree(state: State, sizes: Sizes) -> None:
-    """If no rows are kept, the tree is made of the cuts of the stream."""
-    stream = state["stream"]
-    if stream is not None and not sizes["sample_size"]:
-        online = IMDHTree.from_state(sizes["max_depth"], Settings(), stream["is_sparse"], stream["online"])
-        try:
-            online.cut_tree(*saved_center_and_scale(stream, sizes))
-        except ValueError as error:
-            raise FieldError("stream.online", f"gives no tree: {error}") from None
-
-
-SAVED = Group(
-    {
-        "tree": replace(TREE, optional=True),
-        "labels": LABELED_TREE.fields["labels"],
-        "chosen": Group(
-            {
-                "selection": Word(("asked", "evidence", "elbow")),
-                "elbow_path": Array("float64", ("n_path",), optional=True),
-            },
-            optional=True,
-        ),
-        "stream": STREAM,
-        "identities": Group({**IDENTITIES, "tree": replace(TREE, optional=True)}, (ids_are_distinct,), optional=True),
-    },
-    (
-        tree_is_there_or_can_be_grown,
-        *LABELED_TREE.relations,
-        clusters_have_identities,
-        online_cuts_give_a_tree,
-    ),
-)
-
-
-class IncrementalMDH(SoftTreeClusterer):
+class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
     """Clustering of large data and streams by low-density hyperplanes, in bounded memory.
 
     In a stream (`partial_fit`), every row passes once through a tree of cuts. It moves the cuts on its path by a
@@ -140,7 +79,7 @@ class IncrementalMDH(SoftTreeClusterer):
         Maximum number of rows that the model keeps.
     n_passes : int or "auto", default="auto"
         Number of passes of the stochastic gradient over its rows in `fit`. "auto" is two for ``algorithm="online"``.
-        Otherwise it is one, and more if there are few rows.
+        Otherwise it is one, and more if there are few rows and `n_clusters` is given.
     max_depth : int, default=7
         Maximum depth of the tree that the stochastic gradient learns.
     exponent : float, default=1/6
@@ -239,11 +178,6 @@ class IncrementalMDH(SoftTreeClusterer):
         "n_jobs": N_JOBS,
     }
 
-    # Each look ahead tests twice as many nodes. Dividing the level keeps the total error below twice that of one test.
-    _shrink: ClassVar[float] = 4.0
-
-    _schema: ClassVar[Group] = SAVED
-
     _stream: SampledStream
     _tree: HyperplaneTree | None
     _last_tree: HyperplaneTree | None = None  # the tree before the rows that were learned since
@@ -341,7 +275,7 @@ class IncrementalMDH(SoftTreeClusterer):
     ) -> tuple[Callable[[], None], Callable[[HyperplaneTree], None]]:
         """Return a function that reads the rows into a new stream, and one that counts them in the resulting tree."""
         self._stream = self._new_stream(X.shape[1], sparse.issparse(X), is_scaled)
-        read = partial(self._stream.read_sample, X, weights, self.n_passes, self.n_jobs)
+        read = partial(self._stream.read_sample, X, weights, self._passes(), self.n_jobs)
         if self.algorithm == "online":
             passes = 2 if self.n_passes == "auto" else self.n_passes
             read = partial(self._stream.read_in_order, X, weights, passes, self.n_jobs)
@@ -359,13 +293,13 @@ class IncrementalMDH(SoftTreeClusterer):
         """Return the same two functions for out-of-core data, which is loaded if the sample can hold all rows."""
         if self.algorithm == "online":
             raise ValueError("algorithm='online' reads the rows in their order: use partial_fit for out-of-core data")
-        root = self._root_of_chunks(X, sample_weight)
+        root = self._root_of_chunks(chunks_of(X, sample_weight, self.n_jobs))
         if root.n_rows <= self.sample_size:
             few = root.fetch()
             read, count_rows = self._in_memory(few.X, few.weights)
         else:
             self._stream = self._new_stream(self.n_features_in_, is_sparse=False)
-            read = partial(self._stream.read_sample_of_chunks, root, self.n_passes, self.n_jobs)
+            read = partial(self._stream.read_sample_of_chunks, root, self._passes(), self.n_jobs)
 
             def count_rows(tree: HyperplaneTree) -> None:
                 cuts = tree.normal, tree.offset, tree.left, tree.right
@@ -377,6 +311,10 @@ class IncrementalMDH(SoftTreeClusterer):
             self._label_chunks(X)
 
         return read, count
+
+    def _passes(self) -> int | str:
+        """Return the number of passes over the sample; the cuts of the stream hardly matter if a scout finds cuts."""
+        return 1 if self.n_passes == "auto" and self.n_clusters is None else self.n_passes
 
     def _refined_by_sample(self, tree: HyperplaneTree) -> HyperplaneTree:
         """Return the tree with the mixture of the rows that the model keeps, or unchanged if it keeps none."""
@@ -604,12 +542,6 @@ class IncrementalMDH(SoftTreeClusterer):
             )
         return stream.state()
 
-    def _sizes(self) -> Sizes:
-        _, size = self._stream_options()
-        heap = {"max_depth": self.max_depth, "n_cuts": 1 << self.max_depth, "n_heap": 2 << self.max_depth}
-        numbers = {"n_scalars": _kernels.imdh.N_SCALARS, "standardize": self.standardize, "sample_size": size or 0}
-        return {**super()._sizes(), **heap, **numbers}
-
     def _restore(self, state: State) -> None:
         self._tree = None
         if state["tree"] is not None:
@@ -655,18 +587,6 @@ class IncrementalMDH(SoftTreeClusterer):
         reservoir = Reservoir(size) if size is not None else None
         options = self.standardize, self.memory_length, self._draw_seed(), is_sparse, is_scaled
         return SampledStream(online, reservoir, *options)
-
-    def _stream_options(self) -> tuple[Settings, int | None]:
-        """Return the settings of the stochastic gradient, and the number of rows to keep; None if no rows are kept."""
-        settings = Settings(
-            exponent=self.exponent,
-            alpha=self.alpha,
-            penalty=self.penalty,
-            warm_up=WARM_UP if self.algorithm == "polished" else 0,
-            most=math.inf if self.memory_length is None else self.memory_length,
-        )
-        size = self.sample_size if self.memory_length is None else min(self.sample_size, math.ceil(self.memory_length))
-        return settings, size if self.algorithm == "polished" else None
 
     def _settle(self, on_split: Callable[[int], bool] | None) -> HyperplaneTree:
         """Return the tree of the current state, in the units of the data, with the counts of the sample."""

@@ -38,7 +38,8 @@ class NCutH(PursuitClusterer):
         number of principal components, an array holds the directions, and a function is called as
         ``callable(rows) -> directions``. The start that leads to the smallest NCut wins. From
         principal components, the search also starts from a single column, if its valley is stronger than that of the
-        cut that was found.
+        cut that was found. If `n_clusters` is None, "pca" and an integer leave the start to the scout of the valley
+        test: the search on all rows starts from the direction that held-out rows have confirmed.
     bandwidth_factor : float or callable ``(deviation, count) -> σ``, default=100.0
         Factor that multiplies the rule of thumb for the bandwidth: σ = bandwidth_factor · σ₁ n^(-1/5), where σ₁ is the
         standard deviation along the first start. A function returns σ itself.

@@ -2,31 +2,17 @@
 
 from ravine._matrix import Floats, Matrix, with_weight
 from ravine._reservoir import content_rows
-from ravine.cluster._base import TreeClusterer, thread_pools, warn_user
+from ravine._warnings import warn_user
+from ravine.cluster._base import TreeClusterer, thread_pools
+from ravine.cluster._fitted import FittedEvidenceTree
 from ravine.tree._elbow_test import MOST_ROWS, elbow_p_value
 
 SEED = 0
 """Seed of the samples of rows that a fit uses beside those of its own method."""
 
 
-class EvidenceTreeClusterer(TreeClusterer):
+class EvidenceTreeClusterer(FittedEvidenceTree, TreeClusterer):
     """Base class of the tree methods whose number of clusters held-out rows confirm, as far as they can."""
-
-    selection: str = "evidence"  # of a method without this parameter
-
-    @property
-    def confirmed_(self) -> int:
-        """Number of cuts that held-out rows confirm; the other cuts are above such a cut, or were not tested."""
-        return int(self._tested_levels()[1][self.tree_.cuts].sum())
-
-    @property
-    def selection_(self) -> str:
-        """What determined the number of clusters: "asked" (`n_clusters` was given), or a value of `selection`."""
-        if self.n_clusters is not None:
-            return "asked"
-        if self.selection != "auto":
-            return self.selection
-        return "evidence" if self.tree_.n_clusters == 1 or self.confirmed_ > 0 else "elbow"
 
     def _may_use_elbow(self, X: Matrix, weights: Floats, seed: int) -> bool:
         """Return whether rows are more clustered than rows without clusters, and warn if they are."""

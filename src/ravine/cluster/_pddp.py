@@ -2,9 +2,10 @@
 
 Boley (1998) projects every node on its first principal component and cuts it at the mean. Tasoulis et al. (2010) cut at
 the lowest antimode of the projected density instead. A valley test on held-out rows chooses the number of clusters. A
-node costs a few passes over its rows, and seven times as many with the test.
+node costs a few passes over its rows.
 """
 
+import sys
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -12,18 +13,21 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ravine._outofcore import is_out_of_core
+from ravine._matrix import Floats, Matrix, Moments
+from ravine._outofcore import ChunkedNode, chunks_of, is_out_of_core
 from ravine._sklearn import Interval, StrOptions
 from ravine.cluster._base import FACTOR, N_JOBS, OUTLIERS, checked_order, fitting
 from ravine.cluster._batch import BatchTreeClusterer
+from ravine.cluster._fitted import FittedPDDP
 from ravine.cluster._soft import ASSIGN_LABELS
-from ravine.cuts._chunked import chunked_antimode_cut, chunked_mean_cut, cut_with_sampled_evidence
+from ravine.cuts._chunked import chunked_antimode_cut, chunked_mean_cut
 from ravine.cuts._principal import antimode_cut, mean_cut, principal_direction
 from ravine.tree._chunked import FindChunkedCut
 from ravine.tree._grow import ORDERS, FindCut, Order
+from ravine.tree._scout import ConfirmedCuts
 
 
-class PDDP(BatchTreeClusterer):
+class PDDP(FittedPDDP, BatchTreeClusterer):
     """Divisive clustering along principal directions.
 
     The method projects every node on its first principal component. It cuts the node at the valley of the projected
@@ -37,11 +41,13 @@ class PDDP(BatchTreeClusterer):
     criterion : {"density", "mean"}, default="density"
         Where to cut a node: at an antimode of the density, or at the mean. With "density", a node whose density has
         only one mode is not cut.
-    selection : {"evidence", "antimode"}, default="evidence"
-        Which cuts to accept if `n_clusters` is None. "evidence" accepts a cut if rows that were not used to find it
-        confirm its valley at the level `significance`, and also accepts the cuts above it. "antimode" cuts every node
-        that has an antimode, as published; expect many small clusters. With `n_clusters` given, this parameter is not
-        used: the lowest antimode is cut first, as published.
+    selection : {"auto", "evidence", "elbow", "antimode"}, default="auto"
+        How to choose the number of clusters if `n_clusters` is None. "evidence" keeps a cut if held-out rows confirm it
+        or a cut below it; if they confirm none, there is one cluster. "elbow" takes the sharpest bend in the sum of
+        squares (Hofmeyr 2020, eq. 22). "auto" uses the evidence. If no cut is confirmed, it uses the elbow, with a
+        warning, but only if the rows are more clustered than rows without clusters; otherwise there is one cluster.
+        "antimode" cuts every node that has an antimode, as published; expect many small clusters. Out-of-core data
+        that does not fit in memory is divided by evidence or at antimodes.
     significance : float, default=0.05
         Significance level of the valley test at each node. Used only if `n_clusters` is None.
     bandwidth_factor : float, default=1.06
@@ -80,7 +86,7 @@ class PDDP(BatchTreeClusterer):
         Number of clusters found.
     confirmed_ : int
         Number of cuts that held-out rows confirm.
-    selection_ : {"asked", "evidence", "antimode"}
+    selection_ : {"asked", "evidence", "elbow", "antimode"}
         What determined the number of clusters; "asked" means that `n_clusters` was given.
     n_features_in_ : int
         Number of features seen during `fit`.
@@ -114,7 +120,7 @@ class PDDP(BatchTreeClusterer):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "criterion": [StrOptions({"density", "mean"})],
-        "selection": [StrOptions({"evidence", "antimode"})],
+        "selection": [StrOptions({"auto", "evidence", "elbow", "antimode"})],
         "significance": [Interval(Real, 0, 1, closed="neither")],
         "bandwidth_factor": [FACTOR],
         "split_order": [StrOptions({"auto", *ORDERS}), callable],
@@ -131,7 +137,7 @@ class PDDP(BatchTreeClusterer):
         n_clusters: int | None = None,
         *,
         criterion: Literal["density", "mean"] = "density",
-        selection: Literal["evidence", "antimode"] = "evidence",
+        selection: Literal["auto", "evidence", "elbow", "antimode"] = "auto",
         significance: float = 0.05,
         bandwidth_factor: float = 1.06,
         split_order: Literal["auto"] | Order = "auto",
@@ -176,43 +182,60 @@ class PDDP(BatchTreeClusterer):
         """
         if self.criterion == "mean" and self.n_clusters is None:
             raise ValueError("criterion='mean' cannot choose n_clusters: set n_clusters, or use criterion='density'")
-        tested = self.criterion == "density" and self.n_clusters is None and self.selection == "evidence"
+        tested = self.n_clusters is None and self.selection != "antimode"
         if is_out_of_core(X):
-            root = self._root_of_chunks(X, sample_weight)
-            options = self._options(root.moments.count, tested)
-            few = self._fetch_if_few(root)
-            if few is None:
-                self._grow_on_chunks(X, root, find_chunked_cut=self._find_chunked_cut(options, tested), **options)
-            else:
-                self._grow(few.X, sample_weight=few.weights, **options)
+            with chunks_of(X, sample_weight, self.n_jobs, copied=True) as chunks:
+                root = self._root_of_chunks(chunks)
+                few = self._fetch_if_few(root)
+                if few is None:
+                    self._fit_chunks(X, root, tested)
+            if few is not None:
+                self._fit_rows(few.X, few.weights, tested)
                 self._label_chunks(X)
         else:
-            rows, weights = self._enter(X, sample_weight)
-            options = self._options(float(weights.sum()), tested)
-            self._grow(rows, sample_weight=weights, **options)
+            self._fit_rows(*self._enter(X, sample_weight), tested)
         if not tested:
             self._warn_if_short("a smaller bandwidth_factor finds more valleys, and criterion='mean' needs no valley")
         return self
 
-    def _options(self, total: float, tested: bool) -> dict[str, Any]:
-        """Return the options for growing a tree on rows of this total weight."""
+    def _fit_rows(self, X: Matrix, weights: Floats, tested: bool) -> None:
+        total = float(weights.sum())
         size = self._least_size(total, tested)
+        find_any_cut = find_cut = self._find_cut(size, total)
+        options: dict[str, Any] = {}
         if tested:
-            options = self._tested(partial(principal_direction, n_jobs=self.n_jobs), self.bandwidth_factor, size)
-        else:
-            options = {"find_cut": self._find_cut(size, total), "min_cluster_size": size}
-        return {**options, "max_depth": self.max_depth, "order": checked_order(self._order())}
+            find_cut, options = self._tested(size).find_cut, self._acceptance()
+        self._grow(X, find_cut, weights, find_any_cut if tested else None, **self._options(size), **options)
 
-    def _find_chunked_cut(self, options: dict[str, Any], tested: bool) -> FindChunkedCut:
-        size = options["min_cluster_size"]
+    def _fit_chunks(self, X: Any, root: ChunkedNode, tested: bool) -> None:
+        total = root.moments.count
+        size = self._least_size(total, tested)
+        find_cut, find_chunked_cut = self._find_cut(size, total), self._find_chunked_cut(size)
+        options = self._options(size)
         if tested:
-            find_cut = options["find_cut"]
-            return partial(
-                cut_with_sampled_evidence, find_cut=find_cut, bandwidth=self.bandwidth_factor, min_cluster_size=size
-            )
+            cuts = self._tested(size)
+            find_cut, find_chunked_cut, options = cuts.find_cut, cuts.find_chunked_cut, options | self._acceptance()
+        self._grow_on_chunks(X, root, find_cut, find_chunked_cut, **options)
+
+    def _options(self, min_cluster_size: float) -> dict[str, Any]:
+        order = checked_order(self._order())
+        return {"min_cluster_size": min_cluster_size, "max_depth": self.max_depth, "order": order}
+
+    def _tested(self, min_cluster_size: float) -> ConfirmedCuts:
+        scout = partial(principal_direction, n_jobs=self.n_jobs)
+
+        def whole(X: Matrix, weights: Floats, moments: Moments, normal: Floats) -> Floats | None:
+            return scout(X, weights, moments)
+
+        # A principal component costs little, so all rows of a half are used. It often shows no valley where there are
+        # many clusters, so there is always a look ahead.
+        options: dict[str, Any] = {"scout": scout, "trial_rows": sys.maxsize, "hopeless": 1.0}
+        return self._confirmed_cuts(whole, self.bandwidth_factor, min_cluster_size, **options)
+
+    def _find_chunked_cut(self, min_cluster_size: float) -> FindChunkedCut:
         if self.criterion == "mean":
             return chunked_mean_cut
-        return partial(chunked_antimode_cut, bandwidth=self.bandwidth_factor, min_cluster_size=size)
+        return partial(chunked_antimode_cut, bandwidth=self.bandwidth_factor, min_cluster_size=min_cluster_size)
 
     def _find_cut(self, min_cluster_size: float, total: float) -> FindCut:
         if self.criterion == "mean":

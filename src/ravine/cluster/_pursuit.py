@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ravine._matrix import Floats, Matrix, Moments, moments_of, with_weight
-from ravine._outofcore import ChunkedNode, is_out_of_core
+from ravine._outofcore import ChunkedNode, chunks_of, is_out_of_core
 from ravine._scaling import Scaling
 from ravine._sklearn import Interval, StrOptions, is_fitted
 from ravine.cluster._base import N_JOBS, OUTLIERS, checked_directions, checked_order, fitting
@@ -20,14 +20,15 @@ from ravine.cluster._batch import BatchTreeClusterer
 from ravine.cluster._outliers import find_outliers
 from ravine.cluster._soft import ASSIGN_LABELS
 from ravine.cuts import Cut
-from ravine.cuts._chunked import ChunkedStarts, cut_with_sampled_evidence
+from ravine.cuts._chunked import ChunkedStarts
 from ravine.cuts._chunked import make_starts as make_chunked_starts
 from ravine.cuts._cut import RoughCut
 from ravine.cuts._pursuit import make_starts
 from ravine.tree._chunked import FindChunkedCut, FinishChunkedCut
 from ravine.tree._columns import best_with_column
 from ravine.tree._grow import ORDERS, PAIR_CELLS, FindCut, Order
-from ravine.tree._valley_test import VALLEY_BANDWIDTH, direction_of
+from ravine.tree._scout import ConfirmedCuts
+from ravine.tree._valley_test import VALLEY_BANDWIDTH
 
 RoughSearch = tuple[Callable[..., Cut | RoughCut[Any] | None], Callable[..., Cut | None]]
 """Finds a cut, for large nodes on a sample, given `starts` and `n_jobs`; finishes a cut that was found on a sample."""
@@ -85,17 +86,30 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
 
     def _fit_rows(self, X: Matrix, weights: Floats) -> None:
         tested = self.n_clusters is None
-        size = self._least_size(float(weights.sum()), tested)
-        find_cut, rough = self._find_cut(size, float(weights.sum())), self._rough_search(size)
+        total = float(weights.sum())
+        size = self._least_size(total, tested)
+        find_cut, rough = self._find_cut(size, total), self._rough_search(size)
         options: dict[str, Any] = {"find_cut": find_cut, "min_cluster_size": size}
         if tested:
-            direction = direction_of(_without_held_out(find_cut, self.n_jobs))
-            options = self._tested(direction, VALLEY_BANDWIDTH, size)
+            options |= {"find_cut": self._tested(find_cut, size, total).find_cut, **self._acceptance()}
         elif rough is not None:  # for leaves that are never cut, a search on a sample is enough
             find, finish = (partial(function, n_jobs=self.n_jobs) for function in rough)
             options |= {"find_cut": self._from_starts(find), "finish_cut": finish}
         options |= {"max_depth": self.max_depth, "order": checked_order(self._order()), "pair_cells": self._pair_cells}
         self._grow(X, sample_weight=weights, find_any_cut=find_cut, **options)
+
+    def _tested(self, find_cut: FindCut, min_cluster_size: float, total: float) -> ConfirmedCuts:
+        """Return the search for confirmed cuts; it starts from the scout unless `init` gives other directions."""
+        options = self._column_options()
+        is_free = options is not None and isinstance(self.init, str | Integral)
+        find_from = partial(self._cut_finder(min_cluster_size, total), n_jobs=self.n_jobs, **(options or {}))
+
+        def whole(X: Matrix, weights: Floats, moments: Moments, normal: Floats) -> Floats | None:
+            rows = X, weights, moments
+            cut = find_from(*rows, starts=make_starts(normal)) if is_free else find_cut(*rows)
+            return None if cut is None else cut.normal
+
+        return self._confirmed_cuts(whole, VALLEY_BANDWIDTH, min_cluster_size)
 
     def _searched(self, X: Matrix, weights: Floats) -> Matrix:
         return X if sparse.issparse(X) else Scaling.of(*with_weight(X, weights), self.n_jobs).without_far_cells(X)
@@ -107,11 +121,12 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
     def _fit_chunks(self, X: Any, sample_weight: Any) -> None:
         starts = make_chunked_starts(self._init())
         self._chunked_cut_finder(1.0)  # raises before any rows are read if the method needs in-memory data
-        root = self._root_of_chunks(X, sample_weight)
-        few = self._fetch_if_few(root)
-        if few is None:
-            self._fit_many(X, root, starts)
-        else:
+        with chunks_of(X, sample_weight, self.n_jobs, copied=True) as chunks:
+            root = self._root_of_chunks(chunks)
+            few = self._fetch_if_few(root)
+            if few is None:
+                self._fit_many(X, root, starts)
+        if few is not None:
             self._fit_rows(few.X, few.weights)
             self._label_chunks(X)
 
@@ -122,14 +137,9 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         find_chunked_cut: FindChunkedCut = partial(self._chunked_cut_finder(size), starts=starts)
         options: dict[str, Any] = {"find_cut": find_cut, "min_cluster_size": size}
         if tested:
-            direction = direction_of(_without_held_out(find_cut, self.n_jobs))
-            options = self._tested(direction, VALLEY_BANDWIDTH, size)
-            find_chunked_cut = partial(
-                cut_with_sampled_evidence,
-                find_cut=options["find_cut"],
-                bandwidth=VALLEY_BANDWIDTH,
-                min_cluster_size=size,
-            )
+            cuts = self._tested(find_cut, size, total)
+            options |= {"find_cut": cuts.find_cut, **self._acceptance()}
+            find_chunked_cut = cuts.find_chunked_cut
         options |= {
             "max_depth": self.max_depth,
             "order": checked_order(self._order()),
@@ -230,16 +240,3 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
     @abstractmethod
     def _order(self) -> Order:
         """Return the rule that says which leaf is split next."""
-
-
-def _without_held_out(find_cut: FindCut, n_jobs: int | None) -> FindCut:
-    """Return a search that uses only the rows of positive weight."""
-
-    def find_cut_of_kept(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
-        kept = np.flatnonzero(weights)
-        if len(kept) < len(weights):
-            X, weights = X[kept], weights[kept]
-            moments = moments_of(X, weights, n_jobs)
-        return find_cut(X, weights, moments)
-
-    return find_cut_of_kept

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -10,7 +10,6 @@ from scipy import sparse
 from ravine import _kernels
 from ravine._blocks import BLOCK_CELLS
 from ravine._matrix import LARGEST, SMALLEST, Floats, Matrix, column_moments, with_weight
-from ravine._outofcore import ChunkedNode
 from ravine._reservoir import (
     Reservoir,
     arrival_keys,
@@ -24,6 +23,9 @@ from ravine._reservoir import (
 from ravine._scaling import Scaling
 from ravine._schema import MOST, POSITIVE, Array, Group, Number, Sizes, State, require
 from ravine.tree._imdh import ONLINE, IMDHTree, squares_are_finite
+
+if TYPE_CHECKING:
+    from ravine._outofcore import ChunkedNode
 
 MAX_PASSES, FEW_UPDATES = 20, 50_000
 """A small sample is passed over at most this many times, and up to this many updates in all."""
@@ -214,7 +216,7 @@ class SampledStream:
         self.n_rows = X.shape[0]
         self._learn_sample(distinct, total, n_passes, n_jobs)
 
-    def read_sample_of_chunks(self, root: ChunkedNode, n_passes: int | str, n_jobs: int | None) -> None:
+    def read_sample_of_chunks(self, root: "ChunkedNode", n_passes: int | str, n_jobs: int | None) -> None:
         """Learn a sample of out-of-core data that has more rows than the sample."""
         assert self.reservoir is not None
         drawn = root.draw(self.reservoir.size, self.seed)

@@ -1,7 +1,5 @@
 """Base class of the tree methods that can also assign rows to clusters by a mixture."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
@@ -9,11 +7,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ravine._matrix import Floats, Matrix, with_weight
-from ravine._outofcore import ChunkedNode, is_out_of_core
+from ravine._outofcore import ChunkedNode, Chunks, is_out_of_core
 from ravine._reservoir import content_rows, merge_copies
 from ravine._sklearn import StrOptions, is_fitted
-from ravine.cluster._base import thread_pools, warn_user
+from ravine._warnings import warn_user
+from ravine.cluster._base import thread_pools
 from ravine.cluster._chunked_predict import by_chunks
+from ravine.cluster._fitted import check_that_outliers_have_a_mixture
 from ravine.cluster._number import SEED, EvidenceTreeClusterer
 from ravine.tree import HyperplaneTree
 from ravine.tree._derived import with_mixture
@@ -162,11 +162,7 @@ class SoftTreeClusterer(EvidenceTreeClusterer):
 
     def _validate_params(self) -> None:
         super()._validate_params()
-        if self.outliers == "label" and self.assign_labels == "tree":
-            raise ValueError(
-                "outliers='label' needs a mixture, but assign_labels='tree' fits none: use assign_labels='auto', or "
-                "outliers='assign'"
-            )
+        check_that_outliers_have_a_mixture(self.outliers, self.assign_labels)
 
     def _validate(self, X: ArrayLike, reset: bool, order: str | None) -> Matrix:
         rows = super()._validate(X, reset=reset, order=order)
@@ -174,8 +170,8 @@ class SoftTreeClusterer(EvidenceTreeClusterer):
             self._check_mixture_of_outliers(sparse.issparse(rows), rows.shape[1])
         return rows
 
-    def _root_of_chunks(self, X: Any, sample_weight: Any) -> ChunkedNode:
-        root = super()._root_of_chunks(X, sample_weight)
+    def _root_of_chunks(self, chunks: Chunks) -> ChunkedNode:
+        root = super()._root_of_chunks(chunks)
         self._check_mixture_of_outliers(False, root.whole.chunks.n_features)
         return root
 

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from ravine._matrix import Floats, Matrix
 from ravine._schema import Group, Number, State
 from ravine._sklearn import Interval, StrOptions
-from ravine.cluster._base import FACTOR, LABELED_TREE, checked_directions
+from ravine.cluster._base import FACTOR, checked_directions
+from ravine.cluster._fitted import LABELED_TREE
 from ravine.cluster._pursuit import PursuitClusterer
 from ravine.cuts import Cut
 from ravine.cuts._spectral import spectral_cut

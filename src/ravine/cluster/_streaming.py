@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from ravine import _kernels
 from ravine._matrix import LARGEST, Floats, Ints, Matrix
 from ravine._schema import Array, Group, Sizes, State
-from ravine.cluster._base import TreeClusterer, fitting, refuse_magnitude, uninterrupted, warn_user
+from ravine._warnings import warn_user
+from ravine.cluster._base import TreeClusterer, fitting, refuse_magnitude, uninterrupted
 from ravine.tree import HyperplaneTree
 from ravine.tree._check import TREE
 from ravine.tree._coarser import nodes_in

@@ -42,7 +42,8 @@ from ravine._matrix import Floats, Ints
 from ravine._numbering import from_low_to_high
 from ravine._schema import Array, Field, Group, Number, Sizes, State, require
 from ravine._sklearn import Interval, StrOptions
-from ravine.cluster._base import N_JOBS, Clusterer, fitting, warn_user
+from ravine._warnings import warn_user
+from ravine.cluster._base import N_JOBS, Clusterer, fitting
 
 
 def rows_are_distinct(state: State, sizes: Sizes) -> None:

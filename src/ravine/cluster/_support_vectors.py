@@ -42,7 +42,8 @@ from ravine._svc import (
     max_epochs,
     rows_counted,
 )
-from ravine.cluster._base import N_JOBS, OUTLIERS, Clusterer, fitting, uninterrupted, warn_user
+from ravine._warnings import warn_user
+from ravine.cluster._base import N_JOBS, OUTLIERS, Clusterer, fitting, uninterrupted
 from ravine.cluster._identity import IDENTITIES, Identities, ids_are_distinct
 from ravine.cluster._support_stream import SAMPLE, STREAM, Stream
 

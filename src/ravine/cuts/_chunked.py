@@ -7,16 +7,16 @@ columns.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ravine._lattice import Lattice
-from ravine._matrix import Floats, Matrix, Moments, moments_of
+from ravine._matrix import Floats, Matrix
 from ravine._outofcore import ChunkedNode
 from ravine._ties import first_least
+from ravine.cuts._along import COARSE_ABOVE, POINTS_PER_DEVIATION
 from ravine.cuts._cut import Cut, RoughCut
 from ravine.cuts._density import MAX_BINS, Line, depth_at, normal_reference
 from ravine.cuts._mdh import TOLERANCE, DensityPath
@@ -28,9 +28,7 @@ from ravine.cuts._principal import (
     lowest_antimode,
 )
 from ravine.cuts._pursuit import (
-    COARSE_ABOVE,
     COARSE_ROWS,
-    POINTS_PER_DEVIATION,
     Found,
     LineObjective,
     OnLine,
@@ -39,11 +37,6 @@ from ravine.cuts._pursuit import (
     unit_directions,
 )
 from ravine.cuts._valley import strongest_valley
-
-TESTED_ROWS = 20_000
-"""The valley of a large node is tested on a sample of this many rows."""
-
-FindSampleCut = Callable[[Matrix, Floats, Moments], Cut | None]
 
 ChunkedStarts = Callable[[ChunkedNode], Floats]
 """A function that returns the directions, one per row of the array, from which the search of a node starts."""
@@ -235,30 +228,18 @@ def chunked_antimode_cut(node: ChunkedNode, *, bandwidth: float, min_cluster_siz
     return lowest_antimode(directions[0], values, on.mass, bandwidth, min_cluster_size)
 
 
-def cut_with_sampled_evidence(
-    node: ChunkedNode, *, find_cut: FindSampleCut, bandwidth: float, min_cluster_size: float = 1
-) -> Cut | None:
-    """Find a cut and its p-value on a sample of a node, then move it to the strongest valley of all rows along it.
+def moved_to_valley(node: ChunkedNode, cut: Cut, bandwidth: float, min_cluster_size: float = 1) -> Cut:
+    """Move the cut of a sample to the strongest valley of all rows of a node along it.
 
     Parameters
     ----------
-    find_cut : callable ``(rows, weights, moments) -> Cut or None``
-        Finds the cut of the sample, with a p-value.
+    node : ChunkedNode
+    cut : Cut
     bandwidth : float
         Factor of the bandwidth, as in `strongest_valley`.
     min_cluster_size : float, default=1
         Minimum weight on either side.
     """
-    directions = chunked_directions(node, 1)
-    if not len(directions):
-        return None
-    rows = node.sample(directions[0], TESTED_ROWS, along(node, directions[0]))
-    weights = np.full(len(rows), node.moments.count / len(rows))
-    cut = find_cut(rows, weights, moments_of(rows, weights))
-    if cut is None:
-        return None
     on, origin = along(node, cut.normal), float(node.moments.mean @ cut.normal)
     valley = strongest_valley(on.positions, on.mass, bandwidth, least_side=min_cluster_size / node.moments.count)
-    if valley is None:
-        return cut
-    return replace(cut, offset=valley.position + origin, value=valley.density, relative_depth=valley.relative_depth)
+    return cut if valley is None else valley.moved(cut, origin)

@@ -128,7 +128,11 @@ class Cut:
 
 @dataclass(frozen=True)
 class RoughCut(Generic[State]):
-    """The result of a search on a sample of the rows: a cut, and what the search needs to continue on all rows."""
+    """The result of a search on a sample of the rows: a cut, and what the search needs to continue on all rows.
+
+    `sample` has the sampled rows and their weights, if they are in memory.
+    """
 
     cut: Cut
     state: State
+    sample: tuple[Matrix, Floats] | None = None

@@ -52,13 +52,9 @@ class ProjectedDensity:
         return _kernels.density.valleys(self.density)
 
     def relative_depth(self, valley: int, left_mode: int, right_mode: int) -> float:
-        """Return the relative depth of a valley (Hofmeyr 2016, eq. 2.30).
-
-        The density at the valley is at least what one row adds where the kernel is truncated.
-        """
-        floor = math.exp(-0.5 * REACH**2) / (math.sqrt(2 * math.pi) * self.bandwidth * self.count)
+        """Return the relative depth of a valley; see `depth_above`."""
         lower_mode = min(self.density[left_mode], self.density[right_mode])
-        return float(lower_mode / max(self.density[valley], floor) - 1)
+        return depth_above(float(self.density[valley]), float(lower_mode), self.bandwidth, self.count)
 
     def relative_depth_at(self, position: float) -> float:
         """Return the relative depth at a position; 0 unless it lies between two modes and below both."""
@@ -67,6 +63,15 @@ class ProjectedDensity:
             if left_mode < here < right_mode:
                 return max(self.relative_depth(here, left_mode, right_mode), 0.0)
         return 0.0
+
+
+def depth_above(valley: float, lower_mode: float, bandwidth: float, count: float) -> float:
+    """Return the relative depth of a valley, given the densities there and at its lower mode (Hofmeyr 2016, eq. 2.30).
+
+    The density at the valley is at least what one row adds where the kernel is truncated.
+    """
+    floor = math.exp(-0.5 * REACH**2) / (math.sqrt(2 * math.pi) * bandwidth * count)
+    return lower_mode / max(valley, floor) - 1
 
 
 def normal_reference(factor: float, deviation: float, count: float) -> float:
@@ -83,17 +88,38 @@ def normal_bandwidth(values: Floats, weights: Floats, factor: float) -> float:
     return normal_reference(factor, math.sqrt((weights @ deviation**2) / count), float(count))
 
 
+@dataclass(frozen=True)
+class Grid:
+    """Grid points ``low + step * i`` for the density of values on a line, for one bandwidth."""
+
+    low: float
+    step: float
+    n_bins: int
+    bandwidth: float
+
+    @classmethod
+    def around(cls, lowest: float, highest: float, bandwidth: float) -> "Grid":
+        """Return the grid for values between two numbers; the bandwidth must be positive."""
+        low, high = lowest - MARGIN * bandwidth, highest + MARGIN * bandwidth
+        n_bins = int(min(max(BINS_PER_BANDWIDTH * (high - low) / bandwidth, MIN_BINS), MAX_BINS))
+        return cls(low, (high - low) / (n_bins - 1), n_bins, bandwidth)
+
+    @property
+    def numbers(self) -> tuple[float, float, int]:
+        """First grid point, step and number of points, as kernels take them."""
+        return self.low, self.step, self.n_bins
+
+    def kernel(self, count: float) -> Floats:
+        """Return the right half of the kernel for values of this total weight, at the grid points."""
+        offsets = np.arange(int(REACH * self.bandwidth / self.step) + 1) * (self.step / self.bandwidth)
+        return np.asarray(np.exp(-0.5 * offsets**2) / (math.sqrt(2 * math.pi) * self.bandwidth * count))
+
+
 def projected_density(values: Floats, weights: Floats, bandwidth: float) -> ProjectedDensity:
     """Return the density of weighted values; the bandwidth must be positive."""
-    low = values.min() - MARGIN * bandwidth
-    high = values.max() + MARGIN * bandwidth
-    n_bins = int(min(max(BINS_PER_BANDWIDTH * (high - low) / bandwidth, MIN_BINS), MAX_BINS))
-    step = (high - low) / (n_bins - 1)
-    counts = _kernels.density.bin_linear(values, weights, low, step, n_bins)
-    offsets = np.arange(int(REACH * bandwidth / step) + 1) * (step / bandwidth)
-    count = weights.sum()
-    kernel = np.exp(-0.5 * offsets**2) / (math.sqrt(2 * math.pi) * bandwidth * count)
-    return ProjectedDensity(float(low), float(step), _kernels.density.smooth(counts, kernel), bandwidth, float(count))
+    grid, count = Grid.around(float(values.min()), float(values.max()), bandwidth), float(weights.sum())
+    counts = _kernels.density.bin_linear(values, weights, *grid.numbers)
+    return ProjectedDensity(grid.low, grid.step, _kernels.density.smooth(counts, grid.kernel(count)), bandwidth, count)
 
 
 def depth_at(position: float, values: Floats, weights: Floats) -> float:
@@ -113,7 +139,11 @@ class Line:
     @classmethod
     def around(cls, values: Floats, step: float) -> "Line":
         """Return the section of the lattice that contains the values, with a larger step if it had too many points."""
-        lowest, highest = values.min(), values.max()
+        return cls.between(float(values.min()), float(values.max()), step)
+
+    @classmethod
+    def between(cls, lowest: float, highest: float, step: float) -> "Line":
+        """Return the section of the lattice that contains two values, with a larger step if it had too many points."""
         step = max(step, (highest - lowest) / (MAX_BINS - 4))
         first = math.floor(lowest / step) - 1
         return cls(first * step, step, math.ceil(highest / step) - first + 2)

@@ -14,12 +14,22 @@ import numpy as np
 from scipy import sparse
 
 from ravine import _kernels
-from ravine._blocks import BLOCK_CELLS
+from ravine._blocks import map_items
 from ravine._matrix import Floats, Ints, Matrix, Moments, project
 from ravine._ties import first_least, is_less
+from ravine.cuts._along import COARSE_ABOVE, Along, deviation_along, values_along
 from ravine.cuts._cut import Cut, RoughCut
 from ravine.cuts._density import MAX_BINS, REACH, Line, normal_reference, projected_density
-from ravine.cuts._pursuit import COARSE_ABOVE, COARSE_ROWS, Found, OnLine, Starts, even_sample, search, spread_sample
+from ravine.cuts._pursuit import (
+    COARSE_ROWS,
+    Found,
+    OnLine,
+    Starts,
+    even_sample,
+    on_line_along,
+    search,
+    spread_sample,
+)
 from ravine.cuts._valley import strongest_valley
 
 EXACT_ROWS = 200
@@ -106,27 +116,34 @@ class PenalizedDensity:
         """Distance between grid points."""
         return self.bandwidth / STEPS_PER_BANDWIDTH
 
+    def reads_line(self, n_rows: int) -> bool:
+        """See `ravine.cuts._pursuit.LineObjective`."""
+        return n_rows > self.exact_rows and not len(self.labels.rows)
+
     def on_line(self, line: Line, mass: Floats, deviation: float) -> OnLine:
         """Return the minimum penalized density of weights on a grid; see `ravine.cuts._pursuit.LineObjective`."""
         (settings, _), none = self._settings(), np.empty(0)
         h, step, count = settings.bandwidth, line.step / self.unit, float(mass.sum())
-        first, no_labels = round(line.low / line.step), _kernels.penalty.Labels(NO_LABELS.rows, none, 0.0)
+        first = round(line.low / line.step)
         value, b, pull = _kernels.penalty.least_on_grid(
-            mass, float(first), step, count, deviation / self.unit, none, none, settings, none, no_labels
+            mass, float(first), step, count, deviation / self.unit, none, none, settings, none, None
         )
         away = (b - step * (first + np.arange(line.n_bins))) / h
         potential = np.exp(-0.5 * away**2) / (math.sqrt(2 * math.pi) * count * h)
         return OnLine(value, b * self.unit, np.diff(potential) / line.step, pull / self.unit**2)
 
-    def search(self, X: Matrix, weights: Floats, mean: Floats, start: Floats, n_jobs: int | None = None) -> Found:
-        """Run `ravine.cuts._pursuit.search`; a dense matrix of one block is searched in one compiled call."""
-        if sparse.issparse(X) or X.size > BLOCK_CELLS:
-            return search(X, weights, mean, self, start, n_jobs)
-        descent = _kernels.bfgs.begin(start, self.tolerance)
-        return Found(*_kernels.penalty.search(X, weights, mean, descent, self.unit, *self._settings()))
+    def search_block(self, X: Floats, weights: Floats, mean: Floats, descent: Any) -> tuple[Floats, float, float]:
+        """Search in one compiled call; see `ravine.cuts._pursuit.CompiledObjective`."""
+        found: tuple[Floats, float, float] = _kernels.penalty.search(
+            X, weights, mean, descent, self.unit, *self._settings()
+        )
+        return found
 
     def _settings(self) -> tuple[Any, Any]:
-        """Return the `Settings` and `Labels` of `ravine._kernels.penalty`, with lengths in `unit`."""
+        """Return the `Settings` and `Labels` of `ravine._kernels.penalty`, with lengths in `unit`; None without labels.
+
+        None leaves all that labels need out of the compiled kernels.
+        """
         h = self.bandwidth / self.unit
         margin = self.labels.margin / self.unit
         steepest = 1.0 / (math.sqrt(2 * math.pi * math.e) * h * h)  # upper bound for the slope of any density
@@ -134,10 +151,10 @@ class PenalizedDensity:
         steepest += 2 * float(np.abs(self.labels.pulls).sum()) * furthest  # and for that of the labeled rows
         steepness = steepest / (OUTSIDE * h) ** (POWER - 1)
         grid = (self.step / self.unit, REACH, MAX_BINS, self.exact_rows)
-        return (
-            _kernels.penalty.Settings(h, float(self.alpha), steepness, POWER, *grid),
-            _kernels.penalty.Labels(self.labels.rows, self.labels.pulls, margin),
-        )
+        settings = _kernels.penalty.Settings(h, float(self.alpha), steepness, POWER, *grid)
+        if self.labels is NO_LABELS:
+            return settings, None
+        return settings, _kernels.penalty.Labels(self.labels.rows, self.labels.pulls, margin)
 
 
 def minimum_density_cut(
@@ -171,9 +188,9 @@ def minimum_density_cut(
     found = _found_on_few(X, weights, moments, starts, bandwidth, alphas, tolerance, n_jobs)
     if found is None:
         return None
-    path, best, last = found
-    if last is not None:
-        best = last.follow(X, weights, moments, best.normal, n_jobs)
+    path, best, sample = found
+    if sample is not None:
+        best = path.last.follow(X, weights, moments, best.normal, n_jobs)
     return _widen_margin(X, weights, moments, path, best, n_jobs) if margin else best
 
 
@@ -195,8 +212,10 @@ def rough_density_cut(
     found = _found_on_few(X, weights, moments, starts, bandwidth, alphas, tolerance, n_jobs)
     if found is None:
         return None
-    _, best, last = found
-    return best if last is None else RoughCut(last.stay(X, weights, moments, best.normal, n_jobs), last)
+    path, best, sample = found
+    if sample is None:
+        return best
+    return RoughCut(path.last.stay(X, weights, moments, best.normal, n_jobs), path.last, sample)
 
 
 def finished_density_cut(
@@ -215,28 +234,27 @@ def _found_on_few(
     alphas: Sequence[float],
     tolerance: float,
     n_jobs: int | None,
-) -> "tuple[DensityPath, Cut, DensityPath | None] | None":
+) -> "tuple[DensityPath, Cut, tuple[Matrix, Floats] | None] | None":
     """Follow the path from all starts, for a large node on a sample.
 
-    Returns the path, the cut with the deepest valley and, for a large node, the end of the path to follow on all rows.
+    Returns the path, the cut with the deepest valley and, for a large node, the sample with its weights.
     """
-    path: DensityPath | None = None
-    best: Cut | None = None
-    sample: tuple[Matrix, Floats] | None = None
-    for start in starts(X, weights, moments):
-        if path is None:
-            deviation = _deviation_along(start, X, weights, moments, n_jobs)
-            path = DensityPath.of(deviation, moments, bandwidth, alphas, tolerance)
-            if path is None:
-                return None
-            if X.shape[0] > COARSE_ABOVE:
-                sample = even_sample(X, weights, moments.mean, start, n_jobs)
-        cut = path.follow(*(sample or (X, weights)), moments, start, n_jobs)
-        if best is None or is_less(1 + best.relative_depth, 1 + cut.relative_depth):
-            best = cut
-    if best is None or path is None:
+    directions = starts(X, weights, moments)
+    deviation = deviation_along(X, weights, moments, directions[0], n_jobs) if len(directions) else 0.0
+    path = DensityPath.of(deviation, moments, bandwidth, alphas, tolerance)
+    if path is None:
         return None
-    return path, best, None if sample is None else path.last
+    is_large = X.shape[0] > COARSE_ABOVE
+    sample = even_sample(X, weights, moments.mean, directions[0], n_jobs) if is_large else None
+
+    def follow(start: Floats) -> Cut:
+        return path.follow(*(sample or (X, weights)), moments, start, n_jobs)
+
+    cuts = map_items(follow, list(directions), n_jobs if is_large else 1)
+    best = cuts[0]
+    for cut in cuts[1:]:
+        best = cut if is_less(1 + best.relative_depth, 1 + cut.relative_depth) else best
+    return path, best, sample
 
 
 def labeled_density_cut(
@@ -274,7 +292,7 @@ def labeled_density_cut(
     directions = starts(X, weights, moments)
     if not len(directions):
         return None
-    deviation = _deviation_along(directions[0], X, weights, moments, n_jobs)
+    deviation = deviation_along(X, weights, moments, directions[0], n_jobs)
     path = DensityPath.of(deviation, moments, bandwidth, alphas, tolerance)
     if path is None:
         return None
@@ -289,12 +307,12 @@ def labeled_density_cut(
         forth, back = (first(project(rows, v, n_jobs) - moments.mean @ v, row_weights)[0] for v in (start, -start))
         direction = -start if is_less(back, forth) else start
         for stage in stages:
-            found = path.objective(*stage, row_labels).search(rows, row_weights, moments.mean, direction, n_jobs)
+            found = search(rows, row_weights, moments.mean, path.objective(*stage, row_labels), direction, n_jobs)
             direction = found.direction
         ends.append(found)
     best = ends[first_least([found.value for found in ends])]
     if rows is not X:
-        best = path.objective(*stages[-1], labels).search(X, weights, moments.mean, best.direction, n_jobs)
+        best = search(X, weights, moments.mean, path.objective(*stages[-1], labels), best.direction, n_jobs)
     values = project(X, best.direction, n_jobs) - moments.mean @ best.direction
     return path.cut_at(values, weights, moments, best.direction, best.position)
 
@@ -374,22 +392,22 @@ class DensityPath:
         """Return the cut at the end of the path that begins at `start`."""
 
         def search_from(objective: PenalizedDensity, direction: Floats) -> Found:
-            return objective.search(X, weights, moments.mean, direction, n_jobs)
+            return search(X, weights, moments.mean, objective, direction, n_jobs)
 
         def along(direction: Floats) -> tuple[Floats, Floats]:
-            return project(X, direction, n_jobs) - moments.mean @ direction, weights
+            return values_along(X, weights, moments.mean, direction, n_jobs)
 
         return self.follow_by(search_from, along, moments, start)
 
     def stay(self, X: Matrix, weights: Floats, moments: Moments, direction: Floats, n_jobs: int | None) -> Cut:
-        """Return the cut without a search: its normal is `direction` itself."""
-        values = project(X, direction, n_jobs) - moments.mean @ direction
+        """Return the cut of a large node without a search: its normal is `direction` itself."""
+        along = Along.of(X, weights, moments.mean, direction, n_jobs)
 
         def look(objective: PenalizedDensity, direction: Floats) -> Found:
-            value, position, _ = objective(values, weights)
-            return Found(direction, value, position)
+            _, found = on_line_along(objective, along)
+            return Found(direction, found.value, found.position)
 
-        return self.follow_by(look, lambda _: (values, weights), moments, direction)
+        return self.follow_by(look, lambda _: along.points(), moments, direction)
 
     def follow_by(
         self,
@@ -425,16 +443,6 @@ class DensityPath:
         offset = float(position + moments.mean @ direction)
         density = float(along.density[along.index(position)])
         return Cut(direction, offset, density, along.relative_depth_at(position))
-
-
-def _deviation_along(
-    direction: Floats, X: Matrix, weights: Floats, moments: Moments, n_jobs: int | None = None
-) -> float:
-    """Return the standard deviation along a direction; 0 if the values differ at most by rounding."""
-    values = project(X, direction, n_jobs)
-    if np.ptp(values) <= 8 * np.finfo(np.float64).eps * np.abs(values).max():
-        return 0.0
-    return math.sqrt(weights @ (values - moments.mean @ direction) ** 2 / moments.count)
 
 
 def _widen_margin(X: Matrix, weights: Floats, moments: Moments, path: DensityPath, cut: Cut, n_jobs: int | None) -> Cut:

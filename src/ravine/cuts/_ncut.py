@@ -7,15 +7,27 @@ the partition of the exact objective up to some hundredths of a percent of the r
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ravine import _kernels
 from ravine._matrix import Bools, Floats, Matrix, Moments, project
 from ravine._ties import is_less
+from ravine.cuts._along import COARSE_ABOVE, Along, deviation_along
 from ravine.cuts._cut import Cut, RoughCut
-from ravine.cuts._density import Line, normal_reference
-from ravine.cuts._pursuit import COARSE_ABOVE, Found, OnLine, Starts, cut_at, even_sample, pursue, search
+from ravine.cuts._density import MAX_BINS, Line, normal_reference
+from ravine.cuts._pursuit import (
+    Found,
+    OnLine,
+    Starts,
+    cut_along,
+    cut_at,
+    even_sample,
+    look,
+    pursue,
+    search,
+)
 
 EXACT_ROWS = 1000
 """Up to this many rows, the sums run over the rows themselves."""
@@ -100,6 +112,17 @@ class NormalizedCut:
         value, position, potential = self._on_grid(line, line.bin(values, weights))
         return value, position, lambda: line.slopes(potential, values, weights)
 
+    def search_block(self, X: Floats, weights: Floats, mean: Floats, descent: Any) -> tuple[Floats, float, float]:
+        """Search in one compiled call; see `ravine.cuts._pursuit.CompiledObjective`."""
+        settings = _kernels.ncut.Settings(self.scale, self.step, float(self.least), MAX_BINS, self.exact_rows, self.log)
+        order = np.arange(len(weights))
+        found: tuple[Floats, float, float] = _kernels.ncut.search(X, weights, mean, descent, settings, order)
+        return found
+
+    def reads_line(self, n_rows: int) -> bool:
+        """See `ravine.cuts._pursuit.LineObjective`."""
+        return n_rows > self.exact_rows and not self.log
+
     def on_line(self, line: Line, mass: Floats, deviation: float) -> OnLine:
         """Return the minimum NCut of weights on a grid; see `ravine.cuts._pursuit.LineObjective`."""
         value, position, potential = self._on_grid(line, mass)
@@ -110,6 +133,10 @@ class NormalizedCut:
         potential, slope = np.zeros(line.n_bins), np.zeros(line.n_bins)
         value, k = _kernels.ncut.best_cut(mass, decay, self.least, potential, slope)
         return value, line.low + (k + 0.5) * line.step, potential
+
+
+State = tuple[NormalizedCut, Any]
+"""What a search on all rows continues from: the objective, and the descent of the search on a sample."""
 
 
 def ncut_cut(
@@ -137,8 +164,24 @@ def ncut_cut(
     min_cluster_size : float, default=1
         Minimum weight on either side.
     """
-    found = _best_found(X, weights, moments, starts, scale, margin, min_cluster_size, False, n_jobs)
-    return None if found is None else cut_at(X, weights, moments, found[0], n_jobs)
+    best: Found | None = None
+    objective: NormalizedCut | None = None
+    for start in starts(X, weights, moments):
+        if objective is None:
+            objective = _objective(X, weights, moments, start, scale, min_cluster_size, n_jobs)
+            if objective is None:
+                return None
+            if margin:
+                least = max(MARGIN_SIDE * moments.count, min_cluster_size)
+                objective = replace(objective, least=least, exact_rows=X.shape[0])
+        found = pursue(X, weights, moments.mean, objective, start, n_jobs)
+        if margin:
+            found = _widen_margin(X, weights, moments, objective, found, n_jobs)
+        if best is None or is_less(found.value, best.value):
+            best = found
+    if best is None or not np.isfinite(best.value):
+        return None
+    return cut_at(X, weights, moments, best, n_jobs)
 
 
 def rough_ncut_cut(
@@ -150,67 +193,57 @@ def rough_ncut_cut(
     scale: float | Callable[[float, float], float],
     min_cluster_size: float = 1,
     n_jobs: int | None = None,
-) -> Cut | RoughCut[NormalizedCut] | None:
+) -> Cut | RoughCut[State] | None:
     """Find the cut of `ncut_cut`, but search a large node on a sample only.
 
     `finished_ncut` continues the search of a rough cut.
     """
-    rough = X.shape[0] > COARSE_ABOVE
-    found = _best_found(X, weights, moments, starts, scale, False, min_cluster_size, rough, n_jobs)
-    if found is None:
+    if X.shape[0] <= COARSE_ABOVE:
+        return ncut_cut(
+            X, weights, moments, starts=starts, scale=scale, min_cluster_size=min_cluster_size, n_jobs=n_jobs
+        )
+    objective: NormalizedCut | None = None
+    best: tuple[Found, Along, tuple[Matrix, Floats], Any] | None = None
+    for start in starts(X, weights, moments):
+        if objective is None:
+            objective = _objective(X, weights, moments, start, scale, min_cluster_size, n_jobs)
+            if objective is None:
+                return None
+        sample = even_sample(X, weights, moments.mean, start, n_jobs)
+        on_sample = search(*sample, moments.mean, objective, start, n_jobs)
+        found, along = look(X, weights, moments.mean, objective, on_sample.direction, n_jobs)
+        if best is None or is_less(found.value, best[0].value):
+            best = found, along, sample, on_sample.descent
+    if best is None or objective is None or not np.isfinite(best[0].value):
         return None
-    cut = cut_at(X, weights, moments, found[0], n_jobs)
-    return RoughCut(cut, found[1]) if rough else cut
+    found, along, sample, descent = best
+    return RoughCut(cut_along(found, moments, *along.points()), (objective, descent), sample)
 
 
 def finished_ncut(
-    X: Matrix, weights: Floats, moments: Moments, rough: RoughCut[NormalizedCut], n_jobs: int | None = None
+    X: Matrix, weights: Floats, moments: Moments, rough: RoughCut[State], n_jobs: int | None = None
 ) -> Cut:
     """Continue the search on all rows from a rough cut to its end."""
-    found = search(X, weights, moments.mean, rough.state, rough.cut.normal, n_jobs)
+    objective, descent = rough.state
+    found = search(X, weights, moments.mean, objective, rough.cut.normal, n_jobs, descent)
     return cut_at(X, weights, moments, found, n_jobs)
 
 
-def _best_found(
+def _objective(
     X: Matrix,
     weights: Floats,
     moments: Moments,
-    starts: Starts,
+    start: Floats,
     scale: float | Callable[[float, float], float],
-    margin: bool,
     min_cluster_size: float,
-    rough: bool,
     n_jobs: int | None,
-) -> tuple[Found, NormalizedCut] | None:
-    """Search from all starts, on a sample only if `rough`; return the smallest NCut and the objective."""
-    best: Found | None = None
-    objective: NormalizedCut | None = None
-    for start in starts(X, weights, moments):
-        if objective is None:
-            values = project(X, start, n_jobs) - moments.mean @ start
-            deviation = math.sqrt(weights @ values**2 / moments.count)
-            count = moments.count
-            sigma = scale(deviation, count) if callable(scale) else normal_reference(scale, deviation, count)
-            if not deviation > 0:
-                return None
-            objective = NormalizedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
-            if margin:
-                least = max(MARGIN_SIDE * moments.count, min_cluster_size)
-                objective = replace(objective, least=least, exact_rows=X.shape[0])
-        if rough:
-            sample = even_sample(X, weights, moments.mean, start, n_jobs)
-            direction = search(*sample, moments.mean, objective, start, n_jobs).direction
-            value, position, _ = objective(project(X, direction, n_jobs) - moments.mean @ direction, weights)
-            found = Found(direction, value, position)
-        else:
-            found = pursue(X, weights, moments.mean, objective, start, n_jobs)
-        if margin:
-            found = _widen_margin(X, weights, moments, objective, found, n_jobs)
-        if best is None or is_less(found.value, best.value):
-            best = found
-    if best is None or objective is None or not np.isfinite(best.value):
+) -> NormalizedCut | None:
+    """Return the objective for the first start; None if the rows do not vary along it."""
+    deviation, count = deviation_along(X, weights, moments, start, n_jobs), moments.count
+    if not deviation > 0:
         return None
-    return best, objective
+    sigma = scale(deviation, count) if callable(scale) else normal_reference(scale, deviation, count)
+    return NormalizedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
 
 
 def _widen_margin(

@@ -11,6 +11,7 @@ from scipy import linalg, sparse
 
 from ravine._matrix import Floats, Matrix, Moments, moments_of, project, scatter, scatter_times
 from ravine._ties import ROUNDING, TIE, first_least, pointing_up, settled_basis
+from ravine.cuts._along import values_along
 from ravine.cuts._cut import Cut
 from ravine.cuts._density import normal_bandwidth, projected_density
 
@@ -45,7 +46,9 @@ def principal_directions(
     if not moments.varies:
         return np.empty((0, n_columns))
     if not sparse.issparse(X) and n_columns <= n_rows and n_columns <= MAX_SCATTER_COLUMNS:
-        return directions_of_scatter(scatter(X, weights, moments.mean, n_jobs), n_directions)
+        found = moments.scatter
+        found = scatter(X, weights, moments.mean, n_jobs) if found is None else found
+        return directions_of_scatter(found, n_directions)
     if not sparse.issparse(X) and n_rows * n_columns <= MAX_GRAM_CELLS and n_rows < n_columns:
         centered = np.sqrt(weights)[:, np.newaxis] * (X - moments.mean)
         squares, shares = _leading(centered @ centered.T, n_directions)
@@ -188,7 +191,8 @@ def antimode_cut(
     normal = principal_direction(X, weights, moments, n_jobs)
     if normal is None:
         return None
-    return lowest_antimode(normal, project(X, normal, n_jobs), weights, bandwidth, min_cluster_size)
+    values, mass = values_along(X, weights, moments.mean, normal, n_jobs)
+    return lowest_antimode(normal, values + moments.mean @ normal, mass, bandwidth, min_cluster_size)
 
 
 def lowest_antimode(

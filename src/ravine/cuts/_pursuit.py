@@ -7,16 +7,18 @@ of the first step decides which basin is found (docs/decisions/projection-pursui
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from ravine import _kernels
-from ravine._lattice import even_rows
+from ravine._blocks import BLOCK_CELLS
 from ravine._matrix import Floats, Ints, Matrix, Moments, order_along, project, weighted_sum
 from ravine._ties import first_least
+from ravine.cuts._along import COARSE_ABOVE, Along, values_along
 from ravine.cuts._cut import Cut
 from ravine.cuts._density import Line, depth_at
 from ravine.cuts._principal import principal_directions
@@ -24,14 +26,11 @@ from ravine.cuts._principal import principal_directions
 Extra = TypeVar("Extra")
 Evaluate = Callable[[Floats], tuple[float, Extra, Callable[[], Floats]]]
 
-COARSE_ABOVE, COARSE_ROWS = 20_000, 4_000
-"""Nodes with more rows than the first number are first searched on a sample of the second size, then on all rows."""
+COARSE_ROWS = 4_000
+"""Nodes with more than `COARSE_ABOVE` rows are first searched on a sample of this size, then on all rows."""
 
 SMALL_CELLS = 1 << 21
 """Maximum number of cells in a small node."""
-
-POINTS_PER_DEVIATION = 2048
-"""Points per standard deviation of a grid that replaces the rows along a direction."""
 
 
 def is_small(n_rows: int, n_columns: int) -> bool:
@@ -48,6 +47,17 @@ class Objective(Protocol):
 
     def __call__(self, values: Floats, weights: Floats) -> tuple[float, float, Callable[[], Floats]]:
         """Return the value, the position of the cut, and a function for the derivatives by the projected rows."""
+
+
+@runtime_checkable
+class CompiledObjective(Objective, Protocol):
+    """An objective whose whole search is compiled: fast for few rows, and without the interpreter's lock."""
+
+    def search_block(self, X: Floats, weights: Floats, mean: Floats, descent: Any) -> tuple[Floats, float, float]:
+        """Run `search` on dense rows; return the direction, the value and the position.
+
+        `descent` is the state of `ravine._kernels.bfgs` at its beginning.
+        """
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,7 @@ class OnLine:
     tilt: float = 0.0
 
 
+@runtime_checkable
 class LineObjective(Protocol):
     """A function of the weights of projected rows on a grid."""
 
@@ -80,17 +91,24 @@ class LineObjective(Protocol):
     def step(self) -> float:
         """Distance between grid points."""
 
+    def reads_line(self, n_rows: int) -> bool:
+        """Return whether so many rows may be replaced by their weights on a grid."""
+
     def on_line(self, line: Line, mass: Floats, deviation: float) -> OnLine:
         """Evaluate weights on a grid around the mean, given the standard deviation of the rows along it."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a search: a unit vector, the objective there, and the position of the cut from the projected mean."""
+    """Result of a search: a unit vector, the objective there, and the position of the cut from the projected mean.
+
+    `descent` is the state at the end of the search, which has learned the curvature of the objective.
+    """
 
     direction: Floats
     value: float
     position: float
+    descent: Any = field(default=None, repr=False, compare=False)
 
 
 Starts = Callable[[Matrix, Floats, Moments], Floats]
@@ -129,9 +147,11 @@ def pursue(
 
     A large node is searched on a sample first.
     """
+    descent = None
     if X.shape[0] > COARSE_ABOVE:
-        start = search(*even_sample(X, weights, mean, start, n_jobs), mean, objective, start, n_jobs).direction
-    return search(X, weights, mean, objective, start, n_jobs)
+        found = search(*even_sample(X, weights, mean, start, n_jobs), mean, objective, start, n_jobs)
+        start, descent = found.direction, found.descent
+    return search(X, weights, mean, objective, start, n_jobs, descent)
 
 
 def pursued_cut(
@@ -154,9 +174,28 @@ def pursued_cut(
 
 def cut_at(X: Matrix, weights: Floats, moments: Moments, found: Found, n_jobs: int | None = None) -> Cut:
     """Return the cut at the end of a search, with the depth of the valley at the cut."""
-    values = project(X, found.direction, n_jobs) - moments.mean @ found.direction
+    return cut_along(found, moments, *values_along(X, weights, moments.mean, found.direction, n_jobs))
+
+
+def cut_along(found: Found, moments: Moments, values: Floats, weights: Floats) -> Cut:
+    """Return the cut of `cut_at`, given the values of the rows on its direction and their weights."""
     offset = float(found.position + moments.mean @ found.direction)
     return Cut(found.direction, offset, found.value, depth_at(found.position, values, weights))
+
+
+def look(
+    X: Matrix, weights: Floats, mean: Floats, objective: LineObjective, direction: Floats, n_jobs: int | None = None
+) -> tuple[Found, Along]:
+    """Return the result of a search that stays at `direction`, and the projected rows, in one pass."""
+    along = Along.of(X, weights, mean, direction, n_jobs)
+    _, found = on_line_along(objective, along)
+    return Found(direction, found.value, found.position), along
+
+
+def on_line_along(objective: LineObjective, along: Along) -> tuple[Line, OnLine]:
+    """Return the grid of an objective along a direction, and the objective of the rows on it."""
+    line = along.line(objective.step)
+    return line, objective.on_line(line, along.on(line), along.deviation)
 
 
 def even_sample(
@@ -166,12 +205,10 @@ def even_sample(
 
     The sample does not depend on how the rows are stored. Out-of-core data gives the same sample.
     """
-    values, count = project(X, direction, n_jobs) - mean @ direction, weights.sum()
-    deviation = math.sqrt(weights @ values**2 / count)
-    if not deviation > 0:
+    along = Along.of(X, weights, mean, direction, n_jobs)
+    if not along.deviation > 0:
         return X, weights
-    chosen = even_rows(X, values, weights, deviation / POINTS_PER_DEVIATION, COARSE_ROWS)
-    return X[chosen], np.full(COARSE_ROWS, count / COARSE_ROWS)
+    return X[along.sample(COARSE_ROWS)], np.full(COARSE_ROWS, weights.sum() / COARSE_ROWS)
 
 
 def spread_sample(X: Matrix, direction: Floats, n_jobs: int | None = None) -> Ints:
@@ -181,9 +218,59 @@ def spread_sample(X: Matrix, direction: Floats, n_jobs: int | None = None) -> In
 
 
 def search(
+    X: Matrix,
+    weights: Floats,
+    mean: Floats,
+    objective: Objective,
+    start: Floats,
+    n_jobs: int | None = None,
+    before: Any = None,
+) -> Found:
+    """Run the search of `pursue` on all given rows; `before` is the `descent` of a search on a sample of them.
+
+    Dense rows of one block are searched in one compiled call, if the objective has such a search. Many rows are put on
+    a grid, if the objective needs no more.
+    """
+    if isinstance(objective, CompiledObjective) and not sparse.issparse(X) and X.size <= BLOCK_CELLS:
+        descent = _kernels.bfgs.begin(start, objective.tolerance)
+        return Found(*objective.search_block(X, weights, mean, descent), descent)
+    if isinstance(objective, LineObjective) and objective.reads_line(X.shape[0]):
+        return search_on_line(X, weights, mean, objective, start, n_jobs, before)
+    return search_in_passes(X, weights, mean, objective, start, n_jobs)
+
+
+def search_on_line(
+    X: Matrix,
+    weights: Floats,
+    mean: Floats,
+    objective: LineObjective,
+    start: Floats,
+    n_jobs: int | None = None,
+    before: Any = None,
+) -> Found:
+    """Run `search` with an objective of weights on a grid: every step over the rows is on threads."""
+    values = np.empty(X.shape[0])
+
+    def evaluate(v: Floats) -> tuple[float, float, Callable[[], Floats]]:
+        length = np.linalg.norm(v)
+        unit = v / length
+        along = Along.of(X, weights, mean, unit, n_jobs, values)
+        line, found = on_line_along(objective, along)
+
+        def gradient() -> Floats:
+            by_direction = along.pull(line, found.slopes, found.tilt)
+            return np.asarray((by_direction - (by_direction @ unit) * unit) / length)
+
+        return found.value, found.position, gradient
+
+    v, value, position = descend(evaluate, start, objective.tolerance, before)
+    return Found(v / np.linalg.norm(v), value, position)
+
+
+def search_in_passes(
     X: Matrix, weights: Floats, mean: Floats, objective: Objective, start: Floats, n_jobs: int | None = None
 ) -> Found:
-    """Run the search of `pursue` on all given rows."""
+    """Run `search` with any objective: one pass for a value, a second one for a gradient."""
 
     def evaluate(v: Floats) -> tuple[float, float, Callable[[], Floats]]:
         length = np.linalg.norm(v)
@@ -203,7 +290,9 @@ def search(
     return Found(v / np.linalg.norm(v), value, position)
 
 
-def descend(evaluate: Evaluate[Extra], start: Floats, tolerance: float) -> tuple[Floats, float, Extra]:
+def descend(
+    evaluate: Evaluate[Extra], start: Floats, tolerance: float, before: Any = None
+) -> tuple[Floats, float, Extra]:
     """Minimize by the BFGS of `ravine._kernels.bfgs`, and return the point, its value and the extra result there.
 
     Parameters
@@ -213,9 +302,11 @@ def descend(evaluate: Evaluate[Extra], start: Floats, tolerance: float) -> tuple
     start : ndarray
     tolerance : float
         The search ends when the decrease is below this twice in a row.
+    before : Descent, optional
+        A descent of a similar function; see `ravine._kernels.bfgs.begin`.
     """
     bfgs = _kernels.bfgs
-    descent, answer = bfgs.begin(start, tolerance), bfgs.ASK_VALUE
+    descent, answer = bfgs.begin(start, tolerance, before), bfgs.ASK_VALUE
     while answer == bfgs.ASK_VALUE:
         at_trial, extra_at_trial, gradient = evaluate(descent.trial.copy())
         answer = bfgs.tell_value(descent, float(at_trial))

@@ -4,14 +4,16 @@ The deepest valley of a density often cuts off just a few outliers. The stronges
 most surprising, given the number of rows in windows of one width at the valley and at its two modes.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ravine import _kernels
 from ravine._matrix import Floats
 from ravine._ties import is_less
-from ravine.cuts._density import normal_bandwidth, projected_density
+from ravine.cuts._cut import Cut
+from ravine.cuts._density import Grid, depth_above, normal_bandwidth
 
 BANDWIDTHS = (1.0, 0.5, 0.25)
 """Multiples of the normal-reference bandwidth that are searched for valleys; that bandwidth oversmooths many
@@ -19,6 +21,8 @@ clusters."""
 
 WINDOWS = np.array([0.25, 0.5, 0.75, 1.0])
 """Window widths that are tried, relative to the distance from the valley to the nearer mode."""
+
+WINDOWS.setflags(write=False)  # like those of `ravine._kernels.proposals`; else a kernel would be compiled twice
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,11 @@ class Valley:
     score: float
     density: float
     relative_depth: float
+
+    def moved(self, cut: Cut, origin: float = 0.0) -> Cut:
+        """Return a cut along this line that is moved to the valley; positions on the line are relative to `origin`."""
+        offset = self.position + origin
+        return replace(cut, offset=offset, value=self.density, relative_depth=self.relative_depth)
 
 
 def strongest_valley(
@@ -54,13 +63,15 @@ def strongest_valley(
     if not reference > 0:
         return None
     best = None
+    low, high, count = float(values.min()), float(values.max()), float(weights.sum())
     for multiple in BANDWIDTHS:
-        along = projected_density(values, weights, float(np.hypot(multiple * reference, resolution / 2)))
-        score, valley, left, right, window = _kernels.density.best_window(
-            along.density, along.mass(), along.valleys(), along.count, along.step, WINDOWS, resolution, least_side
+        grid = Grid.around(low, high, math.hypot(multiple * reference, resolution / 2))
+        score, valley, left, right, window, *densities = _kernels.density.strongest_window(
+            values, weights, *grid.numbers, grid.kernel(count), count, WINDOWS, resolution, least_side
         )
         if score > 0 and (best is None or is_less(best.score, score)):
-            position, left_mode, right_mode = along.at(np.array([valley, left, right])).tolist()
-            depth = along.relative_depth(valley, left, right)
-            best = Valley(position, left_mode, right_mode, window, score, float(along.density[valley]), depth)
+            position, left_mode, right_mode = (grid.low + grid.step * k for k in (valley, left, right))
+            at_valley, *at_modes = densities
+            depth = depth_above(at_valley, min(at_modes), grid.bandwidth, count)
+            best = Valley(position, left_mode, right_mode, window, score, at_valley, depth)
     return best

@@ -4,6 +4,14 @@
 models into it.
 """
 
-from ravine.persist._models import Saved, load, read, save
+from typing import TYPE_CHECKING
+
+from ravine._lazy import lazy_names
+from ravine.persist._header import Saved
+
+if TYPE_CHECKING:
+    from ravine.persist._models import load, read, save
 
 __all__ = ["Saved", "load", "read", "save"]
+
+__getattr__ = lazy_names(__name__, dict.fromkeys(("load", "read", "save"), "_models"))

@@ -8,12 +8,9 @@ of a pipeline has a list of its steps instead, see `_parts`.
 
 import json
 import os
-import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -22,77 +19,18 @@ from ravine import __version__
 from ravine._files import written_whole
 from ravine.persist import _archive
 from ravine.persist._archive import MAX_MEMBERS
+from ravine.persist._header import FORMAT, FORMAT_VERSION, PIPELINE_VERSION, Saved, saved, shortened
+from ravine.persist._own import own_model
 from ravine.persist._parts import (
     ESTIMATORS,
-    PIPELINE,
     UnsavableError,
+    own_class,
     own_fields,
-    own_model,
     packed_pipeline,
     unpacked_pipeline,
 )
 from ravine.persist._transformers import difference
-from ravine.persist._values import Given, bounded
-
-FORMAT, FORMAT_VERSION, PIPELINE_VERSION = "ravine model", 1, 2
-"""Name of the format, and its version for a single model and for a pipeline. A version of ravine that does not know
-pipelines reads single models, and asks to be updated for a pipeline."""
-
-FIELDS = {
-    "format": str,
-    "format_version": int,
-    "ravine_version": str,
-    "estimator": str,
-    "parameters": dict,
-    "n_features_in": int,
-    "feature_names": list | None,
-    "state": dict,
-    "notes": dict | None,
-}
-"""Fields of the header of a single model, and their types."""
-
-COMMON = {name: FIELDS[name] for name in ("format", "format_version", "ravine_version", "notes")}
-"""Fields of every header, and their types."""
-
-LONGEST_COMPLAINT = 500
-"""Longest error message about a file, in characters. It may contain text from the file."""
-
-
-@dataclass(frozen=True)
-class Saved:
-    """The content of a saved file.
-
-    The parameters are also attributes.
-
-    Parameters
-    ----------
-    model : estimator
-        The fitted model.
-    notes : dict or None
-        Notes that were passed to `save`.
-    ravine_version : str
-        Version of ravine that wrote the file.
-
-    See Also
-    --------
-    read : Read a file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from ravine import PDDP, save
-    >>> from ravine.persist import read
-    >>> model = PDDP(n_clusters=2, criterion="mean").fit([[0.0], [1.0], [9.0]])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(model, folder + "/model.ravine", notes={"unit": "m"})
-    ...     saved = read(folder + "/model.ravine")
-    >>> saved.notes, saved.model
-    ({'unit': 'm'}, PDDP(criterion='mean', n_clusters=2))
-    """
-
-    model: Any
-    notes: dict[str, Any] | None
-    ravine_version: str
+from ravine.persist._values import Given
 
 
 def save(
@@ -199,7 +137,7 @@ def _loaded(name: str, text: str, arrays: dict[str, NDArray[Any]]) -> Any:
         raise ValueError(f"this {name} cannot be saved: a parameter or a note is nested too deeply") from None
     except ValueError as error:
         raise ValueError(
-            f"this {name} cannot be saved, because load would reject the file: {_shortened(error)}"
+            f"this {name} cannot be saved, because load would reject the file: {shortened(error)}"
         ) from error
 
 
@@ -273,24 +211,15 @@ def read(path: str | os.PathLike[str]) -> Saved:
     except OSError:
         raise
     except ValueError as error:
-        raise ValueError(f"{os.fspath(path)}: {_shortened(error)}") from error
+        raise ValueError(f"{os.fspath(path)}: {shortened(error)}") from error
 
 
 def _saved(text: str, arrays: Given) -> Saved:
-    header = _checked_header(_archive.parsed_json(text))
-    with np.errstate(all="ignore"):  # invalid numbers raise errors, not warnings
-        if "steps" in header:
-            model = unpacked_pipeline({name: header[name] for name in PIPELINE}, arrays)
-        else:
-            model = own_model(header, arrays)
-    if arrays:
-        raise ValueError(f"has arrays that the header does not mention: {', '.join(sorted(arrays))}")
-    return Saved(model, header["notes"], header["ravine_version"])
+    return saved(text, arrays, lambda fields: _model(fields, arrays))
 
 
-def _shortened(error: ValueError) -> str:
-    said = str(error)
-    return said if len(said) <= LONGEST_COMPLAINT else f"{said[:LONGEST_COMPLAINT]}…"
+def _model(fields: dict[str, Any], arrays: Given) -> Any:
+    return unpacked_pipeline(fields, arrays) if "steps" in fields else own_model(own_class(fields), fields, arrays)
 
 
 def _checked_notes(notes: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -304,26 +233,3 @@ def _checked_notes(notes: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if not same:
         raise ValueError("notes would change in JSON: use strings as keys, and lists instead of tuples")
     return given
-
-
-def _checked_header(header: Any) -> dict[str, Any]:
-    """Check the fields of the header and their types."""
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError("is not a model saved by ravine: its header has another format")
-    version = header.get("format_version")
-    if type(version) is int and version > PIPELINE_VERSION:
-        raise ValueError(
-            f"was written by ravine {str(header.get('ravine_version'))[:50]} in format {version}; "
-            f"this version reads formats up to {PIPELINE_VERSION}: update ravine"
-        )
-    fields = {**COMMON, **PIPELINE} if version == PIPELINE_VERSION else FIELDS
-    if header.keys() != fields.keys():
-        raise ValueError(f"the header must have the fields {list(fields)}, but has {reprlib.repr(sorted(header))}")
-    for name, kind in fields.items():
-        if not isinstance(header[name], kind) or (isinstance(header[name], bool) and kind is not bool):
-            raise ValueError(f"field {name!r} of the header has the wrong type {type(header[name]).__name__}")
-    if version not in (FORMAT_VERSION, PIPELINE_VERSION):
-        raise ValueError(f"has the unknown format {version}")
-    if version == FORMAT_VERSION:
-        bounded(header["n_features_in"])
-    return header

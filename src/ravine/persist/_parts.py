@@ -20,10 +20,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ravine import cluster, semi_supervised
-from ravine._blocks import count_threads
-from ravine._schema import Custom, FieldError, Group, Number
-from ravine.persist._transformers import KINDS, Either, Kind
-from ravine.persist._values import Given, bounded, decode, encode
+from ravine._schema import Custom, Either, FieldError, Group, Number
+from ravine.persist._header import PIPELINE, SIMPLE, check_fields
+from ravine.persist._own import own_model, set_columns
+from ravine.persist._transformers import KINDS, Kind
+from ravine.persist._values import Given, decode, encode
 
 ESTIMATORS: dict[str, Any] = {
     name: member
@@ -78,24 +79,13 @@ def _own_class(name: str) -> Any:
     return getattr(import_module(PREPARATIONS[name]), name) if name in PREPARATIONS else ESTIMATORS.get(name)
 
 
-def own_model(fields: Mapping[str, Any], arrays: Given) -> Any:
-    """Create an estimator of ravine from its fields. Each array that is used is removed from `arrays`."""
+def own_class(fields: Mapping[str, Any]) -> Any:
+    """Return the class of ravine that the fields name. Raises ValueError if there is none."""
     name = fields["estimator"]
     made = _own_class(name)
     if made is None:
         raise ValueError(f"contains a {name[:50]}, but this version of ravine knows only {', '.join(ESTIMATORS)}")
-    parameters = {key: decode(node, arrays) for key, node in fields["parameters"].items()}
-    unknown = sorted(parameters.keys() - set(made._get_param_names()))
-    if unknown:
-        raise ValueError(f"{name} has no parameter {unknown[0]!r}")
-    model = made(**parameters)
-    model._validate_params()
-    set_columns(model, fields["n_features_in"], fields["feature_names"])
-    if hasattr(model, "n_jobs"):
-        count_threads(model.n_jobs)  # raises if n_jobs is not a number of threads
-    sizes = model._sizes() if hasattr(model, "_sizes") else {"n_features": model.n_features_in_}
-    model._restore(model._schema.checked(decode(fields["state"], arrays), sizes))
-    return model
+    return made
 
 
 def _parameter(name: str, value: Any, arrays: Arrays, prefix: str) -> Any:
@@ -105,17 +95,6 @@ def _parameter(name: str, value: Any, arrays: Arrays, prefix: str) -> Any:
         raise ValueError(
             f"parameter {name!r} cannot be saved: {error}; change it with set_params({name}=...) before save"
         ) from None
-
-
-def set_columns(model: Any, n_features: int, names: list[Any] | None) -> None:
-    """Set the number and the names of the columns of a model. Raises ValueError if they do not match."""
-    if bounded(n_features) < 1 or (names is not None and len(names) != n_features):
-        raise ValueError("field 'n_features_in' is not positive, or does not match the length of 'feature_names'")
-    model.n_features_in_ = n_features
-    if names is not None:
-        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            raise ValueError("field 'feature_names' has an entry that is not a string or occurs twice")
-        model.feature_names_in_ = np.array(names, dtype=object)
 
 
 # Parts of a pipeline
@@ -215,17 +194,6 @@ def _set_output(part: Any, output: str) -> None:
         part.set_output(transform=output)
 
 
-SIMPLE = {
-    "parameters": dict,
-    "n_features_in": int | None,
-    "feature_names": list | None,
-    "state": dict | None,
-}
-"""Fields of a step that is not a composition, and their types."""
-
-PIPELINE = {"steps": list, "verbose": bool, "transform_input": list | None}
-"""Fields of a pipeline, and their types."""
-
 COLUMNS = {
     "parameters": dict,
     "n_features_in": int | None,
@@ -235,16 +203,6 @@ COLUMNS = {
     "remainder": dict,
 }
 """Fields of a `ColumnTransformer`, and their types."""
-
-
-def check_fields(fields: Any, kinds: Mapping[str, Any], what: str) -> None:
-    """Raise ValueError unless a dictionary has exactly these fields, with values of these types."""
-    if not isinstance(fields, dict) or fields.keys() != kinds.keys():
-        raise ValueError(f"{what} must have the fields {', '.join(kinds)}")
-    for name, kind in kinds.items():
-        value = fields[name]
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind not in (bool, bool | None)):
-            raise ValueError(f"field {name!r} of {what} has the wrong type {type(value).__name__}")
 
 
 def _created(name: str, fields: dict[str, Any], arrays: Given, fitted: bool) -> Any:
@@ -258,7 +216,8 @@ def _created(name: str, fields: dict[str, Any], arrays: Given, fitted: bool) -> 
         raise ValueError(f"a {name[:50]} is {'not fitted' if fitted else 'fitted, but has no columns'}")
     if name not in KINDS:
         if fitted:
-            return own_model({"estimator": name, **fields}, arrays)
+            whole = {"estimator": name, **fields}
+            return own_model(own_class(whole), whole, arrays)
         raise ValueError(f"contains a {name[:50]} that is not fitted")
     kind = KINDS[name]
     part = kind.create(decode(fields["parameters"], arrays))

@@ -28,7 +28,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from ravine._schema import POSITIVE, Array, Custom, Field, FieldError, Found, Group, Number, State, Word, require
+from ravine._schema import POSITIVE, Array, Custom, Either, Field, Found, Group, Number, State, Word, require
 from ravine.tree._pipeline import kept_by
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
@@ -63,22 +63,6 @@ NUMBERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32
 
 MOST_LETTERS = 1 << 22
 """Maximum number of letters of all categories of a column: NumPy gives each of them the memory of the longest."""
-
-
-@dataclass(frozen=True)
-class Either(Field):
-    """A value that fits one of several fields."""
-
-    fields: tuple[Field, ...]
-
-    def check(self, value: Any, name: str, found: Found) -> Any:
-        """Return the value as the first field that it fits returns it."""
-        for field in self.fields[:-1]:
-            try:
-                return field.check(value, name, found)
-            except FieldError:
-                continue
-        return self.fields[-1].check(value, name, found)
 
 
 PLAIN = (str, bool, int, float, type(None))

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.special import logsumexp
+import scipy
 
 from ravine._matrix import Bools, Floats, Ints, scatter
 from ravine._ties import first_least
@@ -113,11 +112,11 @@ class Gaps:
         joint = np.empty((len(cells), len(self.weight)))
         for k, (weight, mean, covariance) in enumerate(zip(self.weight, self.mean, self.covariance, strict=True)):
             root = np.linalg.cholesky(covariance[np.ix_(known, known)])
-            inverse = solve_triangular(root, np.eye(len(known)), lower=True)
+            inverse = scipy.linalg.solve_triangular(root, np.eye(len(known)), lower=True)
             white = _product(cells - mean[known], inverse.T)
             volume = np.log(np.diagonal(root)).sum()
             joint[:, k] = np.log(weight) - volume - 0.5 * np.einsum("ij,ij->i", white, white)
-        share = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        share = np.exp(joint - scipy.special.logsumexp(joint, axis=1, keepdims=True))
         return np.asarray(np.maximum(share, LEAST_SHARE))
 
 

@@ -8,7 +8,7 @@ estimates them like gaps; where it cannot, they are moved in.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
+import scipy
 
 from ravine._matrix import Bools, Floats
 from ravine._scaling import EDGE, FAR, moved_in
@@ -262,6 +262,6 @@ def _normal_groups(ordered: Floats, n_groups: int) -> float:
         squares = (ordered[:, np.newaxis] - mean) ** 2
         variance = np.maximum((share * squares).sum(axis=0) / count, least)
         joint = np.log(count / len(ordered)) - 0.5 * (np.log(2 * np.pi * variance) + squares / variance)
-        total = logsumexp(joint, axis=1, keepdims=True)
+        total = scipy.special.logsumexp(joint, axis=1, keepdims=True)
         share = np.maximum(np.exp(joint - total), LEAST_SHARE)
     return float(total.sum())

@@ -10,8 +10,8 @@ The draws are not random: they are a function of the cells of the row.
 """
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from ravine._matrix import Floats, Ints, mix
 
@@ -78,11 +78,11 @@ def spread_numbers(place: Ints, bits: Bits, first: int, shares: tuple[float, ...
         is_free = is_gap if is_boolean else is_gap | (place < level)
         below = (1.0 - share) * uniform
         drawn = np.where(place == level, 1.0 - share + share * uniform, below)
-        out[:, column] = ndtri(np.clip(np.where(is_free, uniform, drawn), 2.0**-53, 1 - 2.0**-53))
+        out[:, column] = scipy.special.ndtri(np.clip(np.where(is_free, uniform, drawn), 2.0**-53, 1 - 2.0**-53))
     return out
 
 
 def share_at(mean: Floats, share: float) -> Floats:
     """Return the share of a level among rows whose hidden numbers have this mean."""
-    limit = float(ndtri(1.0 - share))
+    limit = float(scipy.special.ndtri(1.0 - share))
     return share + mean * share * (1.0 - share) * np.sqrt(2 * np.pi) * np.exp(limit**2 / 2)

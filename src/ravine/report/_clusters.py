@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ravine._matrix import Ints
-from ravine.metrics import contingency_scores
 from ravine.report._format import all_rounded, rounded
 from ravine.report._sample import Sample
 from ravine.tree._text import sets_apart
@@ -60,5 +59,7 @@ def merged(contingency: Ints, place: Ints) -> Ints:
 
 def score_path(tables: list[Ints]) -> dict[str, list[float]]:
     """Scores of several tables of clusters and classes, as one list for each score."""
+    from ravine.metrics import contingency_scores  # it needs scikit-learn
+
     scores = [contingency_scores(table) for table in tables]
     return {name: all_rounded(score[name] for score in scores) for name in scores[0]}

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from ravine._lazy import is_a
 from ravine._matrix import Bools, Floats
-from ravine.cluster import HSDC, SumOfNorms, SupportVectorClustering
-from ravine.cluster._streaming import StreamingTreeClusterer
 from ravine.report._format import all_rounded, p_text, rounded
 from ravine.tree import HyperplaneTree
 from ravine.tree._prune import sum_sq_path
+
+SUM_OF_NORMS = "ravine.cluster._sum_of_norms.SumOfNorms"
+SUPPORT_VECTORS = "ravine.cluster._support_vectors.SupportVectorClustering"
+"""Methods without a tree, for `is_a`."""
 
 AUTOMATIC = "The number of clusters was chosen automatically"
 
@@ -48,7 +51,7 @@ def choice_of(model: Any, tree: HyperplaneTree | None) -> CountReason:
 
 
 def _kind(model: Any) -> str:
-    if isinstance(model, StreamingTreeClusterer):
+    if is_a(model, "ravine.cluster._streaming.StreamingTreeClusterer"):
         return "stream"
     return str(getattr(model, "selection_", "unknown"))  # a bare tree has none
 
@@ -106,7 +109,7 @@ def _asked(model: Any, n_found: int) -> str:
 
 
 def _sentence_of_stream(model: Any) -> str:
-    if isinstance(model, HSDC):
+    if is_a(model, "ravine.cluster._hsdc.HSDC"):
         return (
             f"{AUTOMATIC}, row by row. A group was cut when its rows showed a second mode (peak), according to "
             f"the dip test at significance level {model.significance}. A cut was removed when its valley filled up."
@@ -117,7 +120,7 @@ def _sentence_of_stream(model: Any) -> str:
 def _sentence_without_tree(model: Any) -> str:
     if hasattr(model, "classes_"):
         return "The classes are the labels given for the fit. The cuts between them decide the class of a row."
-    if isinstance(model, SumOfNorms) and model.lam is not None:
+    if is_a(model, SUM_OF_NORMS) and model.lam is not None:
         return f"λ = {model.lam_:.3g} was given. Rows whose centroids have merged at this λ form a cluster."
     if getattr(model, "n_clusters", None) is not None:
         return _asked(model, model.n_clusters_)
@@ -126,12 +129,12 @@ def _sentence_without_tree(model: Any) -> str:
             f"{AUTOMATIC}: there is one cluster, since no clusters were found that are stronger than those that chance "
             "produces in data without clusters."
         )
-    if isinstance(model, SumOfNorms):
+    if is_a(model, SUM_OF_NORMS):
         return (
             f"{AUTOMATIC}: along the path over λ, these clusters stay the same for the longest stretch, around λ = "
             f"{model.lam_:.3g}. Their strength is {model.strength_:.3g}.{_compared(model)}"
         )
-    if isinstance(model, SupportVectorClustering) and model.n_clusters_ > 1:
+    if is_a(model, SUPPORT_VECTORS) and model.n_clusters_ > 1:
         return (
             f"{AUTOMATIC}: these clusters stay the same over the widest range of kernel widths and levels. Their "
             f"strength is {model.strength_:.3g}.{_compared(model)}"

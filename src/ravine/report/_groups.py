@@ -2,20 +2,19 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
+from ravine._lazy import PIPELINE, is_a
 from ravine._matrix import Ints, Matrix
 from ravine._names import shown
-from ravine._sklearn import num_samples
-from ravine.cluster._base import RowEstimator
 from ravine.tree import HyperplaneTree
 from ravine.tree._model import rows_to_show
-from ravine.tree._pipeline import ShownPipeline
 from ravine.tree._text import counted
+
+if TYPE_CHECKING:
+    from ravine.tree._pipeline import ShownPipeline
 
 OUTLIERS = "outliers"
 
@@ -48,22 +47,27 @@ class Groups:
     values: list[Any]
     names: list[str]
     finding: str
-    pipeline: ShownPipeline | None = None
+    pipeline: "ShownPipeline | None" = None
 
     @classmethod
     def of(cls, model: Any) -> "Groups":
         """The groups of a model. Raises TypeError if it is not a model, NotFittedError if it is not fitted."""
-        if isinstance(model, Pipeline):
+        if is_a(model, PIPELINE):
+            from ravine.tree._pipeline import ShownPipeline
+
             pipeline = ShownPipeline.of(model)
             groups = cls.of(pipeline.model)
             return replace(groups, tree=pipeline.tree, n_features=pipeline.n_features, pipeline=pipeline)
         tree = model if isinstance(model, HyperplaneTree) else None
         if tree is None:
-            if isinstance(model, RowEstimator):
+            is_estimator = is_a(model, "ravine.cluster._base.RowEstimator")
+            if is_estimator:
+                from sklearn.utils.validation import check_is_fitted
+
                 check_is_fitted(model)
             found = getattr(model, "tree_", None)
             tree = found if isinstance(found, HyperplaneTree) else None
-            if tree is None and not isinstance(model, RowEstimator):
+            if tree is None and not is_estimator:
                 what = "None" if model is None else f"an object of type {type(model).__name__}"
                 raise TypeError(f"model is {what}: pass a fitted model of ravine, or its tree")
         if tree is not None:
@@ -88,6 +92,8 @@ class Groups:
         if self.pipeline is None:
             rows = rows_to_show(self.model, self.n_features, X)
             return rows, self._number(rows)
+        from ravine._sklearn import num_samples
+
         if X is not None and not num_samples(X):
             return np.empty((0, self.n_features)), np.empty(0, dtype=np.int64)
         visible, seen = (None, None) if X is None else self.pipeline.read(X)

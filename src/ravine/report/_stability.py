@@ -1,17 +1,18 @@
 """The stability of the clusters on the page: how many clusters refits found, and how well they found each of them."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ravine.evaluation import Stability
-from ravine.evaluation._stability import FOUND, SELDOM, STABLE
-from ravine.evaluation._stability_text import together_with
+from ravine._lazy import is_a
 from ravine.report._data import ReportData
 from ravine.report._format import rounded
 from ravine.report._groups import Groups
 from ravine.tree import HyperplaneTree
 from ravine.tree._text import counted
+
+if TYPE_CHECKING:
+    from ravine.evaluation import Stability
 
 WHY = "To see whether other samples of the rows give the same clusters,"
 IN_PYTHON = f"{WHY} pass stability=ravine.evaluation.stability(model, X)."
@@ -48,7 +49,7 @@ def hint(model: Any, is_command: bool) -> str:
 
 
 def _check(stable: Any, n_clusters: int, groups: Groups, rows: ReportData) -> None:
-    if not isinstance(stable, Stability):
+    if not is_a(stable, "ravine.evaluation._stability.Stability"):
         raise TypeError(
             f"stability is an object of type {type(stable).__name__}: pass the result of "
             "ravine.evaluation.stability(model, X)"
@@ -67,7 +68,9 @@ def _check(stable: Any, n_clusters: int, groups: Groups, rows: ReportData) -> No
         )
 
 
-def _cluster(stable: Stability, i: int) -> dict[str, Any]:
+def _cluster(stable: "Stability", i: int) -> dict[str, Any]:
+    from ravine.evaluation._stability_text import together_with
+
     mean = float(stable.mean_jaccard[i])
     return {
         "found": int(stable.n_found_again[i]),
@@ -78,7 +81,7 @@ def _cluster(stable: Stability, i: int) -> dict[str, Any]:
     }
 
 
-def _sentence(stable: Stability, n_clusters: int, is_given: bool) -> str:
+def _sentence(stable: "Stability", n_clusters: int, is_given: bool) -> str:
     """Say how many refits found as many clusters as the model, and how many clusters are stable."""
     number = _numbers(stable, n_clusters)
     if is_given:
@@ -94,7 +97,7 @@ def _sentence(stable: Stability, n_clusters: int, is_given: bool) -> str:
     return f"{number} {which} {'is' if n_stable < 2 else 'are'} stable."
 
 
-def _numbers(stable: Stability, n_clusters: int) -> str:
+def _numbers(stable: "Stability", n_clusters: int) -> str:
     n_refits, counts = len(stable.n_clusters), stable.counts
     often, n_often = next(iter(counts.items()))
     if n_often == n_refits:
@@ -105,8 +108,10 @@ def _numbers(stable: Stability, n_clusters: int) -> str:
     return f"{text}." if own == n_often else f"{text}, and {n_often} found {often}."
 
 
-def _lead(stable: Stability) -> str:
+def _lead(stable: "Stability") -> str:
     """Say what was done, and what the words mean."""
+    from ravine.evaluation._stability import FOUND, SELDOM, STABLE
+
     text = (
         f"The model was fitted again to {counted(len(stable.n_clusters), 'random sample')} of "
         f"{counted(stable.n_fitted, 'row')}. A cluster is found again in a sample if a cluster there has a Jaccard "

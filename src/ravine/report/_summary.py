@@ -4,23 +4,21 @@ import inspect
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 from ravine import __version__
+from ravine._lazy import is_a
 from ravine._matrix import Ints
 from ravine._names import shown
-from ravine.evaluation import Stability
+from ravine._read_only import ReadOnlyModel
 from ravine.report import _clusters, _count_reason, _nodes
-from ravine.report._boundary import BoundaryView
 from ravine.report._data import ReportData, gathered
 from ravine.report._format import parameter_text, rounded
 from ravine.report._groups import Groups
 from ravine.report._levels import Levels
-from ravine.report._path import PathView, no_path
 from ravine.report._profiles import NodeProfiles
 from ravine.report._rows import RowTexts, listed_rows
 from ravine.report._rules import exact_sql, rules_of
@@ -31,6 +29,11 @@ from ravine.report._table import Sources, Table, numeric_table
 from ravine.report._trust import is_given, trust_of
 from ravine.tree import HyperplaneTree
 from ravine.tree._text import counted, named
+
+if TYPE_CHECKING:
+    from ravine.evaluation import Stability
+    from ravine.report._boundary import BoundaryView
+    from ravine.report._path import PathView
 
 IRRELEVANT = ("n_jobs", "verbose")
 """Parameters that do not change a result."""
@@ -55,7 +58,7 @@ def summarize(
     title: str | None = None,
     preparation: str | None = None,
     command: str | None = None,
-    stability: Stability | None = None,
+    stability: "Stability | None" = None,
 ) -> dict[str, Any]:
     """Return everything that the page shows about a fitted model and its rows."""
     groups = Groups.of(model)
@@ -64,7 +67,7 @@ def summarize(
     ranges = _ranges(groups, rows)
     tree, steps, model = _with_means(groups, rows, ranges), _steps(groups), groups.model
     choice = _count_reason.choice_of(model, tree)
-    path = PathView.of(groups, rows)
+    path = _path(groups, rows)
     levels = None if path is None else path.clusterings
     with threadpool_limits(limits=1, user_api="blas"):  # many small products, which threads would slow down
         sample = Sample(rows, ranges)
@@ -81,7 +84,7 @@ def summarize(
     if profiles is not None:
         _add_words(nodes, profiles, sample, table, rows)
     listed = listed_rows(rows, sample, table)
-    boundary = BoundaryView.of(groups, rows, given_names)
+    boundary = _boundary(groups, rows, given_names)
     return {
         "title": shown(title or "Clustering report"),
         "finding": f"{_found(groups, rows)} in {counted(rows.n_rows, 'row')} × {counted(n_columns, 'column')}",
@@ -115,7 +118,7 @@ def summarize(
         "classes": _classes(tree, rows, ranges, levels),
         "levels": None if levels is None else levels.summary(rows, listed["number"]),
         "path": None if path is None else path.summary(groups, rows, given_names),
-        "no_path": no_path(model),
+        "no_path": _no_path(model),
         "boundary": None if boundary is None else boundary.summary(table),
         "reproduce": {
             "by": "in Python" if command is None else "with this command",
@@ -172,6 +175,32 @@ def describe_clusters(model: Any, X: Any, *, feature_names: Sequence[str] | None
         for node, (value, count) in enumerate(zip(groups.values, rows.leaf_count.tolist(), strict=False), 1)
         for described in (_clusters.describe(sample, sample.of(node), names),)
     ]
+
+
+def _path(groups: Groups, rows: ReportData) -> "PathView | None":
+    """Return the path of a sum-of-norms model; None for other methods."""
+    if not is_a(groups.model, _count_reason.SUM_OF_NORMS):
+        return None
+    from ravine.report._path import PathView
+
+    return PathView.of(groups, rows)
+
+
+def _no_path(model: Any) -> str:
+    if not is_a(model, _count_reason.SUM_OF_NORMS):
+        return ""
+    from ravine.report._path import no_path
+
+    return no_path(model)
+
+
+def _boundary(groups: Groups, rows: ReportData, names: list[str]) -> "BoundaryView | None":
+    """Return the boundary of a support vector model; None for other methods."""
+    if not is_a(groups.model, _count_reason.SUPPORT_VECTORS):
+        return None
+    from ravine.report._boundary import BoundaryView
+
+    return BoundaryView.of(groups, rows, names)
 
 
 def clusters_at(tree: HyperplaneTree, n_clusters: int) -> Ints:
@@ -257,7 +286,8 @@ def _function(found: re.Match[str]) -> str:
 
 def _imports(steps: list[Any]) -> list[str]:
     """Return the lines that import the classes of the steps and of their parts."""
-    parts = [part for step in steps for part in (step, *step.get_params().values()) if isinstance(part, BaseEstimator)]
+    every = [part for step in steps for part in (step, *step.get_params().values())]
+    parts = [part for part in every if is_a(part, "sklearn.base.BaseEstimator")]
     found: dict[str, set[str]] = {"sklearn.pipeline": {"make_pipeline"}}
     for part in parts:
         home = ".".join(type(part).__module__.split(".")[:2])
@@ -350,14 +380,20 @@ def _method(model: Any) -> dict[str, Any] | None:
 
 def changed_parameters(model: Any) -> list[list[str]]:
     """Return the parameters that differ from their defaults, as text."""
-    defaults = inspect.signature(type(model).__init__).parameters
+    defaults = _defaults(model)
     given = {
         name: parameter_text(value) for name, value in model.get_params(deep=False).items() if name not in IRRELEVANT
     }
-    return [[name, text] for name, text in given.items() if text != parameter_text(defaults[name].default)]
+    return [[name, text] for name, text in given.items() if text != parameter_text(defaults[name])]
 
 
-def _reproduce(model: Any, steps: list[Any], rows: ReportData, named: bool, stability: Stability | None) -> list[str]:
+def _defaults(model: Any) -> dict[str, Any]:
+    if isinstance(model, ReadOnlyModel):
+        return model._parameter_defaults()
+    return {name: each.default for name, each in inspect.signature(type(model).__init__).parameters.items()}
+
+
+def _reproduce(model: Any, steps: list[Any], rows: ReportData, named: bool, stability: "Stability | None") -> list[str]:
     """Return lines of Python that make this report again."""
     options = ", labels=labels" * (rows.contingency is not None) + ", feature_names=names" * named
     if stability is not None:

@@ -4,7 +4,6 @@ For a pipeline that starts with a `TableEncoder`, these are the cells of the tab
 ignores. For all other models, they are the numbers that the model sees.
 """
 
-import sys
 import unicodedata
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ravine._lazy import is_a
 from ravine._matrix import Floats, Ints
 from ravine._names import OTHER
 from ravine.report._groups import Groups
@@ -37,8 +37,7 @@ class CellReader:
         """The reader of a model, or None if it does not start with an encoder."""
         steps = [] if groups.pipeline is None else groups.pipeline.pipe.steps[:-1]
         found = next((step for _, step in steps if step not in (None, "passthrough")), None)
-        prepare = sys.modules.get("ravine.prepare")  # it needs pyarrow, and was imported if there is an encoder
-        return cls(found) if prepare is not None and isinstance(found, prepare.TableEncoder) else None
+        return cls(found) if is_a(found, "ravine.prepare._fitted.FittedEncoder") else None
 
     @property
     def _columns(self) -> list[Any]:

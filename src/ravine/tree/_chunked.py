@@ -69,11 +69,9 @@ class ChunkedRows(NodeRows):
         both = rows.children(cut.normal, cut.offset)
         return None if both is None else (both[0].moments.count, both)
 
-    def map(
-        self, function: Callable[[ChunkedNode], Any], nodes: Sequence[ChunkedNode], n_jobs: int | None
-    ) -> list[Any]:
-        """Call a function on the nodes; their passes over the rows are shared or run in parallel."""
-        return self._root.whole.chunks.at_once(function, nodes)
+    def map(self, function: Callable[[int], Any], nodes: Sequence[ChunkedNode], n_jobs: int | None) -> list[Any]:
+        """Call a function with the numbers of the nodes; their passes over the rows are shared or run in parallel."""
+        return self._root.whole.chunks.at_once(function, range(len(nodes)))
 
     def children(self, node: ChunkedNode, division: tuple[ChunkedNode, ChunkedNode]) -> tuple[ChunkedNode, ChunkedNode]:
         """Return the two nodes that `divide` returned."""

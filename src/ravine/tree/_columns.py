@@ -17,8 +17,9 @@ from ravine import _kernels
 from ravine._matrix import Floats, Ints, Matrix, Moments, project
 from ravine._ties import is_less, rounded_order
 from ravine.cuts import Cut
+from ravine.cuts._along import COARSE_ABOVE
 from ravine.cuts._cut import RoughCut
-from ravine.cuts._pursuit import COARSE_ABOVE, even_sample
+from ravine.cuts._pursuit import even_sample
 from ravine.tree._valley_test import lattice_steps
 
 AnyCut = TypeVar("AnyCut", bound=Cut | RoughCut[Any])
@@ -60,7 +61,9 @@ def best_with_column(
     if found is None or sparse.issparse(X) or X.shape[1] < FEWEST_COLUMNS:
         return found
     rows = X, weights
-    if X.shape[0] > COARSE_ABOVE:
+    if isinstance(found, RoughCut) and found.sample is not None:
+        rows = found.sample
+    elif X.shape[0] > COARSE_ABOVE:
         rows = even_sample(X, weights, moments.mean, _normal(found), n_jobs)
     score = score_along(*rows, _normal(found))
     column = column_with_valley(*rows, max(score, LEAST_SCORE))
@@ -115,10 +118,13 @@ def score_along(X: Floats, weights: Floats, direction: Floats) -> float:
 
 def quantiles(values: Floats, weights: Floats) -> Floats:
     """Return values that have equal weights between them, in increasing order: a sample of fixed size."""
-    order = np.argsort(values, kind="stable")
-    mass = weights[order]
+    if (weights == weights[0]).all():  # a sort without weights is several times faster
+        ordered, mass = np.sort(values), weights
+    else:
+        order = np.argsort(values, kind="stable")
+        ordered, mass = values[order], weights[order]
     middle = np.cumsum(mass) - mass / 2
-    return np.interp((np.arange(N_VALUES) + 0.5) / N_VALUES * mass.sum(), middle, values[order])
+    return np.interp((np.arange(N_VALUES) + 0.5) / N_VALUES * mass.sum(), middle, ordered)
 
 
 def valley_score(values: Floats, count: float, resolution: float = 0.0) -> float:

@@ -12,15 +12,11 @@ most extreme data set with probability 1 / (draws + 1).
 import numpy as np
 from scipy import sparse
 
+from ravine import _kernels
 from ravine._blocks import map_items
-from ravine._matrix import Floats, Matrix, Moments, column_deviations, moments_of
+from ravine._matrix import Floats, Matrix, column_deviations
 from ravine._reservoir import merge_copies
 from ravine._structureless import Structureless
-from ravine.cuts import Cut
-from ravine.cuts._pursuit import make_starts
-from ravine.tree._grow import grow
-from ravine.tree._prune import sum_sq_path
-from ravine.tree._sampled import N_COMPONENTS, polished_cut
 from ravine.tree._valley_test import MIN_ROWS
 
 N_DRAWS, N_FIRST, CLEARLY = 39, 9, 10.0
@@ -106,29 +102,23 @@ def _logs_within(rows: Floats, weights: Floats) -> Floats:
 
 def _path(rows: Floats, weights: Floats) -> Floats:
     """Return the logarithms of the sums of squares within 2, 3, … clusters, relative to that of all rows."""
-    tree = grow(rows, _find_cut, sample_weight=weights, n_clusters=MOST_CLUSTERS, order="sum_sq")
-    path = sum_sq_path(tree)
-    path = np.maximum(path / max(path[0], np.finfo(np.float64).tiny), np.finfo(np.float64).eps)
-    return np.log(np.append(path, np.full(MOST_CLUSTERS - len(path), path[-1]))[1:])
+    path = _kernels.bisect.path(rows, weights, MOST_CLUSTERS)
+    return np.log(np.maximum(path[1:] / max(path[0], np.finfo(np.float64).tiny), np.finfo(np.float64).eps))
 
 
 def _held_out(rows: Floats, weights: Floats) -> float:
     """Return the logarithm of the share within two groups along a direction that the other half found; a mean of two.
 
-    Half of the rows finds the direction of a cut, and the other half is divided anew along it.
+    Half of the rows is divided in two, and the other half is divided anew along the direction between its means.
     """
     middle = len(rows) // 2
     first, second = slice(0, middle), slice(middle, None)
     logs = []
     for learn, judge in ((first, second), (second, first)):
-        cut = _find_cut(rows[learn], weights[learn], moments_of(rows[learn], weights[learn]))
-        share = 1.0 if cut is None else share_within_two(rows[judge] @ cut.normal, weights[judge])
+        direction = _kernels.bisect.between(rows[learn], weights[learn])
+        share = share_within_two(rows[judge] @ direction, weights[judge])
         logs.append(np.log(max(share, np.finfo(np.float64).eps)))
     return float(np.mean(logs))
-
-
-def _find_cut(rows: Floats, weights: Floats, moments: Moments) -> Cut | None:
-    return polished_cut(rows, weights, moments, slice(None), make_starts(N_COMPONENTS))
 
 
 def share_within_two(values: Floats, weights: Floats) -> float:

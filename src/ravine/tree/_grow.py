@@ -10,17 +10,21 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from threading import Lock
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from ravine._blocks import BLOCK_CELLS, map_items
-from ravine._matrix import Bools, Floats, Matrix, Moments, fingerprint, moments_of
+from ravine import _kernels
+from ravine._blocks import BLOCK_CELLS, map_items, map_rows
+from ravine._matrix import Bools, Floats, Matrix, Moments, fingerprint, moments_of, take_rows
 from ravine._ties import pop_first
 from ravine.cuts import Cut
+from ravine.cuts._along import COARSE_ABOVE
 from ravine.cuts._cut import RoughCut
+from ravine.cuts._principal import MAX_SCATTER_COLUMNS
 from ravine.cuts._pursuit import is_small
 from ravine.tree._tree import HyperplaneTree
 
@@ -30,6 +34,10 @@ PAIR_CELLS = 1 << 18
 LEAST_DEPTH = 0.1
 """Minimum depth of a valley in the order of the leaves: a large node whose cut shows no valley must still get its
 turn."""
+
+LEAST_LEFT = 1e-4
+"""The squares of a column can be those of the node above less those of the other child, if at least this share is
+left. The difference has lost four digits then."""
 
 FindCut: TypeAlias = Callable[[Matrix, Floats, Moments], Cut | None]
 """Finds the cut of rows, given their weights and moments; None if they should not be cut."""
@@ -72,6 +80,9 @@ class NodeRows(ABC):
         """Return the rows of a node as the other methods take them; by default the node itself."""
         return node
 
+    def release(self, rows: Any) -> None:  # noqa: B027 — most rows are not copies, and need no release
+        """Take back fetched rows that nobody reads any more."""
+
     @abstractmethod
     def moments_of(self, rows: Any) -> Moments:
         """Return the moments of fetched rows."""
@@ -92,17 +103,59 @@ class NodeRows(ABC):
     def children(self, node: Any, division: Any) -> tuple[Any, Any]:
         """Return the nodes on both sides of a cut, from the result of `divide`."""
 
+    def moments_of_children(self, moments: Moments, both: tuple[Any, Any]) -> tuple[Moments | None, Moments | None]:
+        """Return the moments of two nodes, given those of the node above; None where `moments_of` should find them."""
+        return None, None
+
     def at_once(self, nodes: Sequence[Any]) -> bool:
         """Return whether two nodes are searched at the same time."""
         return False
 
-    def map(self, function: Callable[[Any], Any], nodes: Sequence[Any], n_jobs: int | None) -> list[Any]:
-        """Call a function on two nodes, at the same time if that helps."""
-        return map_items(function, nodes, n_jobs if self.at_once(nodes) else 1)
+    def map(self, function: Callable[[int], Any], nodes: Sequence[Any], n_jobs: int | None) -> list[Any]:
+        """Call a function with the numbers 0 and 1 of two nodes, at the same time if that helps."""
+        return map_items(function, range(len(nodes)), n_jobs if self.at_once(nodes) else 1)
+
+
+class _Workspace:
+    """Memory for copies of rows, used again and again: the first use of new memory costs more than the copy.
+
+    It grows to the largest node that is copied.
+    """
+
+    def __init__(self, n_columns: int, dtype: Any) -> None:
+        self._memory = np.empty((0, n_columns), dtype)
+        self._lent: dict[int, int] = {}
+        self._lock = Lock()
+
+    def borrow(self, n_rows: int) -> NDArray[Any]:
+        """Return memory for so many rows."""
+        with self._lock:
+            if not self._lent and n_rows > len(self._memory):
+                self._memory = np.empty((0, self._memory.shape[1]), self._memory.dtype)  # before the next is made
+                self._memory = np.empty((n_rows, self._memory.shape[1]), self._memory.dtype)
+            start = 0
+            for begins, ends in sorted(self._lent.items()):
+                if begins - start >= n_rows:
+                    break
+                start = ends
+            if len(self._memory) - start < n_rows:
+                return np.empty((n_rows, self._memory.shape[1]), self._memory.dtype)
+            self._lent[start] = start + n_rows
+            return self._memory[start : start + n_rows]
+
+    def take_back(self, rows: NDArray[Any]) -> None:
+        """Take back what was borrowed; other arrays are ignored."""
+        if rows.base is self._memory:
+            with self._lock:
+                offset = rows.__array_interface__["data"][0] - self._memory.__array_interface__["data"][0]
+                del self._lent[offset // self._memory.strides[0]]
 
 
 class HeldRows(NodeRows):
-    """In-memory rows; a node is a slice of their permutation, and `fetch` returns its rows and weights."""
+    """In-memory rows; a node is a slice of their permutation, and `fetch` returns its rows and weights.
+
+    The rows of a large node are a copy that is valid until it is released.
+    """
 
     def __init__(
         self,
@@ -119,11 +172,27 @@ class HeldRows(NodeRows):
         self._pair_cells, self._finish_cut = pair_cells, finish_cut
         self._row_length = X.nnz / X.shape[0] if sparse.issparse(X) else X.shape[1]
         self._order = np.arange(X.shape[0])
+        self._fetched: dict[int, tuple[Matrix, Floats]] = {}
+        self._workspace = None if sparse.issparse(X) else _Workspace(X.shape[1], X.dtype)
+        self._has_equal_weights = bool((weights == weights[0]).all())
         self._number = None if keep_order else fingerprint(X, 0, n_jobs)
 
     def root(self) -> slice:
         """Return the slice of the whole permutation."""
         return slice(0, len(self._order))
+
+    def moments_of_children(self, moments: Moments, both: tuple[slice, slice]) -> tuple[Moments | None, Moments | None]:
+        """Return the moments of both children of a large node, from the rows of the smaller one only.
+
+        Its copy of the rows is kept for its search.
+        """
+        smaller = min((0, 1), key=lambda k: both[k].stop - both[k].start)
+        if moments.scatter is None or both[smaller].stop - both[smaller].start <= COARSE_ABOVE:
+            return None, None
+        self._fetched[both[smaller].start] = rows = self.fetch(both[smaller])
+        found = self.moments_of(rows)
+        others = _without(moments, found)
+        return (others, found) if smaller else (found, others)
 
     def fetch(self, node: slice) -> tuple[Matrix, Floats]:
         """Return a copy of the rows of a node; all rows, if they are many, are not copied.
@@ -131,17 +200,30 @@ class HeldRows(NodeRows):
         Few rows are sorted into an order that does not depend on how they are stored, because the last digit of a sum
         can decide which of two cuts is found.
         """
+        if node.start in self._fetched:
+            return self._fetched.pop(node.start)
         mine = self._order[node]
         if self._number is not None and is_small(len(mine), self.n_features):
             mine = mine[np.lexsort([self._weights[mine], self._number[mine]])]
             self._order[node] = mine
         elif len(mine) == len(self._order):
             return self._X, self._weights
-        return self._X[mine], self._weights[mine]
+        weights = self._weights[: len(mine)] if self._has_equal_weights else self._weights[mine]
+        out = None
+        if self._workspace is not None and len(mine) > COARSE_ABOVE:
+            out = self._workspace.borrow(len(mine))
+        return take_rows(self._X, mine, self._n_jobs, out), weights
+
+    def release(self, rows: tuple[Matrix, Floats]) -> None:
+        """Use the memory of the copy again."""
+        if self._workspace is not None:
+            self._workspace.take_back(rows[0])
 
     def moments_of(self, rows: tuple[Matrix, Floats]) -> Moments:
-        """Compute the moments in two passes."""
-        return moments_of(*rows, self._n_jobs)
+        """Compute the moments in two passes; for a large node, the second one also gives the scatter matrix."""
+        n_rows, n_columns = rows[0].shape
+        is_useful = n_rows > COARSE_ABOVE and n_columns <= MAX_SCATTER_COLUMNS and not sparse.issparse(rows[0])
+        return moments_of(*rows, self._n_jobs, with_scatter=is_useful)
 
     def find_cut(self, rows: tuple[Matrix, Floats], moments: Moments) -> Cut | RoughCut[Any] | None:
         """Find the cut with the method."""
@@ -156,22 +238,52 @@ class HeldRows(NodeRows):
         """Return the weight and the rows on the left."""
         X, weights = rows
         goes_left = cut.goes_left(X, self._n_jobs)
-        if not goes_left.any() or goes_left.all():
+        n_left = np.count_nonzero(goes_left)
+        if n_left in (0, len(goes_left)):
             return None
-        return float(weights[goes_left].sum()), goes_left
+        return float(weights[:n_left].sum() if self._has_equal_weights else weights[goes_left].sum()), goes_left
 
     def children(self, node: slice, division: Bools) -> tuple[slice, slice]:
         """Move the rows on the left to the front, and return the two slices."""
-        mine = self._order[node]
-        middle = node.start + int(division.sum())
-        self._order[node] = np.concatenate([mine[division], mine[~division]])
-        return slice(node.start, middle), slice(middle, node.stop)
+        mine = self._order[node].copy()
+        parts = map_rows(lambda b: (b, np.count_nonzero(division[b])), (len(mine), 1), self._n_jobs)
+        lefts = np.cumsum([0, *(n_left for _, n_left in parts)])
+        middle = int(lefts[-1])
+
+        def move(k: int) -> None:
+            b, _ = parts[k]
+            places = lefts[k], middle + b.start - lefts[k]
+            _kernels.rows.partition(mine[b], division[b], self._order[node], *places)
+
+        map_items(move, range(len(parts)), self._n_jobs)
+        return slice(node.start, node.start + middle), slice(node.start + middle, node.stop)
+
+    def map(self, function: Callable[[int], Any], nodes: Sequence[Any], n_jobs: int | None) -> list[Any]:
+        """Call a function with the numbers of the nodes; without memory for two copies, the fetched rows come first."""
+        if self.at_once(nodes):
+            return map_items(function, range(len(nodes)), n_jobs)
+        order = sorted(range(len(nodes)), key=lambda k: nodes[k].start not in self._fetched)
+        found = {k: function(k) for k in order}
+        return [found[k] for k in range(len(nodes))]
 
     def at_once(self, nodes: Sequence[slice]) -> bool:
         """Return whether there is enough work for two threads, and enough memory for both copies."""
         n_rows = sum(node.stop - node.start for node in nodes)
         n_cells = n_rows * self._row_length
         return n_cells >= self._pair_cells and (2 * n_rows <= len(self._order) or n_cells <= BLOCK_CELLS)
+
+
+def _without(whole: Moments, part: Moments) -> Moments | None:
+    """Return the moments of the other rows of a node, with their scatter matrix; None if too many digits are lost."""
+    if whole.scatter is None or part.scatter is None:
+        return None
+    count, apart = whole.count - part.count, part.mean - whole.mean
+    shift = -apart * (part.count / count)
+    between = part.count * np.outer(apart, apart) + count * np.outer(shift, shift)
+    scatter = whole.scatter - part.scatter - between
+    if not (np.diag(scatter) >= LEAST_LEFT * np.diag(whole.scatter)).all():
+        return None
+    return Moments(count, whole.mean + shift, float(np.trace(scatter)), scatter)
 
 
 @dataclass
@@ -324,12 +436,13 @@ def grow_on(
     heap: list[tuple[float, int]] = []
     n_leaves = 1
 
-    def examine(mine: Any, depth: int, lookahead_left: int) -> _Node:
+    def examine(mine: Any, depth: int, lookahead_left: int, moments: Moments | None = None) -> _Node:
         """Make a leaf of some rows, with its cut if the order of the leaves needs it."""
         here = rows.fetch(mine)
-        node = _Node(mine, depth, lookahead_left, rows.moments_of(here))
+        node = _Node(mine, depth, lookahead_left, rows.moments_of(here) if moments is None else moments)
         if cut_decides and n_leaves != n_clusters and may_be_searched(node):
             search(node, here)
+        rows.release(here)
         return node
 
     def may_be_searched(node: _Node) -> bool:
@@ -346,6 +459,11 @@ def grow_on(
         node.accepted = node.cut is not None and (accept is None or accept(node.cut, look_ahead - node.lookahead_left))
         if node.cut is not None and node.rough is None and (node.accepted or node.lookahead_left > 0):
             divide(node, here)
+
+    def fetch_and_search(node: _Node) -> None:
+        here = rows.fetch(node.rows)
+        search(node, here)
+        rows.release(here)
 
     def divide(node: _Node, here: Any) -> None:
         """Find the sides of the rows of a leaf, if its cut is valid."""
@@ -369,20 +487,24 @@ def grow_on(
             if heap and n_leaves + 1 != n_clusters:  # also search the next leaf in the queue while a thread is free
                 following = nodes[heap[0][1]]
                 pending += [following] if not following.searched and rows.at_once([node.rows, following.rows]) else []
-            map_items(lambda leaf: search(leaf, rows.fetch(leaf.rows)), pending, n_jobs)
+            map_items(fetch_and_search, pending, n_jobs)
         if node.rough is not None:
             here = rows.fetch(node.rows)
             finished, node.rough = rows.finish_cut(here, node.moments, node.rough), None
             node.cut = None if finished is None else finished.beside_rows(node.moments)
             divide(node, here)
+            rows.release(here)
         if node.division is None:
             continue
         both = rows.children(node.rows, node.division)
         node.division = None
         node.rank, n_leaves = n_leaves, n_leaves + 1
-        look_below = partial(
-            examine, depth=node.depth + 1, lookahead_left=look_ahead if node.accepted else node.lookahead_left - 1
-        )
+        known = rows.moments_of_children(node.moments, both)
+        lookahead_left = look_ahead if node.accepted else node.lookahead_left - 1
+
+        def look_below(k: int) -> _Node:
+            return examine(both[k], node.depth + 1, lookahead_left, known[k])  # noqa: B023 — called at once
+
         left, right = rows.map(look_below, both, n_jobs)
         node.rows = None
         node.children = (add(left), add(right))

@@ -15,9 +15,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from scipy import sparse
-from scipy.linalg import solve_triangular
-from scipy.special import chdtri, logsumexp
 
 from ravine import _kernels
 from ravine._blocks import map_blocks
@@ -174,7 +173,7 @@ class Mixture:
         spread = 1.0 if math.isinf(self.freedom) else self.freedom / (self.freedom - 2)
         covariance = np.zeros_like(self.factor)
         for each, factor in zip(covariance, self.factor, strict=True):
-            inverse = solve_triangular(factor[at], np.eye(len(self.described)), lower=True)
+            inverse = scipy.linalg.solve_triangular(factor[at], np.eye(len(self.described)), lower=True)
             each[at] = spread * inverse @ inverse.T
             if self.beside is not None:
                 each[np.diag_indices(len(each))] += self.beside
@@ -262,7 +261,7 @@ class Mixture:
     def memberships(self, X: Matrix, label: Ints, n_jobs: int | None = None) -> Floats:
         """Return the probability that each row belongs to each cluster; see `likeliest` for `label`."""
         joint = self._joint(X, n_jobs)
-        total = logsumexp(joint, axis=1, keepdims=True) if joint.size else np.zeros((len(joint), 1))
+        total = scipy.special.logsumexp(joint, axis=1, keepdims=True) if joint.size else np.zeros((len(joint), 1))
         known = np.isfinite(total[:, 0])
         probability = np.zeros((len(joint), self.n_clusters))
         for k in range(len(self.weight)):
@@ -273,7 +272,7 @@ class Mixture:
     def log_density(self, X: Matrix, n_jobs: int | None = None) -> Floats:
         """Return the logarithm of the density of the mixture at each row."""
         joint = self._joint(X, n_jobs)
-        return np.asarray(logsumexp(joint, axis=1)) if joint.size else np.empty(0)
+        return np.asarray(scipy.special.logsumexp(joint, axis=1)) if joint.size else np.empty(0)
 
     def _joint(self, X: Matrix, n_jobs: int | None) -> Floats:
         """Return the logarithm of the weighted density of each row in each component."""
@@ -529,12 +528,21 @@ def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture
         joint, squares = _log_joint(Z, mixture)
         if has_own:
             trust = (freedom + Z.shape[1]) / (freedom + squares)
-        after = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        after = np.exp(joint - _log_sum(joint))
         change = float(share @ np.abs(after - membership).sum(axis=1)) / 2
         membership = after
         if change < TOLERANCE or (share @ membership).min() * n_effective < FEWEST_ROWS:
             break
     return mixture
+
+
+def _log_sum(joint: Floats) -> Floats:
+    """Return what `scipy.special.logsumexp` does for the rows of a matrix of numbers, without its checks."""
+    largest = joint.max(axis=1, keepdims=True)
+    is_largest = joint == largest
+    n_largest = is_largest.sum(axis=1, keepdims=True, dtype=np.float64)
+    others = np.exp(np.where(is_largest, -np.inf, joint) - largest).sum(axis=1, keepdims=True)
+    return np.asarray(np.log1p(others / n_largest) + np.log(n_largest) + largest)
 
 
 def _own_covariances(Z: Floats, trusted: Floats, mean: Floats, n_effective: float) -> Floats:
@@ -563,7 +571,8 @@ def _regular(pooled: Floats, n_components: int, n_effective: float) -> Floats:
 def _factors(covariance: Floats) -> Floats:
     """Return lower triangular matrices F with F C Fᵀ = 1 for each covariance matrix C."""
     identity = np.eye(covariance.shape[1])
-    return np.array([np.tril(solve_triangular(each, identity, lower=True)) for each in np.linalg.cholesky(covariance)])
+    inverses = (scipy.linalg.solve_triangular(each, identity, lower=True) for each in np.linalg.cholesky(covariance))
+    return np.array([np.tril(inverse) for inverse in inverses])
 
 
 def _log_joint(Z: Floats, mixture: Mixture) -> tuple[Floats, Floats]:
@@ -600,7 +609,7 @@ def with_limit(mixture: Mixture, X: Floats, weights: Floats, label: Ints) -> Mix
     """
     component = mixture.likeliest(X, label)
     distance = mixture.distance(X, component)
-    limit = np.full(len(mixture.weight), math.sqrt(chdtri(len(mixture.described), LEAST_BEYOND)))
+    limit = np.full(len(mixture.weight), math.sqrt(scipy.special.chdtri(len(mixture.described), LEAST_BEYOND)))
     for k in np.unique(component):
         rows = np.flatnonzero(component == k)
         middle, far = weighted_quantiles(distance[rows], weights[rows], (0.5, FENCE_SHARE))

@@ -4,14 +4,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_array, check_is_fitted
 
-from ravine._checks import checked_sparse, refuse_what_is_no_number
+from ravine._checks import all_finite, checked_sparse, refuse_what_is_no_number
+from ravine._lazy import PIPELINE, is_a
 from ravine._matrix import LARGEST, Matrix
-from ravine._sklearn import check_feature_names, get_feature_names
-from ravine.tree._pipeline import NotLinearError, before_map, map_of
+from ravine._read_only import ReadOnlyModel
 from ravine.tree._text import counted
 from ravine.tree._tree import HyperplaneTree
 
@@ -57,11 +54,19 @@ def tree_of(model: Any) -> HyperplaneTree:
     """
     if isinstance(model, HyperplaneTree):
         return model
-    if isinstance(model, Pipeline):
+    if is_a(model, PIPELINE):
         return _tree_of_pipeline(model)
+    if isinstance(model, ReadOnlyModel):
+        return _own_tree(model)
     if not hasattr(model, "fit"):
         raise TypeError(f"model is of type {type(model).__name__}: pass a fitted model or its tree")
+    from sklearn.utils.validation import check_is_fitted
+
     check_is_fitted(model)
+    return _own_tree(model)
+
+
+def _own_tree(model: Any) -> HyperplaneTree:
     if not hasattr(model, "tree_"):
         raise ValueError(
             f"{type(model).__name__} has no tree of cuts, which is needed here: use its own predict and plots in Python"
@@ -70,7 +75,11 @@ def tree_of(model: Any) -> HyperplaneTree:
     return tree
 
 
-def _tree_of_pipeline(pipe: Pipeline) -> HyperplaneTree:
+def _tree_of_pipeline(pipe: Any) -> HyperplaneTree:
+    from sklearn.utils.validation import check_is_fitted
+
+    from ravine.tree._pipeline import NotLinearError, before_map, map_of
+
     check_is_fitted(pipe)
     tree = tree_of(pipe.steps[-1][1])
     try:
@@ -86,10 +95,31 @@ def rows_to_show(model: Any, n_features: int, X: Any) -> Matrix:
     """
     if X is None:
         raise TypeError("X is None: pass the rows to show, those of fit or other rows with the same columns")
-    if isinstance(model, BaseEstimator) and hasattr(model, "feature_names_in_") and get_feature_names(X) is not None:
+    rows: Matrix = np.asarray(X, order="C") if _is_ready(X) else _checked_rows(model, X)
+    if rows.shape[1] != n_features:
+        raise ValueError(f"X has {counted(rows.shape[1], 'column')}, but the model was fitted on {n_features}")
+    stored = rows.data if sparse.issparse(rows) else rows
+    if stored.size and max(float(stored.max()), -float(stored.min())) > LARGEST:
+        raise ValueError(f"X has an entry beyond {LARGEST:g}, whose square would overflow: rescale X")
+    return rows
+
+
+def _is_ready(X: Any) -> bool:
+    """Return whether X is an array as a file is read into: `check_array` of scikit-learn would not change it."""
+    is_array = isinstance(X, np.ndarray) and X.dtype in (np.float64, np.float32) and X.ndim == 2
+    return is_array and all_finite(X)
+
+
+def _checked_rows(model: Any, X: Any) -> Matrix:
+    from sklearn.utils.validation import check_array
+
+    from ravine._sklearn import check_feature_names, get_feature_names
+
+    is_named = is_a(model, "sklearn.base.BaseEstimator") and hasattr(model, "feature_names_in_")
+    if is_named and get_feature_names(X) is not None:
         check_feature_names(model, X, reset=False)
     refuse_what_is_no_number(X, "X")
-    rows = check_array(
+    return check_array(
         checked_sparse(X) if sparse.issparse(X) else X,
         accept_sparse="csr",
         dtype=[np.float64, np.float32],
@@ -98,9 +128,3 @@ def rows_to_show(model: Any, n_features: int, X: Any) -> Matrix:
         ensure_min_features=0,
         input_name="X",
     )
-    if rows.shape[1] != n_features:
-        raise ValueError(f"X has {counted(rows.shape[1], 'column')}, but the model was fitted on {n_features}")
-    stored = rows.data if sparse.issparse(rows) else rows
-    if stored.size and max(float(stored.max()), -float(stored.min())) > LARGEST:
-        raise ValueError(f"X has an entry beyond {LARGEST:g}, whose square would overflow: rescale X")
-    return rows

@@ -7,38 +7,29 @@ squares decides how many.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ravine._matrix import Floats, Ints, Matrix, Moments, moments_of, with_weight
+from ravine._matrix import Floats, Matrix, Moments, moments_of, with_weight
 from ravine.cuts import Cut
-from ravine.cuts._mdh import minimum_density_cut
 from ravine.cuts._principal import principal_directions
-from ravine.cuts._pursuit import Starts, make_starts
-from ravine.tree._columns import best_with_column
+from ravine.cuts._pursuit import make_starts
 from ravine.tree._grow import FindCut, grow
 from ravine.tree._imdh import IMDHTree
 from ravine.tree._prune import cut_to_elbow
+from ravine.tree._scout import ALPHAS, N_COMPONENTS, ConfirmedCuts, density_cut
 from ravine.tree._tree import HyperplaneTree
-from ravine.tree._valley_test import VALLEY_BANDWIDTH, ValleyTest, confirmed_cut, direction_of, lattice_steps
+from ravine.tree._valley_test import VALLEY_BANDWIDTH
 
-POLISH_ROWS, ALPHAS, N_COMPONENTS = 2000, (0.0, 0.9), 2
-"""A cut is refined on at most this many rows, within these bounds, from this many principal components."""
-
-TRIAL_ROWS, GIVE_UP, PATIENT_SHARE = 750, 0.2, 0.2
-"""The valley test finds a direction on at most this many rows of each half. It draws no more halves above this p-value,
-unless the node has at least this share of the rows: a valley that is missed there costs many clusters."""
-
-BANDWIDTH, TOLERANCE = 0.9, 3e-5
-"""Bandwidth factor and tolerance of both searches: refining a cut, and testing for a valley."""
+POLISH_ROWS = 2000
+"""A cut is refined on at most this many rows."""
 
 PAIR_CELLS = 1 << 13
 """Two child nodes with at least this many numbers are searched in parallel."""
 
-ELBOW_LEAVES = 64
-"""The elbow is searched in a tree of at most this many leaves."""
+ELBOW_LEAVES, ROWS_PER_LEAF = 64, 10
+"""The elbow is searched in a tree of at most this many leaves, with at least so many rows for each on average."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +63,10 @@ class StreamSample:
             components = principal_directions(X, weights, moments, N_COMPONENTS)
             return components if proposal is None or not len(components) else np.vstack([components, proposal])
 
-        return polished_cut(X, weights, moments, slice(POLISH_ROWS), starts, columns=True)
+        if X.shape[0] > POLISH_ROWS:
+            X, weights = X[:POLISH_ROWS], weights[:POLISH_ROWS]
+            moments = moments_of(X, weights)
+        return density_cut(X, weights, moments, starts, ALPHAS, columns=True)
 
 
 def grow_to_number(sample: StreamSample, n_clusters: int, min_cluster_size: float, **options: Any) -> HyperplaneTree:
@@ -95,19 +89,9 @@ def grow_confirmed(
 
     `seed` draws the held-out rows. `accept` and `look_ahead` are as in `ravine.tree.grow_on`.
     """
-    test = ValleyTest(
-        direction_of(trial_cut),
-        VALLEY_BANDWIDTH,
-        lattice_steps(sample.rows),
-        seed,
-        min_cluster_size,
-        give_up=GIVE_UP,
-        patient_rows=PATIENT_SHARE * sample.rows.shape[0],
-    )
-    whole = direction_of(sample.refined_cut)
-    find_cut = partial(confirmed_cut, test=test, direction=whole, significance=significance)
+    cuts = ConfirmedCuts(refined_direction, significance, seed, VALLEY_BANDWIDTH, min_cluster_size)
     return sample.grow(
-        find_cut,
+        cuts.find_cut,
         min_cluster_size=min_cluster_size,
         accept=accept,
         look_ahead=look_ahead,
@@ -116,31 +100,22 @@ def grow_confirmed(
     )
 
 
+def refined_direction(X: Matrix, weights: Floats, moments: Moments, normal: Floats) -> Floats | None:
+    """Refine the direction of the scout on more rows of a node."""
+    if X.shape[0] > POLISH_ROWS:
+        X, weights = X[:POLISH_ROWS], weights[:POLISH_ROWS]
+        moments = moments_of(X, weights)
+    cut = density_cut(X, weights, moments, make_starts(normal), ALPHAS[-1:])
+    return None if cut is None else cut.normal
+
+
+def elbow_leaves(n_rows: int) -> int:
+    """Return the number of leaves of the tree in which the elbow of so many rows is searched."""
+    return min(ELBOW_LEAVES, max(n_rows // ROWS_PER_LEAF, 3), n_rows)
+
+
 def grow_to_elbow(sample: StreamSample, max_depth: int, **options: Any) -> tuple[HyperplaneTree, Floats]:
     """Grow a tree, cut it back to the elbow, and return it with the sums of squares in which the elbow was searched."""
-    n_leaves = min(ELBOW_LEAVES, sample.rows.shape[0])
+    n_leaves = elbow_leaves(int((sample.weights > 0).sum()))
     tree = sample.grow(sample.refined_cut, n_clusters=n_leaves, max_depth=max_depth, order="sum_sq", **options)
     return cut_to_elbow(tree)
-
-
-def trial_cut(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
-    """Find a cut from the rows of a node that are not held out, without the stream, which has seen all of them."""
-    kept = np.flatnonzero(weights)[:TRIAL_ROWS]
-    return polished_cut(X, weights, moments, kept, make_starts(N_COMPONENTS), columns=True)
-
-
-def polished_cut(
-    X: Matrix, weights: Floats, moments: Moments, kept: slice | Ints, starts: Starts, columns: bool = False
-) -> Cut | None:
-    """Find the minimum density cut of the rows `kept` of a node; with `columns`, also from a column with a valley."""
-    n_rows = X.shape[0]
-    X, weights = X[kept], weights[kept]
-    if X.shape[0] < n_rows:
-        moments = moments_of(X, weights)
-    search = partial(minimum_density_cut, X, weights, moments, bandwidth=BANDWIDTH, tolerance=TOLERANCE)
-    cut = search(starts=starts, alphas=ALPHAS)
-    if columns:  # the first bound keeps a cut at the mean, where there may be a cluster
-        from_column = partial(search, alphas=ALPHAS[-1:])
-        cut = best_with_column(cut, X, weights, moments, lambda column: from_column(starts=make_starts(column)))
-    # The largest entry of a normal is made positive, so that the labels do not depend on the start that has won.
-    return cut if cut is None or cut.normal[np.abs(cut.normal).argmax()] > 0 else cut.turned()

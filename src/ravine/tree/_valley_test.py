@@ -11,19 +11,25 @@ the figures.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.special import betainc
 from sklearn.utils.extmath import row_norms
 
-from ravine._matrix import Floats, Ints, Matrix, Moments, moments_of, order_along, project
+from ravine import _kernels
+from ravine._blocks import map_items
+from ravine._matrix import Floats, Ints, Matrix, Moments, column_deviations, moments_of, order_along, project
 from ravine._ties import OF_A_SUM, first_least, is_less
 from ravine.cuts import Cut
 from ravine.cuts._valley import Valley, strongest_valley
 
 Direction = Callable[[Matrix, Floats, Moments], Floats | None]
-"""Finds a direction for rows, given their weights (0 for held-out rows) and moments; None if there is no direction."""
+"""Finds a direction for rows, given their weights and moments; None if there is no direction."""
+
+FromDirection = Callable[[Matrix, Floats, Moments, Floats], Floats | None]
+"""Finds a direction as `Direction` does, given that of a trial, from which it may start."""
 
 VALLEY_BANDWIDTH = 1.06
 """Bandwidth factor of the test, for methods without a bandwidth of their own for it."""
@@ -36,6 +42,19 @@ HOPELESS = 0.5
 
 MIN_ROWS = 20
 """With fewer rows, no valley can be distinguished from chance."""
+
+TRIAL_ROWS, GIVE_UP, PATIENT_SHARE = 750, 0.2, 0.2
+"""A direction is found on at most this many rows of each half. No more halves are drawn above this p-value, unless the
+node has at least this share of the weight, or a clear valley is seen in it: a valley that is missed there costs many
+clusters."""
+
+LEAST_SCORE, CLEAR_SCORE = 1.75, 4.0
+"""A node is not tested if no valley with this score is seen in it: a valley that is confirmed hardly ever has less. A
+valley with the second score is clear. If no trial comes near to confirming a valley, but a clear one is seen, the node
+is cut there on trial: it may have so many clusters that no search finds a way between them."""
+
+AXIS_SEED = 0
+"""Seed of the direction along which rows are ordered before they are halved."""
 
 
 def direction_of(find_cut: Callable[[Matrix, Floats, Moments], Cut | None]) -> Direction:
@@ -70,10 +89,8 @@ def direction_of(find_cut: Callable[[Matrix, Floats, Moments], Cut | None]) -> D
 
 def valley_p_value(valley: Valley, values: Floats, weights: Floats, resolution: float = 0.0) -> float:
     """Bound the probability that so few held-out values of a unimodal density fall into the valley."""
-    order = np.argsort(values)
-    values, weights = values[order], weights[order]
     middle, left, right = (
-        _spread_mass(values, weights, position - valley.window / 2, position + valley.window / 2, resolution)
+        _kernels.density.mass_around(values, weights, position, valley.window, resolution)
         for position in (valley.position, valley.left_mode, valley.right_mode)
     )
     return max(binomial_bound(middle, left), binomial_bound(middle, right))
@@ -82,15 +99,6 @@ def valley_p_value(valley: Valley, values: Floats, weights: Floats, resolution: 
 def binomial_bound(middle: float, beside: float) -> float:
     """Return P(B <= middle), where B counts the rows of the middle if each row chose its window by a fair coin."""
     return float(betainc(beside, middle + 1, 0.5)) if beside > 0 else 1.0
-
-
-def _spread_mass(values: Floats, weights: Floats, low: float, high: float, resolution: float) -> float:
-    """Return the weight between low and high if each sorted value is spread evenly over the resolution around it."""
-    if resolution == 0:
-        return float(weights[np.searchsorted(values, low) : np.searchsorted(values, high)].sum())
-    near = slice(np.searchsorted(values, low - resolution / 2), np.searchsorted(values, high + resolution / 2))
-    below = (np.array([[high], [low]]) - values[near]) / resolution + 0.5
-    return float(weights[near] @ np.diff(-np.clip(below, 0, 1), axis=0)[0])
 
 
 def cut_with_evidence(
@@ -102,38 +110,42 @@ def cut_with_evidence(
     bandwidth: float,
     seed: int,
     min_cluster_size: float = 1,
+    significance: float = 0.05,
     n_jobs: int | None = None,
 ) -> Cut | None:
     """Find the cut at the strongest valley of a node, with the p-value of the valley test.
 
-    Each half of the rows is tested on the direction and at the valley that the other half found. The cut itself is at
-    the strongest valley of all rows, on the direction found by all rows or by one of the halves. The halves are
-    included because a few far outliers can turn the direction of all rows away from every valley.
+    Each half of the rows is tested on the direction and at the valley that the other half found. If the valley is
+    confirmed, the cut is at the strongest valley of all rows, on the direction found by all rows or by a half. The half
+    is included because a few far outliers can turn the direction of all rows away from every valley. If it is not
+    confirmed, no direction is searched on all rows, and the cut is that of the half that came nearest.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features)
         Rows of the node.
     weights : ndarray of shape (n_samples,)
-        Their weights.
+        Their weights, which are positive.
     moments : Moments
         Their moments, as `grow` passes them to a method.
     direction : callable ``(rows, weights, moments) -> ndarray or None``
-        Finds the direction of a cut from the rows with weight; rows of weight 0 are held out.
+        Finds the direction of a cut of rows; None if there is no direction. For a half, it gets at most 750 rows.
     bandwidth : float
         Factor of the bandwidth σ n^(-1/5) of the density along a direction; 1.06 is typical.
     seed : int
-        Seed for drawing the halves. They are drawn from the rows in their order along the cut of all rows, so the
+        Seed for drawing the halves. They are drawn from the rows in an order that their contents determine, so the
         result does not depend on the order in which the rows are stored.
     min_cluster_size : float, default=1
         Minimum weight on either side of the cut.
+    significance : float, default=0.05
+        A valley with this p-value or a smaller one is confirmed.
     n_jobs : int, optional
         Number of threads; -1 uses all cores. The result does not depend on it.
 
     Returns
     -------
     cut : Cut or None
-        The cut with its p-value; None if the rows have no valley on any of these directions.
+        The cut with its p-value; None if there is no valley, or if held-out rows clearly reject it.
 
     See Also
     --------
@@ -156,42 +168,31 @@ def cut_with_evidence(
     ...     cut = cut_with_evidence(X, np.ones(200), moments, direction=first_column, bandwidth=1.06, seed=0)
     ...     print(None if cut is None else cut.p_value < 0.05)
     True
-    False
+    None
     """
-    normal = direction(X, weights, moments)
-    if normal is None:
-        return None
-    test = ValleyTest(direction, bandwidth, lattice_steps(X), seed, min_cluster_size, n_jobs=n_jobs)
-    order = order_along(X, project(X, normal, n_jobs), n_jobs)
-    trials = test.run(X, weights, order)
-    return test.strongest_cut(X, weights, [normal, *(trial.normal for trial in trials)], test.combine(trials))
+    test = ValleyTest.of_rows(X, weights, direction, bandwidth, seed, min_cluster_size, n_jobs)
+
+    def whole(X: Matrix, weights: Floats, moments: Moments, normal: Floats) -> Floats | None:
+        return direction(X, weights, moments)
+
+    return test.cut(X, weights, moments, whole, significance)
 
 
-def confirmed_cut(
-    X: Matrix, weights: Floats, moments: Moments, *, test: "ValleyTest", direction: Direction, significance: float
-) -> Cut | None:
-    """Test a node first; search all its rows for a direction only if the test finds evidence.
+@dataclass(frozen=True)
+class Seen:
+    """The strongest valley that was seen along many directions without a search: its score and its direction.
 
-    Without evidence, the cut is that of the half whose valley the other half came nearest to confirming. There is no
-    cut if a valley was clearly rejected. The halves depend on the order of the rows.
-
-    Parameters
-    ----------
-    X, weights, moments : rows of the node, their weights and moments
-    test : ValleyTest
-    direction : Direction
-        Finds the direction of all rows. Unlike the direction of the test, it may use what the halves must not know.
-    significance : float
+    The direction is None if the rows were not looked at.
     """
-    trials = test.run(X, weights, np.arange(X.shape[0]))
-    if not trials or trials[0].p_value > HOPELESS:
-        return None
-    normals = [trials[0].normal]
-    p_value = test.combine(trials)
-    if p_value <= significance:
-        whole = direction(X, weights, moments)
-        normals = normals if whole is None else [whole, *normals]
-    return test.strongest_cut(X, weights, normals, p_value)
+
+    score: float
+    normal: Floats | None
+
+
+UNSEEN = Seen(math.inf, None)
+
+Look = Callable[[Matrix, Floats, Moments, Floats], Seen]
+"""Looks at rows, given their weights, their moments and the lattice steps of the columns."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ class ValleyTest:
     Attributes
     ----------
     direction : Direction
-        Finds a direction for one half of the rows; the other rows have weight zero.
+        The scout: finds a direction for some rows of one half.
     bandwidth : float
         Bandwidth factor, as in `strongest_valley`.
     steps : ndarray of shape (n_features,)
@@ -218,61 +219,156 @@ class ValleyTest:
         Seed for drawing the halves.
     min_cluster_size : float
         Minimum weight on either side of a valley.
+    axis : ndarray of shape (n_features,)
+        Rows are halved in their order along this vector.
     n_halvings : int
         Maximum number of random halvings; each gives two p-values.
     give_up : float
-        The test of a small node ends if no p-value is below this after a halving.
-    patient_rows : float
-        A node with at least so many rows gets all its halvings.
+        Without patience, the test ends if no p-value is below this after a halving.
+    patient_count : float
+        A node with at least this weight is tested with patience.
+    hopeless : float
+        If all p-values exceed this, the node is not cut on trial.
+    trial_rows : int
+        Maximum number of rows of a half on which the scout finds a direction.
+    look : callable ``(rows, weights, moments, steps) -> Seen``, optional
+        Looks at rows before they are tested. If there is no valley at all, they are not.
     """
 
     direction: Direction
     bandwidth: float
     steps: Floats
     seed: int
-    min_cluster_size: float = 1
+    min_cluster_size: float
+    axis: Floats
     n_halvings: int = 3
-    give_up: float = 1.0
-    patient_rows: float = math.inf
+    give_up: float = GIVE_UP
+    patient_count: float = math.inf
+    hopeless: float = HOPELESS
+    trial_rows: int = TRIAL_ROWS
+    look: Look | None = None
     n_jobs: int | None = None
+
+    @classmethod
+    def of_rows(
+        cls,
+        X: Matrix,
+        weights: Floats,
+        direction: Direction,
+        bandwidth: float,
+        seed: int,
+        min_cluster_size: float,
+        n_jobs: int | None = None,
+        **options: Any,
+    ) -> "ValleyTest":
+        """Return the test for the nodes of a tree, given the rows of its root or a sample of them.
+
+        `options` are further attributes.
+        """
+        deviation = column_deviations(X)
+        axis = np.random.default_rng(AXIS_SEED).normal(size=X.shape[1])
+        axis = np.divide(axis, deviation, out=np.zeros_like(axis), where=deviation > 0)
+        return cls(
+            direction,
+            bandwidth,
+            lattice_steps(X),
+            seed,
+            min_cluster_size,
+            axis,
+            patient_count=PATIENT_SHARE * float(weights.sum()),
+            n_jobs=n_jobs,
+            **options,
+        )
+
+    def cut(
+        self,
+        X: Matrix,
+        weights: Floats,
+        moments: Moments,
+        whole: FromDirection,
+        significance: float,
+        sample: tuple[Matrix, Floats] | None = None,
+    ) -> Cut | None:
+        """Test a node; search all its rows for a direction only if the test finds evidence.
+
+        Without evidence, the cut is that of the half whose valley the other half came nearest to confirming. There is
+        no cut if a valley was clearly rejected, unless a clear one is seen.
+
+        Parameters
+        ----------
+        X, weights, moments : rows of the node, their weights and moments
+        whole : FromDirection
+            Finds the direction of all rows. Unlike the scout, it may use what the halves must not know.
+        significance : float
+        sample : tuple of rows and weights, optional
+            The rows that are tested; all rows by default.
+        """
+        rows, of_rows = (X, weights) if sample is None else sample
+        if rows.shape[0] < MIN_ROWS:
+            return None
+        seen = UNSEEN if self.look is None else self.look(rows, of_rows, moments, self.steps)
+        if seen.score < LEAST_SCORE:
+            return None
+        is_clear = seen.score >= CLEAR_SCORE
+        trials = self.run(rows, of_rows, is_patient=is_clear or moments.count >= self.patient_count)
+        if not trials:
+            return None
+        p_value, normals = self.combine(trials), [trials[0].normal]
+        if trials[0].p_value > self.hopeless:
+            if seen.normal is None or not is_clear:
+                return None
+            p_value, normals = 1.0, [seen.normal]
+        if p_value <= significance:
+            normal = whole(X, weights, moments, normals[0])
+            normals = normals if normal is None else [normal, *normals]
+        return self.strongest_cut(X, weights, normals, p_value)
 
     def combine(self, trials: list[Trial]) -> float:
         """Combine the p-values of all trials by Simes' rule; those of halvings that were not drawn count as 1."""
         p_values = sorted(trial.p_value for trial in trials)
         return min([2 * self.n_halvings * p / rank for rank, p in enumerate(p_values, start=1)] + [1.0])
 
-    def run(self, X: Matrix, weights: Floats, order: Ints) -> list[Trial]:
-        """Test halves of the rows, drawn from them in the given order; the trial with the smallest p-value is first."""
+    def run(self, X: Matrix, weights: Floats, is_patient: bool) -> list[Trial]:
+        """Test halves of the rows, with patience or without; the trial with the smallest p-value is first."""
         n_rows = X.shape[0]
-        if n_rows < MIN_ROWS:
-            return []
-        rows = weights * (weights.sum() / (weights @ weights))  # evidence counts rows: Kish's effective sample size
+        order = order_along(X, project(X, self.axis, self.n_jobs), self.n_jobs)
+        total = float(weights.sum())
+        rows = weights * (total / float(weights @ weights))  # evidence counts rows: Kish's effective sample size
         random = np.random.default_rng(self.seed)
         trials: list[Trial] = []
+
+        def try_half(halves: tuple[Ints, Ints]) -> list[Trial]:
+            learn, judge = halves
+            normal = self._scouted(X, weights, learn[: self.trial_rows])
+            if normal is None:
+                return []
+            values, resolution = project(X, normal, self.n_jobs), resolution_along(normal, self.steps)
+            found = self._valley(values[learn], weights[learn], normal, total)
+            p = 1.0 if found is None else valley_p_value(found, values[judge], rows[judge], resolution)
+            return [Trial(p, normal)]
+
         for _ in range(self.n_halvings):
-            first_half = np.zeros(n_rows, dtype=bool)
-            first_half[order[random.permutation(n_rows)[: n_rows // 2]]] = True
-            for learn in (first_half, ~first_half):
-                half = np.where(learn, weights, 0.0)
-                normal = self.direction(X, half, moments_of(X, half, self.n_jobs)) if half.any() else None
-                if normal is None:
-                    continue
-                values, resolution = project(X, normal, self.n_jobs), resolution_along(normal, self.steps)
-                found = self._valley(values[learn], weights[learn], normal, weights.sum())
-                p = 1.0 if found is None else valley_p_value(found, values[~learn], rows[~learn], resolution)
-                trials.append(Trial(p, normal))
+            drawn = order[random.permutation(n_rows)]
+            halves = drawn[: n_rows // 2], drawn[n_rows // 2 :]
+            for found in map_items(try_half, (halves, halves[::-1]), self.n_jobs):
+                trials += found
             if trials:
                 trials.insert(0, trials.pop(first_least([trial.p_value for trial in trials])))
-            is_hopeless = n_rows < self.patient_rows and trials and trials[0].p_value > self.give_up
-            if is_hopeless or self.combine(trials) < BEYOND_DOUBT:
+            has_hope = is_patient or not trials or trials[0].p_value <= self.give_up
+            if not has_hope or self.combine(trials) < BEYOND_DOUBT:
                 break
         return trials
+
+    def _scouted(self, X: Matrix, weights: Floats, rows: Ints) -> Floats | None:
+        """Return the direction that the scout finds for some rows."""
+        few, of_few = X[rows], weights[rows]
+        return self.direction(few, of_few, moments_of(few, of_few, self.n_jobs))
 
     def strongest_cut(self, X: Matrix, weights: Floats, normals: list[Floats], p_value: float) -> Cut | None:
         """Cut at the strongest valley of all rows on some directions; ties go to the first direction."""
         best: tuple[Floats, Valley] | None = None
         for normal in normals:
-            found = self._valley(project(X, normal, self.n_jobs), weights, normal, weights.sum())
+            found = self._valley(project(X, normal, self.n_jobs), weights, normal, float(weights.sum()))
             if found is not None and (best is None or is_less(best[1].score, found.score)):
                 best = normal, found
         if best is None:

@@ -123,7 +123,8 @@ def find_split(
     extra = np.empty((0, d)) if extra is None else extra
     is_apart = np.zeros(n, dtype=bool) if is_apart is None else is_apart
     least_side = max(LEAST_SIDE, FEWEST_ON_SIDE / n)
-    _, found = kernel.candidates(Z, is_apart, _start(n, d), extra, steps, least_side, 1, ENOUGH)
+    values, directions = kernel.candidates(Z, is_apart, _start(n, d), extra)
+    _, found = kernel.rank(values, directions, steps, least_side, 1, ENOUGH)
     if not len(found) or found[0, kernel.SCORE] < LEAST_SCORE:
         return Found(None, is_hopeless=True)
     n_tests = 2 * N_BEST * N_HALVINGS
@@ -132,8 +133,8 @@ def find_split(
         first_half = _half(n, math.ceil(dependence), halving)
         for learn in (first_half, ~first_half):
             mine = Z[learn]
-            options = _start(len(mine), d), extra, steps, least_side, N_BEST, math.inf
-            directions, found = kernel.candidates(mine, is_apart[learn], *options)
+            values, directions = kernel.candidates(mine, is_apart[learn], _start(len(mine), d), extra)
+            directions, found = kernel.rank(values, directions, steps, least_side, N_BEST, math.inf)
             kernel.polish(mine, directions, found, steps, least_side, kernel.BETTER)
             counts = kernel.counts_around(Z[~learn], directions, found)
             for direction, (middle, left, right) in zip(directions, counts / dependence, strict=True):

@@ -1,0 +1,218 @@
+"""Find the cuts of a tree that held-out rows confirm: a cheap scout first, and a search on all rows if it is confirmed.
+
+All methods that choose the number of clusters use this module. A node is first looked at: if none of many directions
+has a valley, there is no test. The scout finds a direction on a few rows of one half, by the search for the minimum
+density, and the other half tests the valley there (`ravine.tree._valley_test`). The method searches all rows for its
+own direction only if the valley is confirmed. Of many rows, a sample is tested, in memory and out of core alike.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ravine import _kernels
+from ravine._matrix import Floats, Matrix, Moments, moments_of
+from ravine._outofcore import ChunkedNode
+from ravine._reservoir import content_numbers, largest
+from ravine.cuts import Cut
+from ravine.cuts._chunked import moved_to_valley
+from ravine.cuts._density import MAX_BINS
+from ravine.cuts._mdh import OUTSIDE, POWER, minimum_density_cut
+from ravine.cuts._pursuit import SMALL_CELLS, Starts, make_starts
+from ravine.tree._columns import best_with_column
+from ravine.tree._valley_test import (
+    CLEAR_SCORE,
+    LEAST_SCORE,
+    UNSEEN,
+    Direction,
+    FromDirection,
+    Seen,
+    ValleyTest,
+)
+
+TESTED_ROWS, SAMPLE_SEED = 20_000, 0
+"""Valleys are tested on a sample of at most this many rows of the data, drawn with this seed."""
+
+ALPHAS, N_COMPONENTS = (0.0, 0.9), 2
+"""The search of the scout keeps a cut within these bounds, and starts from this many principal components."""
+
+BANDWIDTH, TOLERANCE = 0.9, 3e-5
+"""Bandwidth factor and tolerance of that search."""
+
+N_DIMENSIONS, SCOUT_TOLERANCE, GRID_STEP, REACH = 16, 3e-4, 0.2, 4.0
+"""The scout searches among so many principal components, with this tolerance. Step of its grid, and where its kernel
+ends, in bandwidths."""
+
+LOOK_ROWS, LOOK_DIMENSIONS, COARSE_STEP = 5000, 16, 0.1
+"""A node of at most this many rows is looked at, along directions in a space of so many dimensions. A lattice is coarse
+if the step of a column is larger than the last number times the deviation of the rows."""
+
+
+def density_scout(X: Matrix, weights: Floats, moments: Moments) -> Floats | None:
+    """Return the direction of the minimum density of a few rows; the scout of all methods that search for directions.
+
+    The search stays among the leading principal components, unless a column has a stronger valley.
+    """
+    X = _dense_if_small(X)
+    if sparse.issparse(X):
+        cut = density_cut(X, weights, moments, make_starts(N_COMPONENTS))
+        return None if cut is None else cut.normal
+    if not moments.varies:
+        return None
+    start = _normal_vectors(min(N_DIMENSIONS, *X.shape), X.shape[1])
+    steepest = 1.0 / (math.sqrt(2 * math.pi * math.e) * OUTSIDE ** (POWER - 1))
+    normal = _kernels.scout.deepest(
+        np.ascontiguousarray(X),
+        weights,
+        moments.mean,
+        moments.unit,
+        start,
+        N_COMPONENTS,
+        np.array(ALPHAS),
+        BANDWIDTH,
+        SCOUT_TOLERANCE,
+        steepest,
+        _kernels.penalty.Settings(1.0, 0.0, 1.0, POWER, GRID_STEP, REACH, MAX_BINS, 0),
+    )
+    return normal if normal.any() else None
+
+
+def density_cut(
+    X: Matrix,
+    weights: Floats,
+    moments: Moments,
+    starts: Starts,
+    alphas: tuple[float, ...] = ALPHAS,
+    columns: bool = False,
+) -> Cut | None:
+    """Find the minimum density cut of rows; with `columns`, also from a column with a valley."""
+    search = partial(minimum_density_cut, X, weights, moments, bandwidth=BANDWIDTH, tolerance=TOLERANCE)
+    cut = search(starts=starts, alphas=alphas)
+    if columns:  # the first bound keeps a cut at the mean, where there may be a cluster
+        from_column = partial(search, alphas=alphas[-1:])
+        cut = best_with_column(cut, X, weights, moments, lambda column: from_column(starts=make_starts(column)))
+    # The largest entry of a normal is made positive, so that the labels do not depend on the start that has won.
+    return cut if cut is None or cut.normal[np.abs(cut.normal).argmax()] > 0 else cut.turned()
+
+
+def look(X: Matrix, weights: Floats, moments: Moments, steps: Floats) -> Seen:
+    """Return the strongest valley of rows along many directions that are found without a search.
+
+    Many rows, large sparse matrices and rows with different weights are not looked at. Neither are rows with a coarse
+    lattice: most of these directions do not show what a search finds in them, and others show the gaps of the lattice.
+    """
+    if (steps > COARSE_STEP * moments.unit).any():
+        return Seen(LEAST_SCORE, None)
+    X = X if X.shape[0] > LOOK_ROWS else _dense_if_small(X)
+    if X.shape[0] > LOOK_ROWS or sparse.issparse(X) or not moments.varies or (weights != weights[0]).any():
+        return UNSEEN
+    Z = (X - moments.mean) / moments.unit
+    n_rows, n_columns = Z.shape
+    start = _normal_vectors(min(LOOK_DIMENSIONS, n_columns, max(n_rows // 4, 1)), n_columns)
+    none, steps = np.empty((0, n_columns)), steps / moments.unit
+    kernel = _kernels.proposals
+    values, directions = kernel.candidates(Z, np.zeros(n_rows, dtype=bool), start, none)
+    normals, found = kernel.rank(values, directions, steps, 0.0, 1, CLEAR_SCORE)
+    return Seen(float(found[0, kernel.SCORE]), normals[0]) if len(found) else Seen(0.0, None)
+
+
+def _dense_if_small(X: Matrix) -> Matrix:
+    """Return the rows of a small sparse matrix as dense rows, so that they are treated alike."""
+    return X.toarray() if sparse.issparse(X) and X.shape[0] * X.shape[1] <= SMALL_CELLS else X
+
+
+@cache
+def _normal_vectors(n_vectors: int, n_columns: int) -> Floats:
+    return np.random.default_rng(0).normal(size=(n_vectors, n_columns))
+
+
+class ConfirmedCuts:
+    """Finds the cuts of the nodes of a tree, each with the p-value of its valley.
+
+    The first node must be the root: it determines the sample, and what the test needs to know of the columns. Rows are
+    drawn by their contents, so the sample of a node is its part of the sample of the root.
+
+    Parameters
+    ----------
+    whole : FromDirection
+        Finds the direction of all rows of a node, by the search of the method, given the direction of the scout.
+    significance : float
+        All rows are searched if the p-value is at most this.
+    seed : int
+        Seed for drawing the halves.
+    bandwidth : float
+        Bandwidth factor of the valleys.
+    min_cluster_size : float
+        Minimum weight on either side of a cut.
+    scout : Direction
+        Finds a direction for some rows of one half.
+    n_jobs : int, optional
+        Number of threads. The result does not depend on it.
+    **options : dict
+        Further attributes of the `ValleyTest`.
+    """
+
+    def __init__(
+        self,
+        whole: FromDirection,
+        significance: float,
+        seed: int,
+        bandwidth: float,
+        min_cluster_size: float,
+        scout: Direction = density_scout,
+        n_jobs: int | None = None,
+        **options: Any,
+    ) -> None:
+        self._whole, self._significance, self._n_jobs = whole, significance, n_jobs
+        self._bandwidth, self._min_cluster_size = bandwidth, min_cluster_size
+        self._begin: Callable[[Matrix, Floats], ValleyTest] = partial(
+            ValleyTest.of_rows,
+            direction=scout,
+            bandwidth=bandwidth,
+            seed=seed,
+            min_cluster_size=min_cluster_size,
+            n_jobs=n_jobs,
+            look=look,
+            **options,
+        )
+        self._test: ValleyTest | None = None
+        self._least_number: np.uint64 | None = None  # of the rows that are tested; None if all are
+        self._by_weight = False
+
+    def find_cut(self, X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
+        """Find the cut of a node in memory: the method of `ravine.tree.grow`."""
+        if self._test is None and X.shape[0] > TESTED_ROWS:
+            self._by_weight = bool((weights != weights[0]).any())
+            number = content_numbers(X, weights, SAMPLE_SEED, self._by_weight, self._n_jobs)
+            self._least_number = number[largest(number, TESTED_ROWS)].min()
+        sample = X, weights
+        if self._least_number is not None:
+            number = content_numbers(X, weights, SAMPLE_SEED, self._by_weight, self._n_jobs)
+            kept = np.flatnonzero(number >= self._least_number)
+            sample = X[kept], _of_total(weights[kept], moments.count)
+        self._test = self._test or self._begin(*sample)
+        return self._test.cut(X, weights, moments, self._whole, self._significance, sample)
+
+    def find_chunked_cut(self, node: ChunkedNode) -> Cut | None:
+        """Find the cut of a node that is not in memory: that of its sample, moved to the valley of all rows."""
+        drawn = node.draw(TESTED_ROWS, SAMPLE_SEED)
+        if self._test is None and node.n_rows > TESTED_ROWS:
+            self._by_weight = node.whole.extent.lightest < node.whole.extent.heaviest
+            self._least_number = drawn.number.min()
+        kept = np.argsort(drawn.number, kind="stable")
+        if self._least_number is not None:
+            kept = kept[drawn.number[kept] >= self._least_number]
+        if not len(kept):
+            return None
+        rows, weights = drawn.X[kept], _of_total(drawn.weights[kept], node.moments.count)
+        self._test = self._test or self._begin(rows, weights)
+        cut = self._test.cut(rows, weights, moments_of(rows, weights), self._whole, self._significance)
+        return None if cut is None else moved_to_valley(node, cut, self._bandwidth, self._min_cluster_size)
+
+
+def _of_total(weights: Floats, total: float) -> Floats:
+    return weights * (total / float(weights.sum())) if len(weights) else weights
