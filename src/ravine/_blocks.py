@@ -67,6 +67,9 @@ def lines_of_blocks(
     """
     n_rows, n_columns = shape[0], max(shape[1], 1)
     block_rows = max(-(-n_rows // n_blocks), LEAST_CELLS // n_columns, 1)
+    if n_rows <= block_rows:
+        check_threads(n_jobs)
+        return kernel(slice(0, n_rows), block_rows)
     starts = range(0, n_rows, block_rows)
     bounds = [*(starts[k] for k in _even_bounds(len(starts), n_rows * n_columns, n_jobs)[:-1]), n_rows]
     parts = map_items(lambda rows: kernel(rows, block_rows), _slices(bounds), n_jobs)
@@ -79,6 +82,9 @@ def map_rows(function: Callable[[slice], Result], shape: tuple[int, int], n_jobs
     The slices depend on the number of threads, so the results must not depend on where a slice begins.
     """
     n_rows, n_columns = shape[0], max(shape[1], 1)
+    if n_rows * n_columns < 2 * LEAST_CELLS:
+        check_threads(n_jobs)
+        return [function(slice(0, n_rows))]
     return map_items(function, _slices(_even_bounds(n_rows, n_rows * n_columns, n_jobs)), n_jobs)
 
 

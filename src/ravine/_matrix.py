@@ -174,6 +174,16 @@ def project(X: Matrix, direction: Floats, n_jobs: int | None = None) -> Floats:
     return out
 
 
+def multiply(A: Floats, B: Floats) -> Floats:
+    """Return A @ B for small dense matrices, on one thread.
+
+    BLAS would use threads of its own, which wait for each other where several nodes are searched at the same time.
+    """
+    out = np.empty((A.shape[0], B.shape[1]))
+    _kernels.rows.multiply(A, B, out)
+    return out
+
+
 def order_along(X: Matrix, values: Floats, n_jobs: int | None = None) -> Ints:
     """Return the rows in the order of their values along a direction; the contents of rows decide ties."""
     order, group = sorted_groups(values)

@@ -39,7 +39,7 @@ def test_score_is_the_best_over_bandwidths_windows_and_antimodes(gap, least_side
 
 
 def test_density_at_the_place_is_the_exact_one_and_lower_than_at_the_modes(rng, monkeypatch):
-    monkeypatch.setattr(module, "BANDWIDTHS", (1.0,))
+    monkeypatch.setattr(module, "BANDWIDTHS", np.array([1.0]))
     values = two_modes(rng)
     valley = strongest_valley(values, np.ones(500), 1.06)
     h = normal_bandwidth(values, np.ones(500), 1.06)

@@ -179,14 +179,6 @@ def test_start_is_left_unchanged(rng):
     assert_array_equal(start, before)
 
 
-def test_a_descent_begins_in_kernels_as_it_does_in_python():
-    start = np.array([0.3, -0.2, 1.0])
-    pairs = zip(_kernels.bfgs.begin(start, 1e-3), _kernels.bfgs.begin_compiled(start, 1e-3), strict=True)
-    for one, other in pairs:
-        assert_array_equal(one, other)
-        assert one.dtype == other.dtype
-
-
 def test_curvature_of_a_similar_function_shortens_a_descent():
     bfgs, scales = _kernels.bfgs, np.array([1.0, 30.0, 0.1])
 

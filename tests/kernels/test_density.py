@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -6,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests import naive
 
 from ravine import _kernels
+from ravine.cuts._density import Grid, GridRule
 
 
 def test_bin_linear_agrees_with_naive(rng):
@@ -82,17 +84,35 @@ def test_best_window_agrees_with_naive(density, least_window, shares, least_side
     assert_allclose(score, naive.best_window_score(density, 0.3, 50.0, shares, least_window, least_side), atol=1e-9)
 
 
-def test_strongest_window_is_that_of_its_parts(rng):
-    kernel, shares = _kernels.density, np.array([0.25, 0.5, 1.0])
+def test_strongest_valley_of_a_line_is_that_of_the_steps_on_its_grid(rng):
+    kernel, shares, rule = _kernels.density, np.array([0.25, 0.5, 1.0]), GridRule(3.0, 4.0, 4.0, 64.0, 4096.0)
     for n in (15, 400):
         values, weights = np.concatenate([rng.normal(size=n), rng.normal(5, 1, n)]), rng.uniform(1, 2, 2 * n)
-        low, step, n_bins, taps = values.min() - 1, 0.02, 600, np.exp(-0.5 * (np.arange(60) * 0.05) ** 2)
-        density = kernel.smooth(kernel.bin_linear(values, weights, low, step, n_bins), taps)
+        grid = Grid.around(values.min(), values.max(), 0.5, rule)
+        density = kernel.smooth(kernel.bin_linear(values, weights, *grid.numbers), grid.kernel(1.0))
         mass = np.cumsum(density) / np.cumsum(density)[-1]
-        parts = kernel.best_window(density, mass, kernel.valleys(density), weights.sum(), step, shares, 0.0, 0.01)
-        found = kernel.strongest_window(values, weights, low, step, n_bins, taps, weights.sum(), shares, 0.0, 0.01)
-        assert found[:5] == parts
-        assert_array_equal(found[5:], density[list(parts[1:4])])
+        score, *points, window = kernel.best_window(
+            density, mass, kernel.valleys(density), weights.sum(), grid.step, shares, 0.0, 0.01
+        )
+        (found,) = kernel.strongest_on_lines(
+            values[np.newaxis],
+            weights,
+            weights.sum(),
+            np.array([1.0]),
+            np.zeros(1),
+            np.array([0.5]),
+            shares,
+            rule,
+            0.01,
+            np.inf,
+        )
+        assert found[kernel.SCORE] == pytest.approx(score)
+        assert found[kernel.WINDOW] == pytest.approx(window)
+        assert found[kernel.BANDWIDTH] == 0.5
+        positions = found[[kernel.POSITION, kernel.LEFT_MODE, kernel.RIGHT_MODE]]
+        assert_allclose(positions, grid.low + grid.step * np.array(points))
+        at_points = found[[kernel.AT_VALLEY, kernel.AT_LEFT, kernel.AT_RIGHT]]
+        assert_allclose(at_points / (np.sqrt(2 * np.pi) * 0.5), density[points], atol=1e-12)
 
 
 def test_mass_around_counts_weights_as_the_naive_count_counts_rows(rng):

@@ -89,3 +89,13 @@ def test_kernels_work_where_no_cache_folder_can_be_written(monkeypatch):
         return 2 * x
 
     assert twice(3.0) == 6.0
+
+
+def test_orthonormal_rows_are_those_of_numpy(rng):
+    W = rng.normal(size=(4, 9))
+    W[2] = W[0] - 3 * W[1]
+    V = W.copy()
+    _kernels.rows.orthonormalize(V, 1e-13, 1e-150)
+    assert_array_equal(V[2], 0)
+    Q, R = np.linalg.qr(W[[0, 1, 3]].T)
+    assert_allclose(V[[0, 1, 3]], (Q * np.sign(np.diag(R))).T, atol=1e-12)

@@ -17,7 +17,7 @@ from ravine.tree._columns import (
     column_with_valley,
     quantiles,
     striking_columns,
-    valley_score,
+    valley_scores,
 )
 
 
@@ -95,18 +95,32 @@ def test_large_node_is_measured_on_a_sample(rng, monkeypatch):
 def test_striking_columns_are_those_of_extreme_kurtosis(rng):
     X = np.column_stack([rng.standard_t(4 + j, size=400) for j in range(12)] + [rng.uniform(size=(400, 6))])
     by_kurtosis = np.argsort([naive.kurtosis(column) for column in X.T])
-    assert set(striking_columns(X, np.ones(400))) == {*by_kurtosis[:4], *by_kurtosis[-4:]}
-    assert_array_equal(striking_columns(X[:, :8], np.ones(400)), np.arange(8))
+    T = (X - X.mean(axis=0)).T
+    assert set(striking_columns(T, 8)) == {*by_kurtosis[:4], *by_kurtosis[-4:]}
+    assert_array_equal(striking_columns(T, 8, np.ones(400)), striking_columns(T, 8))
+    assert_array_equal(striking_columns(T[:8], 8), np.arange(8))
+
+
+def test_repeated_rows_have_the_striking_columns_of_weights(rng):
+    X, repeats = rng.normal(size=(60, 20)) ** 3, rng.integers(1, 4, size=60)
+    repeated = np.repeat(X, repeats, axis=0)
+    mean = repeated.mean(axis=0)
+    weighted = striking_columns((X - mean).T, 8, repeats.astype(float))
+    assert_array_equal(weighted, striking_columns((repeated - mean).T, 8))
 
 
 def test_quantiles_match_the_naive_ones(rng):
-    values, weights = rng.normal(size=30), rng.uniform(0.5, 2, size=30)
-    assert_allclose(quantiles(values, weights), naive.weighted_quantiles(values, weights, N_VALUES))
+    lines = rng.normal(size=(3, 30))
+    for weights in (rng.uniform(0.5, 2, size=30), np.full(30, 1.7)):
+        expected = [naive.weighted_quantiles(values, weights, N_VALUES) for values in lines]
+        assert_allclose(quantiles(lines, weights), expected, atol=1e-12)
+    assert_array_equal(quantiles(np.array([[5.0]]), np.ones(1)), np.full((1, N_VALUES), 5.0))
 
 
 def test_score_of_quantiles_is_that_of_as_many_rows(rng):
     values = np.concatenate([rng.normal(size=N_VALUES // 2), rng.normal(8, size=N_VALUES // 2)])
     of_rows = naive.strongest_score(np.sort(values), 0.0, 0.02, (0.5, 1.0, 0.25), (0.25, 0.5, 0.75, 1.0))
-    score = valley_score(quantiles(values, np.ones(N_VALUES)), N_VALUES)
+    lines = quantiles(values[np.newaxis], np.ones(N_VALUES))
+    (score,) = valley_scores(lines, N_VALUES)
     assert score == pytest.approx(of_rows, rel=1e-6)
-    assert valley_score(quantiles(values, np.ones(N_VALUES)), N_VALUES / 4) == pytest.approx(score / 2)
+    assert valley_scores(lines, N_VALUES / 4) == pytest.approx(score / 2)

@@ -5,9 +5,10 @@ from scipy import sparse
 
 from ravine import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit
 from ravine._matrix import moments_of
+from ravine.cuts._pursuit import make_starts
 from ravine.datasets import make_blobs
 from ravine.tree import _scout
-from ravine.tree._scout import ConfirmedCuts, density_scout, look
+from ravine.tree._scout import ConfirmedCuts, density_cut, density_scout, look
 from ravine.tree._valley_test import CLEAR_SCORE, LEAST_SCORE, UNSEEN
 
 METHODS = [NCutH, MDH, PDDP, SpectralPursuit, IncrementalMDH]
@@ -25,6 +26,14 @@ def test_scout_finds_the_direction_between_two_blobs(n_columns):
     centers[1, :2] = 6.0
     X, _ = make_blobs(300, centers=centers, random_state=0)
     assert abs(density_scout(*rows_of(X)) @ centers[1]) > 0.95 * np.linalg.norm(centers[1])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_scout_finds_a_valley_as_deep_as_that_of_a_search_among_all_directions(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 5)) + 6.0 * np.outer(rng.uniform(size=300) < 0.5, rng.normal(size=5))
+    rows = rows_of(X)
+    assert abs(density_scout(*rows) @ density_cut(*rows, make_starts(2)).normal) > 0.95
 
 
 def test_scout_finds_a_column_with_a_valley_among_many(rng):

@@ -92,17 +92,6 @@ def begin(start, tolerance, before=None):
 
 
 @inner
-def begin_compiled(start, tolerance):
-    """Return the state of `begin`, inside a kernel."""
-    vectors, numbers, counts = np.zeros((4 + 2 * MEMORY, start.shape[0])), np.zeros(4), np.zeros(5, np.int64)
-    for j in range(start.shape[0]):
-        vectors[TRIAL, j] = vectors[POINT, j] = start[j]
-    numbers[TOLERANCE], numbers[VALUE], numbers[LENGTH] = tolerance, np.inf, 1.0
-    counts[N_ENOUGH] = MAX_SMALL_DECREASES
-    return Descent(vectors, numbers, counts)
-
-
-@inner
 def tell_value(descent, value):
     """Take the value at the trial, and return an answer; a start whose value is not finite is the end."""
     vectors, numbers, counts = descent

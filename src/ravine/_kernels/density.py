@@ -4,6 +4,8 @@ Binning costs O(n) and smoothing O(bins · bandwidth in bins). Both are exact su
 exactly zero and no ripple is mistaken for a valley.
 """
 
+import math
+
 import numpy as np
 
 from ravine._kernels._compile import inner, kernel
@@ -122,7 +124,7 @@ def valleys(density):
     return found[:n_found]
 
 
-@kernel
+@inner
 def best_window(density, mass, found, count, step, shares, least_window, least_side):
     """Find the valley and window with the best test score: (score, valley, left mode, right mode, window).
 
@@ -165,27 +167,90 @@ def best_window(density, mass, found, count, step, shares, least_window, least_s
     return best_score, best_valley, best_left, best_right, best_window
 
 
-@kernel
-def strongest_window(values, w, low, step, n_bins, weights, count, shares, least_window, least_side):
-    """Bin values, smooth them, and return the result of `best_window` with the densities at its three grid points.
+SCORE, POSITION, LEFT_MODE, RIGHT_MODE, WINDOW, AT_VALLEY, AT_LEFT, AT_RIGHT, BANDWIDTH = range(9)
+"""Entries of a valley: its score, the positions of the valley and of its two modes, the width of the windows of its
+test, the densities at the three positions, which are not normalized, and their bandwidth. All are 0 without a
+valley."""
 
-    `weights` is the right half of the kernel, as in `smooth`.
+N_ENTRIES = 9
+
+
+@inner
+def strongest_on_line(values, w, count, reference, resolution, multiples, shares, rule, least_side, found):
+    """Set `found` to the strongest valley of a line; see `strongest_on_lines`."""
+    low = high = values[0]
+    for i in range(values.shape[0]):
+        low, high = min(low, values[i]), max(high, values[i])
+    for m in range(multiples.shape[0]):
+        bandwidth = math.hypot(multiples[m] * reference, resolution / 2)
+        start, width = low - rule.margin * bandwidth, high - low + 2 * rule.margin * bandwidth
+        n_bins = int(min(max(rule.bins_per_bandwidth * width / bandwidth, rule.min_bins), rule.max_bins))
+        step = width / (n_bins - 1)
+        right_half = np.empty(int(rule.reach * bandwidth / step) + 1)
+        for k in range(right_half.shape[0]):
+            right_half[k] = math.exp(-0.5 * (k * step / bandwidth) ** 2)
+        counts, n_filled = np.zeros(n_bins), 0
+        add_linear(values, w, start, step, counts)
+        for k in range(n_bins):
+            n_filled += counts[k] != 0.0
+        density = smooth_dense(counts, right_half) if 4 * n_filled > n_bins else smooth(counts, right_half)
+        total = 0.0
+        for k in range(n_bins):
+            total += density[k]
+            counts[k] = total
+        for k in range(n_bins):
+            counts[k] /= total
+        score, valley, left, right, window = best_window(
+            density, counts, valleys(density), count, step, shares, resolution, least_side
+        )
+        if score > 0.0 and (found[SCORE] == 0.0 or is_less(found[SCORE], score)):
+            found[SCORE], found[WINDOW], found[BANDWIDTH] = score, window, bandwidth
+            found[POSITION], found[AT_VALLEY] = start + step * valley, density[valley]
+            found[LEFT_MODE], found[AT_LEFT] = start + step * left, density[left]
+            found[RIGHT_MODE], found[AT_RIGHT] = start + step * right, density[right]
+
+
+@kernel
+def strongest_on_lines(values, w, count, references, resolutions, multiples, shares, rule, least_side, enough):
+    """Return the strongest valley of each line, with the entries named above; that of the last line comes first.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_lines, n_values)
+        Positions on each line.
+    w, count : ndarray of shape (n_values,), float
+        Weights, and the number of rows that they count as.
+    references, resolutions : ndarray of shape (n_lines,)
+        Bandwidth of each line, and the width over which a row is spread along it. A line without a bandwidth has no
+        valley.
+    multiples, shares : ndarray
+        Multiples of the bandwidth that are searched, and window widths relative to the distance from the valley to the
+        nearer mode. Valleys that tie are those of the first multiple.
+    rule : GridRule
+        How fine the grid is; see `ravine.cuts._density`.
+    least_side : float
+        Minimum share of the weight on either side of a valley.
+    enough : float
+        Score that ends the search: lines before the one that has it have no valley in the result.
     """
-    counts = bin_linear(values, w, low, step, n_bins)
-    n_filled = 0
-    for k in range(n_bins):
-        n_filled += counts[k] != 0.0
-    density = smooth_dense(counts, weights) if 4 * n_filled > n_bins else smooth(counts, weights)
-    mass, total = np.empty(n_bins), 0.0
-    for k in range(n_bins):
-        total += density[k]
-        mass[k] = total
-    for k in range(n_bins):
-        mass[k] /= total
-    score, valley, left, right, window = best_window(
-        density, mass, valleys(density), count, step, shares, least_window, least_side
-    )
-    return score, valley, left, right, window, density[valley], density[left], density[right]
+    found = np.zeros((values.shape[0], N_ENTRIES))
+    for line in range(values.shape[0] - 1, -1, -1):
+        if references[line] > 0.0:
+            strongest_on_line(
+                values[line],
+                w,
+                count,
+                references[line],
+                resolutions[line],
+                multiples,
+                shares,
+                rule,
+                least_side,
+                found[line],
+            )
+        if found[line, SCORE] >= enough:
+            break
+    return found
 
 
 @kernel

@@ -7,7 +7,7 @@ the last bit.
 
 import numpy as np
 
-from ravine._kernels._compile import inner, inner_reduction, kernel
+from ravine._kernels._compile import inner, inner_reduction, kernel, reduction
 
 TILE = 248
 """Number of rows that `scatters` transposes at a time. The rows of a power of two would share the same cache lines."""
@@ -67,6 +67,49 @@ def project_all(X, directions, out):
     for i in range(X.shape[0]):
         for k in range(directions.shape[0]):
             out[i, k] = dot(X[i], directions[k])
+
+
+@reduction
+def multiply(A, B, out):
+    """Compute out = A B for small matrices.
+
+    Each pass adds four rows of B to a row of the result: with one row, most time would go into loads and stores.
+    """
+    n_whole = A.shape[1] - A.shape[1] % 4
+    for a in range(A.shape[0]):
+        row, shares = out[a], A[a]
+        for i in range(row.shape[0]):
+            row[i] = 0.0
+        for f in range(0, n_whole, 4):
+            r, s, t, u = shares[f], shares[f + 1], shares[f + 2], shares[f + 3]
+            w, x, y, z = B[f], B[f + 1], B[f + 2], B[f + 3]
+            for i in range(row.shape[0]):
+                row[i] += r * w[i] + s * x[i] + t * y[i] + u * z[i]
+        for f in range(n_whole, A.shape[1]):
+            r, w = shares[f], B[f]
+            for i in range(row.shape[0]):
+                row[i] += r * w[i]
+
+
+@reduction
+def orthonormalize(V, rounding, tiny):
+    """Make the rows of V orthonormal, in place; a row becomes 0 if it depends on those before it, up to rounding."""
+    for a in range(V.shape[0]):
+        v, before, after = V[a], 0.0, 0.0
+        for j in range(v.shape[0]):
+            before += v[j] * v[j]
+        for b in range(a):
+            u, share = V[b], 0.0
+            for j in range(v.shape[0]):
+                share += u[j] * v[j]
+            for j in range(v.shape[0]):
+                v[j] -= share * u[j]
+        for j in range(v.shape[0]):
+            after += v[j] * v[j]
+        length = np.sqrt(after)
+        factor = 1.0 / length if length > max(rounding * np.sqrt(before), tiny) else 0.0
+        for j in range(v.shape[0]):
+            v[j] *= factor
 
 
 @kernel

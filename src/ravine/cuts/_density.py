@@ -6,6 +6,7 @@ exact sum; `tests/naive.py` measures the difference.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,31 @@ DEPTH_BANDWIDTH = 0.9
 """Bandwidth factor used to measure the depth of the valley at a cut."""
 
 MIN_BINS, MAX_BINS, BINS_PER_BANDWIDTH = 512, 1 << 16, 4
+
+
+class GridRule(NamedTuple):
+    """How fine the grid of a density is.
+
+    Attributes
+    ----------
+    margin, reach : float
+        The grid extends this many bandwidths beyond the values, and the kernel this many beyond a value.
+    bins_per_bandwidth : float
+    min_bins, max_bins : float
+    """
+
+    margin: float
+    reach: float
+    bins_per_bandwidth: float
+    min_bins: float
+    max_bins: float
+
+
+FINE = GridRule(MARGIN, REACH, float(BINS_PER_BANDWIDTH), float(MIN_BINS), float(MAX_BINS))
+"""The grid on which a cut is placed."""
+
+COARSE = GridRule(MARGIN, 4.0, float(BINS_PER_BANDWIDTH), 64.0, 4096.0)
+"""The grid on which many directions are compared."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +122,14 @@ class Grid:
     step: float
     n_bins: int
     bandwidth: float
+    reach: float = REACH
 
     @classmethod
-    def around(cls, lowest: float, highest: float, bandwidth: float) -> "Grid":
+    def around(cls, lowest: float, highest: float, bandwidth: float, rule: GridRule = FINE) -> "Grid":
         """Return the grid for values between two numbers; the bandwidth must be positive."""
-        low, high = lowest - MARGIN * bandwidth, highest + MARGIN * bandwidth
-        n_bins = int(min(max(BINS_PER_BANDWIDTH * (high - low) / bandwidth, MIN_BINS), MAX_BINS))
-        return cls(low, (high - low) / (n_bins - 1), n_bins, bandwidth)
+        low, high = lowest - rule.margin * bandwidth, highest + rule.margin * bandwidth
+        n_bins = int(min(max(rule.bins_per_bandwidth * (high - low) / bandwidth, rule.min_bins), rule.max_bins))
+        return cls(low, (high - low) / (n_bins - 1), n_bins, bandwidth, rule.reach)
 
     @property
     def numbers(self) -> tuple[float, float, int]:
@@ -111,13 +138,13 @@ class Grid:
 
     def kernel(self, count: float) -> Floats:
         """Return the right half of the kernel for values of this total weight, at the grid points."""
-        offsets = np.arange(int(REACH * self.bandwidth / self.step) + 1) * (self.step / self.bandwidth)
+        offsets = np.arange(int(self.reach * self.bandwidth / self.step) + 1) * (self.step / self.bandwidth)
         return np.asarray(np.exp(-0.5 * offsets**2) / (math.sqrt(2 * math.pi) * self.bandwidth * count))
 
 
-def projected_density(values: Floats, weights: Floats, bandwidth: float) -> ProjectedDensity:
+def projected_density(values: Floats, weights: Floats, bandwidth: float, rule: GridRule = FINE) -> ProjectedDensity:
     """Return the density of weighted values; the bandwidth must be positive."""
-    grid, count = Grid.around(float(values.min()), float(values.max()), bandwidth), float(weights.sum())
+    grid, count = Grid.around(float(values.min()), float(values.max()), bandwidth, rule), float(weights.sum())
     counts = _kernels.density.bin_linear(values, weights, *grid.numbers)
     return ProjectedDensity(grid.low, grid.step, _kernels.density.smooth(counts, grid.kernel(count)), bandwidth, count)
 

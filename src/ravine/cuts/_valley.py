@@ -11,18 +11,18 @@ import numpy as np
 
 from ravine import _kernels
 from ravine._matrix import Floats
-from ravine._ties import is_less
 from ravine.cuts._cut import Cut
-from ravine.cuts._density import Grid, depth_above, normal_bandwidth
+from ravine.cuts._density import FINE, depth_above, normal_bandwidth
 
-BANDWIDTHS = (1.0, 0.5, 0.25)
+BANDWIDTHS = np.array([1.0, 0.5, 0.25])
 """Multiples of the normal-reference bandwidth that are searched for valleys; that bandwidth oversmooths many
 clusters."""
 
 WINDOWS = np.array([0.25, 0.5, 0.75, 1.0])
 """Window widths that are tried, relative to the distance from the valley to the nearer mode."""
 
-WINDOWS.setflags(write=False)  # like those of `ravine._kernels.proposals`; else a kernel would be compiled twice
+for constant in (BANDWIDTHS, WINDOWS):
+    constant.setflags(write=False)  # always: a kernel is compiled a second time for arrays that can be written
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,32 @@ def strongest_valley(
     reference = normal_bandwidth(values, weights, bandwidth)
     if not reference > 0:
         return None
-    best = None
-    low, high, count = float(values.min()), float(values.max()), float(weights.sum())
-    for multiple in BANDWIDTHS:
-        grid = Grid.around(low, high, math.hypot(multiple * reference, resolution / 2))
-        score, valley, left, right, window, *densities = _kernels.density.strongest_window(
-            values, weights, *grid.numbers, grid.kernel(count), count, WINDOWS, resolution, least_side
-        )
-        if score > 0 and (best is None or is_less(best.score, score)):
-            position, left_mode, right_mode = (grid.low + grid.step * k for k in (valley, left, right))
-            at_valley, *at_modes = densities
-            depth = depth_above(at_valley, min(at_modes), grid.bandwidth, count)
-            best = Valley(position, left_mode, right_mode, window, score, at_valley, depth)
-    return best
+    kernel, count = _kernels.density, float(weights.sum())
+    found = kernel.strongest_on_lines(
+        values[np.newaxis],
+        weights,
+        count,
+        np.array([reference]),
+        np.array([resolution]),
+        BANDWIDTHS,
+        WINDOWS,
+        FINE,
+        least_side,
+        math.inf,
+    )[0].tolist()
+    if not found[kernel.SCORE] > 0:
+        return None
+    used = found[kernel.BANDWIDTH]
+    at_valley, *at_modes = (
+        found[entry] / (math.sqrt(2 * math.pi) * used * count)
+        for entry in (kernel.AT_VALLEY, kernel.AT_LEFT, kernel.AT_RIGHT)
+    )
+    return Valley(
+        found[kernel.POSITION],
+        found[kernel.LEFT_MODE],
+        found[kernel.RIGHT_MODE],
+        found[kernel.WINDOW],
+        found[kernel.SCORE],
+        at_valley,
+        depth_above(at_valley, min(at_modes), used, count),
+    )

@@ -14,15 +14,16 @@ import numpy as np
 from scipy import sparse
 
 from ravine import _kernels
-from ravine._matrix import Floats, Ints, Matrix, Moments, project
-from ravine._ties import is_less, rounded_order
+from ravine._matrix import Floats, Matrix, Moments, project
+from ravine._ties import is_less
 from ravine.cuts import Cut
 from ravine.cuts._along import COARSE_ABOVE
 from ravine.cuts._cut import RoughCut
+from ravine.cuts._proposals import striking_columns, strongest_on_lines
 from ravine.cuts._pursuit import even_sample
-from ravine.tree._valley_test import lattice_steps
+from ravine.tree._valley_test import typical_gaps
 
-AnyCut = TypeVar("AnyCut", bound=Cut | RoughCut[Any])
+AnyCut = TypeVar("AnyCut", bound=Cut | RoughCut[Any] | Floats)
 
 MAX_COLUMNS, N_VALUES = 8, 400
 """The valleys of at most this many columns are measured, on this many quantiles of each."""
@@ -65,73 +66,80 @@ def best_with_column(
         rows = found.sample
     elif X.shape[0] > COARSE_ABOVE:
         rows = even_sample(X, weights, moments.mean, _normal(found), n_jobs)
-    score = score_along(*rows, _normal(found))
-    column = column_with_valley(*rows, max(score, LEAST_SCORE))
+    return best_of_few(found, *rows, search)
+
+
+def best_of_few(found: AnyCut, X: Floats, weights: Floats, search: Callable[[Floats], AnyCut | None]) -> AnyCut:
+    """Return the result of `best_with_column` for dense rows that need no sample; a cut may be a direction only."""
+    if X.shape[1] < FEWEST_COLUMNS:
+        return found
+    score = score_along(X, weights, _normal(found))
+    column = column_with_valley(X, weights, max(score, LEAST_SCORE))
     other = None if column is None else search(np.eye(1, X.shape[1], column)[0])
-    is_better = other is not None and not is_less(score_along(*rows, _normal(other)), score)
-    return other if is_better else found
+    is_better = other is not None and not is_less(score_along(X, weights, _normal(other)), score)
+    return other if other is not None and is_better else found
 
 
-def _normal(found: Cut | RoughCut[Any]) -> Floats:
+def _normal(found: Cut | RoughCut[Any] | Floats) -> Floats:
+    if isinstance(found, np.ndarray):
+        return found
     return found.cut.normal if isinstance(found, RoughCut) else found.normal
 
 
 def column_with_valley(X: Floats, weights: Floats, least_score: float) -> int | None:
     """Return the column with the strongest valley; None if no score is larger than `least_score`."""
+    T, n_atom, count = _standardized(X, weights), int(MAX_ATOM * N_VALUES), float(weights.sum())
+    columns = striking_columns(T, MAX_COLUMNS, weights)
+    values = quantiles(T[columns], weights)
+    score = np.where((values[:, n_atom:] == values[:, :-n_atom]).any(axis=1), 0.0, valley_scores(values, count))
+    high = np.flatnonzero([is_less(least_score, one) for one in score.tolist()])
+    if not len(high):
+        return None
     best, column = least_score, None
-    n_atom = int(MAX_ATOM * N_VALUES)
-    for j in striking_columns(X, weights).tolist():
-        values = quantiles(np.asarray(X[:, j], dtype=np.float64), weights)
-        has_atom = (values[n_atom:] == values[:-n_atom]).any()
-        if has_atom or not is_less(best, valley_score(values, float(weights.sum()))):
-            continue
-        step = float(lattice_steps(values[:, np.newaxis])[0])  # costs more than the score, which is seldom large
-        score = valley_score(values, float(weights.sum()), step)
-        if is_less(best, score):
-            best, column = score, j
+    for k, one in zip(high, valley_scores(values[high], count, typical_gaps(values[high])).tolist(), strict=True):
+        if is_less(best, one):
+            best, column = one, int(columns[k])
     return column
 
 
-def striking_columns(X: Floats, weights: Floats) -> Ints:
-    """Return the columns with the smallest and the largest kurtosis, half of them each.
-
-    Two clusters of similar size have a small kurtosis, and a small one beside a large one has a large kurtosis.
-    """
-    n_columns = X.shape[1]
-    if n_columns <= MAX_COLUMNS:
-        return np.arange(n_columns)
+def _standardized(X: Floats, weights: Floats) -> Floats:
+    """Return the columns of rows as rows, each with mean 0 and variance 1; 0 for a column that does not vary."""
     share = weights / weights.sum()
-    mean = share @ X
-    centered = X - mean
-    deviation = np.sqrt(share @ centered**2)
+    T = np.array(X.T, dtype=np.float64, order="C")
+    mean = np.einsum("ij,j->i", T, share)
+    T -= mean[:, np.newaxis]
+    deviation = np.sqrt(np.einsum("ij,ij,j->i", T, T, share))
     varies = deviation > 8 * np.finfo(np.float64).eps * np.abs(mean)
-    squares = (centered / np.where(varies, deviation, 1.0)) ** 2  # a power of 4 would take far longer
-    kurtosis = np.where(varies, share @ squares**2, 3.0)
-    order = rounded_order(np.log(kurtosis))
-    return np.concatenate([order[: MAX_COLUMNS // 2], order[-(MAX_COLUMNS // 2) :]])
+    T *= np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)[:, np.newaxis]
+    return T
 
 
 def score_along(X: Floats, weights: Floats, direction: Floats) -> float:
     """Return the score of the strongest valley of rows along a direction, whatever the lattice of the columns."""
-    return valley_score(quantiles(project(X, direction), weights), float(weights.sum()))
+    return float(valley_scores(quantiles(project(X, direction)[np.newaxis], weights), float(weights.sum()))[0])
 
 
-def quantiles(values: Floats, weights: Floats) -> Floats:
-    """Return values that have equal weights between them, in increasing order: a sample of fixed size."""
-    if (weights == weights[0]).all():  # a sort without weights is several times faster
-        ordered, mass = np.sort(values), weights
-    else:
+def quantiles(lines: Floats, weights: Floats) -> Floats:
+    """Return for each line of values those that have equal weights between them, in increasing order."""
+    at = (np.arange(N_VALUES) + 0.5) / N_VALUES * weights.sum()
+    if (weights == weights[0]).all():  # all lines have the same weights in their order
+        ordered = np.sort(lines, axis=1)
+        place = np.clip(at / weights[0] - 0.5, 0, lines.shape[1] - 1)
+        below = np.minimum(place.astype(np.int64), max(lines.shape[1] - 2, 0))
+        above = np.minimum(below + 1, lines.shape[1] - 1)
+        return ordered[:, below] + (place - below) * (ordered[:, above] - ordered[:, below])
+    found = np.empty((len(lines), N_VALUES))
+    for values, line in zip(lines, found, strict=True):
         order = np.argsort(values, kind="stable")
-        ordered, mass = values[order], weights[order]
-    middle = np.cumsum(mass) - mass / 2
-    return np.interp((np.arange(N_VALUES) + 0.5) / N_VALUES * mass.sum(), middle, ordered)
+        line[:] = np.interp(at, np.cumsum(weights[order]) - weights[order] / 2, values[order])
+    return found
 
 
-def valley_score(values: Floats, count: float, resolution: float = 0.0) -> float:
-    """Return the score of the strongest valley of the quantiles of `count` rows, or as if of fewer; 0 if there is none.
+def valley_scores(values: Floats, count: float, resolutions: Floats | None = None) -> Floats:
+    """Return the score of the strongest valley of each line of quantiles of `count` rows, or as if of fewer.
 
-    The score grows with the square root of the number of rows.
+    It is 0 if there is no valley. The score grows with the square root of the number of rows.
     """
-    kernel = _kernels.proposals
-    found = kernel.strongest(values, resolution, LEAST_SIDE, len(kernel.MULTIPLES))
-    return float(found[kernel.SCORE]) * math.sqrt(min(count / N_VALUES, 1.0))
+    resolutions = np.zeros(len(values)) if resolutions is None else resolutions
+    score = strongest_on_lines(values, resolutions, LEAST_SIDE)[:, _kernels.density.SCORE]
+    return np.asarray(score * math.sqrt(min(count / N_VALUES, 1.0)))

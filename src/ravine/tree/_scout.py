@@ -8,26 +8,31 @@ own direction only if the valley is confirmed. Of many rows, a sample is tested,
 
 import math
 from collections.abc import Callable
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ravine import _kernels
-from ravine._matrix import Floats, Matrix, Moments, moments_of
+from ravine._matrix import Floats, Matrix, Moments, moments_of, multiply, project
 from ravine._outofcore import ChunkedNode
 from ravine._reservoir import content_numbers, largest
+from ravine._ties import is_less
 from ravine.cuts import Cut
 from ravine.cuts._chunked import moved_to_valley
-from ravine.cuts._density import MAX_BINS
+from ravine.cuts._density import COARSE, MAX_BINS, normal_reference, projected_density
 from ravine.cuts._mdh import OUTSIDE, POWER, minimum_density_cut
+from ravine.cuts._proposals import components, propose, rank, start_vectors
 from ravine.cuts._pursuit import SMALL_CELLS, Starts, make_starts
-from ravine.tree._columns import best_with_column
+from ravine.cuts._valley import strongest_valley
+from ravine.tree._columns import best_of_few, best_with_column
 from ravine.tree._valley_test import (
     CLEAR_SCORE,
     LEAST_SCORE,
     UNSEEN,
+    VALLEY_BANDWIDTH,
     Direction,
     FromDirection,
     Seen,
@@ -43,13 +48,19 @@ ALPHAS, N_COMPONENTS = (0.0, 0.9), 2
 BANDWIDTH, TOLERANCE = 0.9, 3e-5
 """Bandwidth factor and tolerance of that search."""
 
-N_DIMENSIONS, SCOUT_TOLERANCE, GRID_STEP, REACH = 16, 3e-4, 0.2, 4.0
-"""The scout searches among so many principal components, with this tolerance. Step of its grid, and where its kernel
-ends, in bandwidths."""
+N_DIMENSIONS, N_POWERS, DEEP = 16, 8, 4.0
+"""The scout searches among so many principal components, which this many subspace iterations find. A start whose valley
+has the last number as its relative depth is the last one."""
 
-LOOK_ROWS, LOOK_DIMENSIONS, COARSE_STEP = 5000, 16, 0.1
-"""A node of at most this many rows is looked at, along directions in a space of so many dimensions. A lattice is coarse
-if the step of a column is larger than the last number times the deviation of the rows."""
+SCOUT_TOLERANCE, GRID_STEP, SCOUT_REACH = 3e-4, 0.2, 4.0
+"""Tolerance of the scout, and in bandwidths the step of its grid and where its kernel ends."""
+
+STEEPEST = 1.0 / (math.sqrt(2 * math.pi * math.e) * OUTSIDE ** (POWER - 1))
+"""Steepness of the penalty outside a bound, for a bandwidth of 1."""
+
+LOOK_ROWS, COARSE_STEP = 5000, 0.1
+"""A node of at most this many rows is looked at. A lattice is coarse if the step of a column is larger than the second
+number times the deviation of the rows."""
 
 
 def density_scout(X: Matrix, weights: Floats, moments: Moments) -> Floats | None:
@@ -63,22 +74,60 @@ def density_scout(X: Matrix, weights: Floats, moments: Moments) -> Floats | None
         return None if cut is None else cut.normal
     if not moments.varies:
         return None
-    start = _normal_vectors(min(N_DIMENSIONS, *X.shape), X.shape[1])
-    steepest = 1.0 / (math.sqrt(2 * math.pi * math.e) * OUTSIDE ** (POWER - 1))
-    normal = _kernels.scout.deepest(
-        np.ascontiguousarray(X),
-        weights,
-        moments.mean,
-        moments.unit,
-        start,
-        N_COMPONENTS,
-        np.array(ALPHAS),
-        BANDWIDTH,
-        SCOUT_TOLERANCE,
-        steepest,
-        _kernels.penalty.Settings(1.0, 0.0, 1.0, POWER, GRID_STEP, REACH, MAX_BINS, 0),
-    )
-    return normal if normal.any() else None
+    Z = np.asarray((X - moments.mean) / moments.unit, dtype=np.float64)
+    roots = np.sqrt(weights)
+    start = start_vectors(min(N_DIMENSIONS, *Z.shape), Z.shape[1])
+    T = np.ascontiguousarray((Z * roots[:, np.newaxis]).T)
+    V = components(np.ascontiguousarray(T.T), T, start, N_POWERS)
+    V = V[V.any(axis=1)]
+    Y = np.ascontiguousarray(multiply(V, np.ascontiguousarray(Z.T)).T)
+    deviation = math.sqrt(float(weights @ Y[:, 0] ** 2) / moments.count)
+    searches = _Searches(weights, moments.count, deviation)
+    best, depth = np.zeros(len(V)), -1.0
+    for first in np.eye(len(V))[:N_COMPONENTS]:
+        found, here = searches.follow(Y, first, ALPHAS)
+        if depth < 0 or is_less(1 + depth, 1 + here):
+            best, depth = found, here
+        if depth >= DEEP:
+            break
+    normal = best @ V
+    normal /= np.linalg.norm(normal)
+    # Bounds other than the last keep a cut at the mean, where there may be a cluster.
+    return best_of_few(normal, Z, weights, lambda column: searches.follow(Z, column, ALPHAS[-1:])[0])
+
+
+@dataclass(frozen=True)
+class _Searches:
+    """Searches for the minimum density of a few rows that are centered, with one bandwidth."""
+
+    weights: Floats
+    count: float
+    deviation: float
+
+    def follow(self, Y: Floats, direction: Floats, alphas: tuple[float, ...]) -> tuple[Floats, float]:
+        """Search with one bound after the other, each from the end of the last; return the direction and its depth.
+
+        The last cut that is a minimum of the density itself is kept.
+        """
+        h = normal_reference(BANDWIDTH, self.deviation, self.count)
+        tolerance = SCOUT_TOLERANCE / (math.sqrt(2 * math.pi) * self.deviation)
+        mean, kept, kept_is_minimum = np.zeros(Y.shape[1]), direction, False
+        for number, alpha in enumerate(alphas):
+            bounded = (h, alpha, STEEPEST / h ** (1 + POWER), POWER, h * GRID_STEP, SCOUT_REACH, MAX_BINS, 0)
+            descent = _kernels.bfgs.begin(direction, tolerance)
+            direction, _, found = _kernels.penalty.search(
+                Y, self.weights, mean, descent, 1.0, _kernels.penalty.Settings(*bounded), None
+            )
+            values = project(Y, direction)
+            left = float(self.weights[values < found].sum())
+            bound = alpha * math.sqrt(float(self.weights @ values**2) / self.count)
+            is_minimum = abs(found) < bound and 0 < left < self.count
+            if number == 0 or is_minimum:
+                kept, position, kept_values, kept_is_minimum = direction, found, values, is_minimum
+        if not kept_is_minimum:  # a bound stopped every search
+            valley = strongest_valley(kept_values, self.weights, VALLEY_BANDWIDTH)
+            position = position if valley is None else valley.position
+        return kept, projected_density(kept_values, self.weights, h, COARSE).relative_depth_at(position)
 
 
 def density_cut(
@@ -110,24 +159,13 @@ def look(X: Matrix, weights: Floats, moments: Moments, steps: Floats) -> Seen:
     X = X if X.shape[0] > LOOK_ROWS else _dense_if_small(X)
     if X.shape[0] > LOOK_ROWS or sparse.issparse(X) or not moments.varies or (weights != weights[0]).any():
         return UNSEEN
-    Z = (X - moments.mean) / moments.unit
-    n_rows, n_columns = Z.shape
-    start = _normal_vectors(min(LOOK_DIMENSIONS, n_columns, max(n_rows // 4, 1)), n_columns)
-    none, steps = np.empty((0, n_columns)), steps / moments.unit
-    kernel = _kernels.proposals
-    values, directions = kernel.candidates(Z, np.zeros(n_rows, dtype=bool), start, none)
-    normals, found = kernel.rank(values, directions, steps, 0.0, 1, CLEAR_SCORE)
-    return Seen(float(found[0, kernel.SCORE]), normals[0]) if len(found) else Seen(0.0, None)
+    found = rank(propose((X - moments.mean) / moments.unit), steps / moments.unit, 0.0, 1, CLEAR_SCORE)
+    return Seen(float(found.scores[0]), found.directions[0]) if len(found.scores) else Seen(0.0, None)
 
 
 def _dense_if_small(X: Matrix) -> Matrix:
     """Return the rows of a small sparse matrix as dense rows, so that they are treated alike."""
     return X.toarray() if sparse.issparse(X) and X.shape[0] * X.shape[1] <= SMALL_CELLS else X
-
-
-@cache
-def _normal_vectors(n_vectors: int, n_columns: int) -> Floats:
-    return np.random.default_rng(0).normal(size=(n_vectors, n_columns))
 
 
 class ConfirmedCuts:

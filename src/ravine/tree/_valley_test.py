@@ -409,7 +409,7 @@ def lattice_steps(X: Matrix, max_rows: int = 2000) -> Floats:
         here = full[start : start + chunk]
         columns = rows[:, here]
         dense = columns.toarray() if sparse.issparse(columns) else columns
-        steps[here] = _typical_gaps(np.sort(dense.T.astype(np.float64), axis=1))
+        steps[here] = typical_gaps(np.sort(dense.T.astype(np.float64), axis=1))
     return steps
 
 
@@ -429,7 +429,7 @@ def _gaps_above_zero(columns: Matrix) -> tuple[Floats, Ints]:
     return np.where(np.isfinite(gap), gap, 0.0), np.bincount(column[value != 0], minlength=n_columns)
 
 
-def _typical_gaps(rows: Floats) -> Floats:
+def typical_gaps(rows: Floats) -> Floats:
     """Return the median over the entries of each row of sorted values of the distance to the next larger value.
 
     The largest value counts the distance to the value below it. A constant row gives 0. Values that differ by rounding

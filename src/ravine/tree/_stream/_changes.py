@@ -7,8 +7,7 @@ changed since then.
 import numpy as np
 from scipy.special import gammaincc
 
-from ravine import _kernels
-from ravine._matrix import Ints
+from ravine._matrix import Ints, project
 from ravine.tree._stream._matching import NOBODY
 from ravine.tree._stream._nodes import Nodes
 from ravine.tree._stream._profile import APART, FITS
@@ -103,7 +102,7 @@ def drifted_subtree(nodes: Nodes, leaf: int, since: float, now: int) -> int | No
 
 def is_trail(region: Region, split: Split) -> bool:
     """Return whether one side of a cut has no recent rows: a cluster has left it."""
-    is_left = _kernels.proposals.along(region.X, split.normal) < split.offset
+    is_left = project(region.X, split.normal) < split.offset
     n_recent = np.array([(is_left & region.is_recent).sum(), (~is_left & region.is_recent).sum()])
     n_expected = np.array([is_left.sum(), (~is_left).sum()]) * RECENT_SHARE
     return any(

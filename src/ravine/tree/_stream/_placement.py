@@ -6,6 +6,7 @@ The first cuts are made from few rows of each cluster, and cut off a part of som
 import numpy as np
 
 from ravine import _kernels
+from ravine._matrix import project
 from ravine.tree._stream._nodes import Nodes
 from ravine.tree._stream._search import placed_between
 from ravine.tree._stream._units import Units
@@ -37,7 +38,7 @@ def place_anew(nodes: Nodes, cut: int, units: Units, now: int) -> None:
     split = placed_between(np.concatenate(some), is_some_right, units.spread, units.steps, p_value)
     if split is None:
         return
-    distances = [_kernels.proposals.along(part, split.normal) - split.offset for part in rows]
+    distances = [project(part, split.normal) - split.offset for part in rows]
     share_right = np.array([(part >= 0).mean() for part in distances])
     swaps = share_right[is_right].mean() < share_right[~is_right].mean()
     if (np.where(is_right ^ swaps, 1 - share_right, share_right) > MOST_PASSED_OVER).any():

@@ -1,23 +1,20 @@
 """Find a cut of some rows of a stream, if held-out rows confirm its valley.
 
-One half of the rows proposes directions and valleys (`ravine._kernels.proposals`), and the other half confirms them by
+One half of the rows proposes directions and valleys (`ravine.cuts._proposals`), and the other half confirms them by
 the valley test; then the halves swap roles. The rows are in the order of time. If successive rows depend on each
 other, a half is made of whole blocks of them: if neighbors were in different halves, they would confirm each other.
 """
 
 import math
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
 from ravine import _kernels
-from ravine._matrix import Bools, Floats
+from ravine._matrix import Bools, Floats, project
 from ravine._ties import is_less, pointing_up
+from ravine.cuts._proposals import Proposals, between_sides, counts_around, polish, propose, rank
 from ravine.tree._valley_test import binomial_bound
-
-N_SUBSPACE = 16
-"""Dimension of the subspace of large variance in which groups are looked for."""
 
 N_BEST = 2
 """Number of valleys of a half that the other half tests."""
@@ -114,18 +111,14 @@ def find_split(
     is_apart : ndarray of shape (n_samples,), optional
         Rows that may be a group: the direction from all others to them is tried, too.
     """
-    n, d = X.shape
+    n = len(X)
     if n < MIN_ROWS * dependence:
         return Found(None, is_hopeless=False)
-    kernel = _kernels.proposals
     center = X.mean(axis=0)
     Z, steps = (X - center) / unit, steps / unit
-    extra = np.empty((0, d)) if extra is None else extra
-    is_apart = np.zeros(n, dtype=bool) if is_apart is None else is_apart
     least_side = max(LEAST_SIDE, FEWEST_ON_SIDE / n)
-    values, directions = kernel.candidates(Z, is_apart, _start(n, d), extra)
-    _, found = kernel.rank(values, directions, steps, least_side, 1, ENOUGH)
-    if not len(found) or found[0, kernel.SCORE] < LEAST_SCORE:
+    seen = rank(propose(Z, is_apart, extra), steps, least_side, 1, ENOUGH)
+    if not len(seen.scores) or seen.scores[0] < LEAST_SCORE:
         return Found(None, is_hopeless=True)
     n_tests = 2 * N_BEST * N_HALVINGS
     best, normal = 1.0, None
@@ -133,11 +126,10 @@ def find_split(
         first_half = _half(n, math.ceil(dependence), halving)
         for learn in (first_half, ~first_half):
             mine = Z[learn]
-            values, directions = kernel.candidates(mine, is_apart[learn], _start(len(mine), d), extra)
-            directions, found = kernel.rank(values, directions, steps, least_side, N_BEST, math.inf)
-            kernel.polish(mine, directions, found, steps, least_side, kernel.BETTER)
-            counts = kernel.counts_around(Z[~learn], directions, found)
-            for direction, (middle, left, right) in zip(directions, counts / dependence, strict=True):
+            proposals = propose(mine, None if is_apart is None else is_apart[learn], extra)
+            seen = polish(mine, rank(proposals, steps, least_side, N_BEST), steps, least_side)
+            counts = counts_around(Z[~learn], seen) / dependence
+            for direction, (middle, left, right) in zip(seen.directions, counts, strict=True):
                 p_value = max(binomial_bound(middle, left), binomial_bound(middle, right))
                 if is_less(p_value, best):
                     best, normal = p_value, direction
@@ -156,27 +148,16 @@ def _half(n: int, length: int, seed: int) -> Bools:
     return np.repeat(is_first, length)[:n]
 
 
-def _start(n: int, d: int) -> Floats:
-    """Return the vectors from which the search for components of n rows with d features starts: always the same."""
-    return _normal_vectors(min(N_SUBSPACE, d, max(n // 4, 1)), d)
-
-
-@cache
-def _normal_vectors(n_vectors: int, d: int) -> Floats:
-    return np.random.default_rng(0).normal(size=(n_vectors, d))
-
-
 def _placed(
     Z: Floats, normal: Floats, center: Floats, unit: Floats, steps: Floats, least_side: float, p_value: float
 ) -> Split | None:
     """Place the cut at the strongest valley of all rows, and turn it to where the valley is stronger."""
-    kernel = _kernels.proposals
-    values = kernel.along(Z, normal)
-    normals, found = kernel.rank(values[np.newaxis], normal[np.newaxis], steps, least_side, 1, math.inf)
-    if not len(found):
+    along = Proposals(normal[np.newaxis], project(Z, normal)[np.newaxis])
+    seen = rank(along, steps, least_side, 1)
+    if not len(seen.scores):
         return None
-    kernel.polish(Z, normals, found, steps, least_side, NO_WORSE)
-    direction, valley = normals[0], found[0]
+    seen = polish(Z, seen, steps, least_side, NO_WORSE)
+    kernel, direction, valley = _kernels.density, seen.directions[0], seen.valleys[0]
     in_units = direction / unit
     length = float(np.linalg.norm(in_units))
     up = pointing_up(in_units[np.newaxis])[0]
@@ -192,11 +173,9 @@ def placed_between(X: Floats, is_right: Bools, unit: Floats, steps: Floats, p_va
 
     The parameters are those of `find_split`. The sides of the cut may be swapped.
     """
-    kernel = _kernels.proposals
     center = X.mean(axis=0)
     Z, steps = (X - center) / unit, steps / unit
-    sides = kernel.between_sides(Z, np.where(is_right, 1.0, -1.0), 0.0)
-    direction = pointing_up(sides[-1:])
+    direction = pointing_up(between_sides(Z, ~is_right)[-1:])
     if not len(direction):
         return None
     least_side = FEWEST_ON_SIDE / len(X)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ravine import _kernels
-from ravine._matrix import Floats, Ints
+from ravine._matrix import Floats, Ints, project
 from ravine.tree._derived import with_summed_cuts
 from ravine.tree._stream._changes import current_rows, drifted_subtree, is_trail
 from ravine.tree._stream._events import EventLog, OnEvent
@@ -346,7 +346,7 @@ class StreamTree:
     def _is_sliver(self, leaf: int, region: Region, split: Split) -> bool:
         """Return whether a part of a leaf belongs to other leaves; the cut above them is then renewed if possible."""
         nodes, kernel = self.nodes, _kernels.stream
-        is_left = _kernels.proposals.along(region.X, split.normal) < split.offset
+        is_left = project(region.X, split.normal) < split.offset
         for part in (region[is_left], region[~is_left]):
             owned_by = owners(nodes, leaf, part, self._has_valley)
             if not owned_by:
@@ -597,7 +597,7 @@ class StreamTree:
                 growth.leaf[rows] = growth.n_leaves
                 growth.n_leaves += 1
                 continue
-            is_left = _kernels.proposals.along(region.X[rows], split.normal) < split.offset
+            is_left = project(region.X[rows], split.normal) < split.offset
             stack += [(rows[~is_left], None), (rows[is_left], None)]
         return growth
 
@@ -613,7 +613,7 @@ class StreamTree:
             if split is None:
                 leaves.append(here)
                 continue
-            values = _kernels.proposals.along(X, split.normal)
+            values = project(X, split.normal)
             left, right = nodes.make_cut(here, split, values - split.offset)
             is_left = values < split.offset
             stack += [(right, here, rows[~is_left]), (left, here, rows[is_left])]
