@@ -33,7 +33,6 @@ def test_smooth_agrees_with_naive(rng):
     for reach in (1, 3, 40):
         counts, weights = rng.uniform(size=30) * (rng.uniform(size=30) > 0.5), rng.uniform(size=reach)
         assert_allclose(_kernels.density.smooth(counts, weights), naive.smooth(counts, weights), atol=1e-12)
-        assert_array_equal(_kernels.density.smooth_dense(counts, weights), _kernels.density.smooth(counts, weights))
 
 
 @given(arrays(int, st.integers(2, 40), elements=st.integers(0, 1_000_000), unique=True))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from scipy.special import logsumexp
 from scipy.stats import chi2
 from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
@@ -18,7 +17,6 @@ from ravine.tree import _mixture as module
 from ravine.tree._mixture import (
     MIXTURE,
     Mixture,
-    _log_sum,
     differing_columns,
     fit_mixture,
     packed,
@@ -439,10 +437,3 @@ def test_a_file_whose_factor_describes_a_column_beside_is_refused(rng):
         MIXTURE.checked({**record, "factor": factor}, {"n_nodes": 3, "n_features": 5})
 
 
-def test_log_sums_are_those_of_scipy(rng):
-    for joint in (
-        rng.normal(size=(50, 1)),
-        100 * rng.normal(size=(50, 7)),
-        np.repeat(rng.normal(size=(20, 3)), 2, axis=1),
-    ):
-        assert_allclose(_log_sum(joint), logsumexp(joint, axis=1, keepdims=True), rtol=1e-14)

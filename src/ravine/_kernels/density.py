@@ -50,24 +50,6 @@ def slopes(values, w, low, step, potential):
 @kernel
 def smooth(counts, weights):
     """Convolve `counts` with the symmetric kernel whose right half, including the center, is `weights`."""
-    n = counts.shape[0]
-    reach = weights.shape[0]
-    out = np.zeros(n)
-    for k in range(n):
-        c = counts[k]
-        if c == 0.0:
-            continue
-        out[k] += c * weights[0]
-        for m in range(1, min(reach, n - k)):
-            out[k + m] += c * weights[m]
-        for m in range(1, min(reach, k + 1)):
-            out[k - m] += c * weights[m]
-    return out
-
-
-@inner
-def smooth_dense(counts, weights):
-    """Compute `smooth`, to the last bit, by passes over the grid: faster where few counts are 0."""
     n, reach = counts.shape[0], weights.shape[0]
     padded, taps = np.zeros(n + 2 * reach + 4), np.zeros(2 * reach + 3)
     for k in range(n):
@@ -189,12 +171,9 @@ def strongest_on_line(values, w, count, reference, resolution, multiples, shares
         right_half = np.empty(int(rule.reach * bandwidth / step) + 1)
         for k in range(right_half.shape[0]):
             right_half[k] = math.exp(-0.5 * (k * step / bandwidth) ** 2)
-        counts, n_filled = np.zeros(n_bins), 0
+        counts, total = np.zeros(n_bins), 0.0
         add_linear(values, w, start, step, counts)
-        for k in range(n_bins):
-            n_filled += counts[k] != 0.0
-        density = smooth_dense(counts, right_half) if 4 * n_filled > n_bins else smooth(counts, right_half)
-        total = 0.0
+        density = smooth(counts, right_half)
         for k in range(n_bins):
             total += density[k]
             counts[k] = total

@@ -127,7 +127,8 @@ def quantiles(lines: Floats, weights: Floats) -> Floats:
         place = np.clip(at / weights[0] - 0.5, 0, lines.shape[1] - 1)
         below = np.minimum(place.astype(np.int64), max(lines.shape[1] - 2, 0))
         above = np.minimum(below + 1, lines.shape[1] - 1)
-        return ordered[:, below] + (place - below) * (ordered[:, above] - ordered[:, below])
+        low, high = np.take(ordered, below, axis=1), np.take(ordered, above, axis=1)
+        return low + (place - below) * (high - low)
     found = np.empty((len(lines), N_VALUES))
     for values, line in zip(lines, found, strict=True):
         order = np.argsort(values, kind="stable")

@@ -14,9 +14,10 @@ from scipy import sparse
 
 from ravine import _kernels
 from ravine._blocks import map_items
-from ravine._matrix import Floats, Matrix, column_deviations
+from ravine._matrix import Floats, Matrix, column_deviations, multiply
 from ravine._reservoir import merge_copies
 from ravine._structureless import Structureless
+from ravine.cuts._proposals import components, start_vectors
 from ravine.tree._valley_test import MIN_ROWS
 
 N_DRAWS, N_FIRST, CLEARLY = 39, 9, 10.0
@@ -29,6 +30,9 @@ MOST_ROWS, MOST_COLUMNS = 2000, 256
 PATH_ROWS, PATH_COLUMNS, MOST_CLUSTERS = 500, 10, 8
 """Rows are divided into 2, 3, … clusters on at most this many rows and principal components, into at most this many
 clusters; more of them cost more and show no more."""
+
+N_POWERS = 8
+"""Number of subspace iterations for the principal components, which are found in the same way for all data sets."""
 
 LEAST_SHARE = 0.1
 """Minimum share of the rows in each of the two groups along a direction."""
@@ -93,10 +97,19 @@ def _main_columns(rows: Floats, most: int) -> Floats:
     return np.ascontiguousarray(left[:, :most] * values[:most])
 
 
+def _few_columns(rows: Floats, n_columns: int) -> Floats:
+    """Return what `_main_columns` does for few columns, nearly: a subspace iteration is three times as fast."""
+    if rows.shape[1] <= n_columns:
+        return np.ascontiguousarray(rows)
+    T = np.ascontiguousarray(rows.T)
+    V = components(rows, T, start_vectors(min(n_columns, len(rows)), rows.shape[1]), N_POWERS)
+    return np.ascontiguousarray(multiply(V, T).T)
+
+
 def _logs_within(rows: Floats, weights: Floats) -> Floats:
     """Return the logarithms of all sums of squares that are compared, relative to those of undivided rows."""
     few = rows[:PATH_ROWS]
-    few = _main_columns(few - few.mean(axis=0), PATH_COLUMNS)
+    few = _few_columns(few - few.mean(axis=0), PATH_COLUMNS)
     return np.append(_path(few, weights[:PATH_ROWS]), _held_out(rows, weights))
 
 

@@ -528,21 +528,14 @@ def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture
         joint, squares = _log_joint(Z, mixture)
         if has_own:
             trust = (freedom + Z.shape[1]) / (freedom + squares)
-        after = np.exp(joint - _log_sum(joint))
+        joint -= joint.max(axis=1, keepdims=True)
+        after = np.exp(joint, out=joint)
+        after /= after.sum(axis=1, keepdims=True)
         change = float(share @ np.abs(after - membership).sum(axis=1)) / 2
         membership = after
         if change < TOLERANCE or (share @ membership).min() * n_effective < FEWEST_ROWS:
             break
     return mixture
-
-
-def _log_sum(joint: Floats) -> Floats:
-    """Return what `scipy.special.logsumexp` does for the rows of a matrix of numbers, without its checks."""
-    largest = joint.max(axis=1, keepdims=True)
-    is_largest = joint == largest
-    n_largest = is_largest.sum(axis=1, keepdims=True, dtype=np.float64)
-    others = np.exp(np.where(is_largest, -np.inf, joint) - largest).sum(axis=1, keepdims=True)
-    return np.asarray(np.log1p(others / n_largest) + np.log(n_largest) + largest)
 
 
 def _own_covariances(Z: Floats, trusted: Floats, mean: Floats, n_effective: float) -> Floats:
@@ -551,11 +544,11 @@ def _own_covariances(Z: Floats, trusted: Floats, mean: Floats, n_effective: floa
     `trusted` are the shares of the rows, smaller for rows far out. A covariance is divided by their sum, as in the
     parameter-expanded algorithm of Kent, Tyler and Vardi (1994): with many columns, rows count for more than 1.
     """
-    kept = np.where(trusted > NEGLIGIBLE, trusted, 0.0)
-    scatters = np.array([scatter(Z, kept[:, k], center) for k, center in enumerate(mean)])
+    kept = np.ascontiguousarray(np.where(trusted > NEGLIGIBLE, trusted, 0.0).T)
+    scatters = np.array([scatter(Z, of_rows, center) for of_rows, center in zip(kept, mean, strict=True)])
     pooled = _regular(scatters.sum(axis=0) / kept.sum(), len(mean), n_effective)
     prior = (PRIOR_ROWS + Z.shape[1]) / n_effective
-    return np.asarray((scatters + prior * pooled) / (kept.sum(axis=0) + prior)[:, np.newaxis, np.newaxis])
+    return np.asarray((scatters + prior * pooled) / (kept.sum(axis=1) + prior)[:, np.newaxis, np.newaxis])
 
 
 def _regular(pooled: Floats, n_components: int, n_effective: float) -> Floats:
