@@ -85,6 +85,11 @@ class _Kernel(CPUDispatcher):
         try:
             return super().compile(sig)
         finally:
+            if not gc.get_freeze_count():
+                # The compiler keeps most of what it made. Both calls together move it to the oldest generation at once;
+                # else the next collection would look at each of these objects.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

@@ -40,6 +40,9 @@ iterations that find it: directions to try need not be exact."""
 N_MEANS, ROWS_PER_MEAN, N_STEPS = 24, 12, 6
 """Largest number of means of k-means, number of rows for each mean, and number of steps."""
 
+MEANS_ROWS = 1000
+"""K-means uses every second, third, … row, so that there are at most so many: enough for two dozen means."""
+
 FEWEST = 4
 """A mean counts if it has at least this many rows, and if as many others are left."""
 
@@ -144,11 +147,12 @@ def components(Z: Floats, T: Floats, start: Floats, n_iterations: int) -> Floats
 
 def _between_means(along_V: Floats, n_columns: int) -> Floats:
     """Return the differences of the means of small groups of rows, as combinations of the components."""
-    n = along_V.shape[1]
-    k = min(N_MEANS, n // ROWS_PER_MEAN)
-    if k < 2 or n_columns < 2 or not len(along_V):
-        return np.empty((0, len(along_V)))
-    return differences(*small_k_means(along_V, k), n)
+    few = np.ascontiguousarray(along_V[:, :: -(-along_V.shape[1] // MEANS_ROWS)])
+    k = min(N_MEANS, few.shape[1] // ROWS_PER_MEAN)
+    if k < 2 or n_columns < 2 or not len(few):
+        return np.empty((0, len(few)))
+    few -= few.mean(axis=1, keepdims=True)
+    return differences(*small_k_means(few, k), few.shape[1])
 
 
 def small_k_means(columns: Floats, k: int) -> tuple[Floats, Floats]:
