@@ -9,6 +9,7 @@ from scipy.stats import norm
 from tests import naive
 from tests.strategies import seeds
 
+from ravine._kernels import means
 from ravine._kernels.density import LEFT_MODE, N_ENTRIES, POSITION, RIGHT_MODE, SCORE, WINDOW, strongest_on_lines
 from ravine._matrix import multiply, project
 from ravine.cuts import _proposals as proposals
@@ -65,7 +66,7 @@ def test_strongest_valley_lies_between_two_clear_groups(seed, distance, share):
     assert 0 < found[WINDOW] <= found[RIGHT_MODE] - found[LEFT_MODE]
 
 
-@pytest.mark.parametrize("values", [[3.0] * 40, [0.0], [1e9] * 20 + [1e9 + 0.1] * 20], ids=str)
+@pytest.mark.parametrize("values", [[3.0] * 40, [0.0], [1e9] * 20 + [1e9 + 1e-6] * 20], ids=str)
 def test_numbers_without_a_valley_have_score_0(values):
     assert strongest(values, 0.0, 0.02)[SCORE] == 0
 
@@ -87,7 +88,7 @@ def test_unit_of_the_values_scales_positions_and_keeps_the_score(unit):
 
 def test_lines_after_one_that_is_enough_are_searched_and_those_before_it_are_not():
     values = np.vstack([two_humps(seed, 40, 5.0) for seed in range(4)])
-    options = (np.ones(80), 80.0, np.full(4, 0.3), np.zeros(4), MULTIPLES, WINDOWS, proposals.COARSE, 0.02)
+    options = (np.ones(80), 80.0, 1.06, np.zeros(4), MULTIPLES, WINDOWS, proposals.COARSE, 0.02)
     every, ended = (strongest_on_lines(values, *options, enough) for enough in (np.inf, 1.0))
     assert (every[:, SCORE] > 1).all()
     assert_array_equal(ended[3], every[3])
@@ -102,6 +103,10 @@ def test_products_of_matrices_are_those_of_numpy(n, d, q, rng):
 
 def columns_of(Z):
     return np.ascontiguousarray(Z.T)
+
+
+def small_k_means(Y, k):
+    return means.small_k_means(columns_of(Y), k, N_STEPS, 1e-9 * (Y**2).sum() / len(Y))
 
 
 def components(Z, start):
@@ -139,31 +144,31 @@ def test_components_of_rows_that_are_all_0_are_0(rng):
 def test_k_means_agrees_with_naive(seed, n, q, k, ties):
     rng = np.random.default_rng(seed)
     Y = rng.integers(0, 3, size=(n, q)).astype(float) if ties else rng.normal(size=(n, q))
-    means, sizes = proposals.small_k_means(columns_of(Y), k)
+    found, sizes = small_k_means(Y, k)
     expected, counts = naive.small_k_means(Y, k, N_STEPS)
     assert_array_equal(sizes, counts)
-    assert_allclose(means, expected, atol=1e-9)
-    again = proposals.small_k_means(columns_of(Y), k)
-    assert_array_equal(again[0], means)
+    assert_allclose(found, expected, atol=1e-9)
+    again = small_k_means(Y, k)
+    assert_array_equal(again[0], found)
     assert_array_equal(again[1], sizes)
 
 
 @pytest.mark.parametrize("n", [128, 400])
 def test_k_means_of_many_rows_agrees_with_naive(n, rng):
     Y = rng.normal(size=(n, 5))
-    means, sizes = proposals.small_k_means(columns_of(Y), 7)
+    found, sizes = small_k_means(Y, 7)
     expected, counts = naive.small_k_means(Y, 7, N_STEPS)
     assert_array_equal(sizes, counts)
-    assert_allclose(means, expected, atol=1e-9)
+    assert_allclose(found, expected, atol=1e-9)
 
 
 def test_means_of_clear_groups_are_the_means_of_their_nearest_rows(rng):
     centers = np.array([[0.0, 0.0], [50.0, 0.0], [0.0, 50.0], [50.0, 50.0]])
     Y = np.repeat(centers, [10, 20, 30, 40], axis=0) + rng.normal(size=(100, 2))
-    means, sizes = proposals.small_k_means(columns_of(Y), 4)
-    nearest = ((Y[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+    found, sizes = small_k_means(Y, 4)
+    nearest = ((Y[:, None] - found) ** 2).sum(axis=2).argmin(axis=1)
     assert_array_equal(np.sort(sizes), [10, 20, 30, 40])
-    assert_allclose(means, [Y[nearest == c].mean(axis=0) for c in range(4)])
+    assert_allclose(found, [Y[nearest == c].mean(axis=0) for c in range(4)])
 
 
 @given(seeds, st.integers(1, 7), st.integers(1, 3))
@@ -301,6 +306,13 @@ def test_direction_in_the_metric_of_the_sides_solves_the_system_of_the_twin(seed
     assert_allclose(plain, apart, rtol=1e-9, atol=1e-9)
     cosine = solved @ expected / np.linalg.norm(solved) / np.linalg.norm(expected)
     assert cosine > (0.999999 if d <= N_SOLVES else 0.99)
+
+
+def test_direction_in_the_metric_does_not_depend_on_how_the_scatter_matrix_is_multiplied(monkeypatch, rng):
+    Z = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 5))
+    by_matrix = proposals.between_sides(Z, Z[:, 0] < 0)
+    monkeypatch.setattr(proposals, "SMALL", 0)
+    assert_allclose(proposals.between_sides(Z, Z[:, 0] < 0), by_matrix, rtol=1e-9)
 
 
 def test_few_rows_have_no_metric(rng):

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests import naive
 
 from ravine import _kernels
-from ravine.cuts._density import Grid, GridRule
+from ravine.cuts._density import Grid, GridRule, normal_bandwidth
 
 
 def test_bin_linear_agrees_with_naive(rng):
@@ -87,7 +87,8 @@ def test_strongest_valley_of_a_line_is_that_of_the_steps_on_its_grid(rng):
     kernel, shares, rule = _kernels.density, np.array([0.25, 0.5, 1.0]), GridRule(3.0, 4.0, 4.0, 64.0, 4096.0)
     for n in (15, 400):
         values, weights = np.concatenate([rng.normal(size=n), rng.normal(5, 1, n)]), rng.uniform(1, 2, 2 * n)
-        grid = Grid.around(values.min(), values.max(), 0.5, rule)
+        h = 0.5 * normal_bandwidth(values, weights, 1.06)
+        grid = Grid.around(values.min(), values.max(), h, rule)
         density = kernel.smooth(kernel.bin_linear(values, weights, *grid.numbers), grid.kernel(1.0))
         mass = np.cumsum(density) / np.cumsum(density)[-1]
         score, *points, window = kernel.best_window(
@@ -97,7 +98,7 @@ def test_strongest_valley_of_a_line_is_that_of_the_steps_on_its_grid(rng):
             values[np.newaxis],
             weights,
             weights.sum(),
-            np.array([1.0]),
+            1.06,
             np.zeros(1),
             np.array([0.5]),
             shares,
@@ -107,11 +108,11 @@ def test_strongest_valley_of_a_line_is_that_of_the_steps_on_its_grid(rng):
         )
         assert found[kernel.SCORE] == pytest.approx(score)
         assert found[kernel.WINDOW] == pytest.approx(window)
-        assert found[kernel.BANDWIDTH] == 0.5
+        assert found[kernel.BANDWIDTH] == pytest.approx(h)
         positions = found[[kernel.POSITION, kernel.LEFT_MODE, kernel.RIGHT_MODE]]
         assert_allclose(positions, grid.low + grid.step * np.array(points))
         at_points = found[[kernel.AT_VALLEY, kernel.AT_LEFT, kernel.AT_RIGHT]]
-        assert_allclose(at_points / (np.sqrt(2 * np.pi) * 0.5), density[points], atol=1e-12)
+        assert_allclose(at_points / (np.sqrt(2 * np.pi) * h), density[points], atol=1e-12)
 
 
 def test_mass_around_counts_weights_as_the_naive_count_counts_rows(rng):

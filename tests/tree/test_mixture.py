@@ -435,5 +435,3 @@ def test_a_file_whose_factor_describes_a_column_beside_is_refused(rng):
     factor[0, 3, 0] = 1.0
     with pytest.raises(ValueError, match="no component describes"):
         MIXTURE.checked({**record, "factor": factor}, {"n_nodes": 3, "n_features": 5})
-
-

@@ -12,6 +12,8 @@ from ravine._kernels._compile import inner, kernel
 from ravine._kernels.ties import is_less
 from ravine._ties import ROUNDING, TIE
 
+EPS = np.finfo(np.float64).eps
+
 
 @kernel
 def bin_linear(values, w, low, step, n_bins):
@@ -158,12 +160,19 @@ N_ENTRIES = 9
 
 
 @inner
-def strongest_on_line(values, w, count, reference, resolution, multiples, shares, rule, least_side, found):
+def strongest_on_line(values, w, count, factor, resolution, multiples, shares, rule, least_side, found):
     """Set `found` to the strongest valley of a line; see `strongest_on_lines`."""
-    low = high = values[0]
+    low, high, total, mean, square = values[0], values[0], 0.0, 0.0, 0.0
     for i in range(values.shape[0]):
         low, high = min(low, values[i]), max(high, values[i])
-    for m in range(multiples.shape[0]):
+        total += w[i]
+        mean += w[i] * (values[i] - values[0])
+    mean = values[0] + mean / total
+    for i in range(values.shape[0]):
+        square += w[i] * (values[i] - mean) * (values[i] - mean)
+    reference = factor * math.sqrt(square / total) * max(count, 1.0) ** -0.2
+    has_spread = high - low > 8 * EPS * max(abs(low), abs(high))  # more than rounding
+    for m in range(multiples.shape[0] if has_spread else 0):
         bandwidth = math.hypot(multiples[m] * reference, resolution / 2)
         start, width = low - rule.margin * bandwidth, high - low + 2 * rule.margin * bandwidth
         n_bins = int(min(max(rule.bins_per_bandwidth * width / bandwidth, rule.min_bins), rule.max_bins))
@@ -190,7 +199,7 @@ def strongest_on_line(values, w, count, reference, resolution, multiples, shares
 
 
 @kernel
-def strongest_on_lines(values, w, count, references, resolutions, multiples, shares, rule, least_side, enough):
+def strongest_on_lines(values, w, count, factor, resolutions, multiples, shares, rule, least_side, enough):
     """Return the strongest valley of each line, with the entries named above; that of the last line comes first.
 
     Parameters
@@ -199,9 +208,10 @@ def strongest_on_lines(values, w, count, references, resolutions, multiples, sha
         Positions on each line.
     w, count : ndarray of shape (n_values,), float
         Weights, and the number of rows that they count as.
-    references, resolutions : ndarray of shape (n_lines,)
-        Bandwidth of each line, and the width over which a row is spread along it. A line without a bandwidth has no
-        valley.
+    factor : float
+        The bandwidth of a line is this factor times σ n^(-1/5). A line whose values do not vary has no valley.
+    resolutions : ndarray of shape (n_lines,)
+        Width over which a row is spread along each line.
     multiples, shares : ndarray
         Multiples of the bandwidth that are searched, and window widths relative to the distance from the valley to the
         nearer mode. Valleys that tie are those of the first multiple.
@@ -214,19 +224,8 @@ def strongest_on_lines(values, w, count, references, resolutions, multiples, sha
     """
     found = np.zeros((values.shape[0], N_ENTRIES))
     for line in range(values.shape[0] - 1, -1, -1):
-        if references[line] > 0.0:
-            strongest_on_line(
-                values[line],
-                w,
-                count,
-                references[line],
-                resolutions[line],
-                multiples,
-                shares,
-                rule,
-                least_side,
-                found[line],
-            )
+        resolution = resolutions[line]
+        strongest_on_line(values[line], w, count, factor, resolution, multiples, shares, rule, least_side, found[line])
         if found[line, SCORE] >= enough:
             break
     return found

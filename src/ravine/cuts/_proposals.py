@@ -53,6 +53,9 @@ ROWS_PER_COLUMN, RIDGE, N_SOLVES = 3, 0.1, 8
 """With this many rows per column, a direction is also improved in the metric of the rows on either side: the share of
 their mean variance that is added to each variance, and the number of steps that solve for the direction."""
 
+SMALL = 64
+"""Up to this many columns, these steps use the scatter matrix, and otherwise the rows."""
+
 TINY = 1e-150
 """A vector that is shorter than this has no direction."""
 
@@ -69,7 +72,7 @@ class Proposals:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Ranked:
     """Directions with valleys, the strongest first.
 
     Attributes
@@ -152,41 +155,8 @@ def _between_means(along_V: Floats, n_columns: int) -> Floats:
     if k < 2 or n_columns < 2 or not len(few):
         return np.empty((0, len(few)))
     few -= few.mean(axis=1, keepdims=True)
-    return differences(*small_k_means(few, k), few.shape[1])
-
-
-def small_k_means(columns: Floats, k: int) -> tuple[Floats, Floats]:
-    """Return means and sizes of k groups of rows, from starts that are drawn far apart with a fixed seed.
-
-    The rows are given by their columns. Half the squared distance of a row y from a mean m is that from the origin,
-    plus m · m / 2 - y · m. If these numbers tie, the first mean has the row.
-    """
-    rows = np.ascontiguousarray(columns.T)
-    tie = ROUNDING * float((columns**2).sum()) / len(rows)
-    means = _far_apart(columns, k)
-    for _ in range(N_STEPS):
-        apart = (means**2).sum(axis=1)[:, np.newaxis] / 2 - multiply(means, columns)
-        chosen = (apart <= apart.min(axis=0) + tie).argmax(axis=0)
-        is_in = np.zeros((k, len(rows)))
-        is_in[chosen, np.arange(len(rows))] = 1.0
-        sizes = is_in.sum(axis=1)
-        has_rows = sizes > 0
-        means = np.where(
-            has_rows[:, np.newaxis], multiply(is_in, rows) / np.where(has_rows, sizes, 1.0)[:, None], means
-        )
-    return means, sizes
-
-
-def _far_apart(columns: Floats, k: int) -> Floats:
-    """Return k rows, each drawn in proportion to the squared distance from those before it, with a fixed seed."""
-    n = columns.shape[1]
-    chosen, draw, nearest = [0], 1, np.full(n, np.inf)
-    while len(chosen) < k:
-        nearest = np.minimum(nearest, ((columns - columns[:, chosen[-1], np.newaxis]) ** 2).sum(axis=0))
-        draw = draw * 16807 % 2147483647  # the minimal standard generator
-        below = np.cumsum(nearest)
-        chosen.append(min(int(np.searchsorted(below, draw / 2147483647 * below[-1])), n - 1))
-    return np.ascontiguousarray(columns[:, chosen].T)
+    tie = ROUNDING * float((few * few).sum()) / few.shape[1]
+    return differences(*_kernels.means.small_k_means(few, k, N_STEPS, tie), few.shape[1])
 
 
 def differences(means: Floats, sizes: Floats, n_rows: int) -> Floats:
@@ -237,15 +207,12 @@ def strongest_on_lines(
 ) -> Floats:
     """Call `ravine._kernels.density.strongest_on_lines` for rows of equal weight."""
     n = values.shape[1]
-    low, high = values.min(axis=1), values.max(axis=1)
-    varies = high - low > ROUNDING * np.maximum(np.abs(low), np.abs(high))
-    references = np.where(varies, BANDWIDTH * values.std(axis=1) * n**-0.2, 0.0)
     return _kernels.density.strongest_on_lines(
-        values, np.ones(n), float(n), references, resolutions, multiples, WINDOWS, COARSE, least_side, enough
+        values, np.ones(n), float(n), BANDWIDTH, resolutions, multiples, WINDOWS, COARSE, least_side, enough
     )
 
 
-def rank(proposals: Proposals, steps: Floats, least_side: float, n_best: int, enough: float = math.inf) -> Seen:
+def rank(proposals: Proposals, steps: Floats, least_side: float, n_best: int, enough: float = math.inf) -> Ranked:
     """Return the directions with the strongest valleys.
 
     Parameters
@@ -273,7 +240,7 @@ def rank(proposals: Proposals, steps: Floats, least_side: float, n_best: int, en
         if not best or (np.abs(directions[best] @ directions[k]) < SAME).all():
             best.append(k)
     valleys = strongest_on_lines(values[best], resolutions[best], least_side) if best else first[:0]
-    return Seen(directions[best], valleys, resolutions[best])
+    return Ranked(directions[best], valleys, resolutions[best])
 
 
 # Improving a direction
@@ -291,6 +258,7 @@ def between_sides(Z: Floats, is_left: Bools) -> Floats:
     apart = means[1] - means[0]
     if n <= ROWS_PER_COLUMN * d:
         return apart[np.newaxis]
+    within = multiply(np.ascontiguousarray(Z.T), Z) / n if d <= SMALL else None
     trace = float((Z * Z).sum()) / n - float(sizes / n @ (means**2).sum(axis=1))
     ridge = max(RIDGE * trace / d, 1e-12)
     solution, residual = np.zeros(d), apart.copy()
@@ -299,7 +267,8 @@ def between_sides(Z: Floats, is_left: Bools) -> Floats:
     for _ in range(N_SOLVES):
         if not square > OF_A_SUM * first_square:
             break
-        out = ridge * step + weighted_sum(Z, project(Z, step) / n) - (sizes / n * (means @ step)) @ means
+        times_scatter = weighted_sum(Z, project(Z, step) / n) if within is None else within @ step
+        out = ridge * step + times_scatter - (sizes / n * (means @ step)) @ means
         length = square / float(step @ out)
         solution += length * step
         residual -= length * out
@@ -308,7 +277,7 @@ def between_sides(Z: Floats, is_left: Bools) -> Floats:
     return np.vstack([apart, solution])
 
 
-def polish(Z: Floats, seen: Seen, steps: Floats, least_side: float, better: float = BETTER) -> Seen:
+def polish(Z: Floats, seen: Ranked, steps: Floats, least_side: float, better: float = BETTER) -> Ranked:
     """Turn directions to where their valleys are stronger.
 
     A direction between the sides of a valley replaces the one before it if its score is `better` times as large.
@@ -326,10 +295,10 @@ def polish(Z: Floats, seen: Seen, steps: Floats, least_side: float, better: floa
             if not len(turned.scores) or turned.scores[0] <= better * valleys[k, kernel.SCORE]:
                 break
             directions[k], valleys[k], resolutions[k] = turned.directions[0], turned.valleys[0], turned.resolutions[0]
-    return Seen(directions, valleys, resolutions)
+    return Ranked(directions, valleys, resolutions)
 
 
-def counts_around(Z: Floats, seen: Seen) -> Floats:
+def counts_around(Z: Floats, seen: Ranked) -> Floats:
     """Return the number of rows in the windows at each valley and at its two modes, along its direction."""
     kernel = _kernels.density
     counts, ones = np.empty((len(seen.directions), 3)), np.ones(len(Z))

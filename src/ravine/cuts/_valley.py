@@ -12,7 +12,7 @@ import numpy as np
 from ravine import _kernels
 from ravine._matrix import Floats
 from ravine.cuts._cut import Cut
-from ravine.cuts._density import FINE, depth_above, normal_bandwidth
+from ravine.cuts._density import FINE, depth_above
 
 BANDWIDTHS = np.array([1.0, 0.5, 0.25])
 """Multiples of the normal-reference bandwidth that are searched for valleys; that bandwidth oversmooths many
@@ -59,20 +59,17 @@ def strongest_valley(
     least_side : float, default=0
         Minimum share of the weight on either side of the valley.
     """
-    reference = normal_bandwidth(values, weights, bandwidth)
-    if not reference > 0:
-        return None
     kernel, count = _kernels.density, float(weights.sum())
     found = kernel.strongest_on_lines(
         values[np.newaxis],
         weights,
         count,
-        np.array([reference]),
+        float(bandwidth),
         np.array([resolution]),
         BANDWIDTHS,
         WINDOWS,
         FINE,
-        least_side,
+        float(least_side),
         math.inf,
     )[0].tolist()
     if not found[kernel.SCORE] > 0:
