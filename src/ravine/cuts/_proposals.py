@@ -156,7 +156,8 @@ def _between_means(along_V: Floats, n_columns: int) -> Floats:
         return np.empty((0, len(few)))
     few -= few.mean(axis=1, keepdims=True)
     tie = ROUNDING * float((few * few).sum()) / few.shape[1]
-    return differences(*_kernels.means.small_k_means(few, k, N_STEPS, tie), few.shape[1])
+    means, sizes = _kernels.means.small_k_means(few, k, N_STEPS, tie)
+    return differences(means, sizes, few.shape[1])
 
 
 def differences(means: Floats, sizes: Floats, n_rows: int) -> Floats:
