@@ -315,6 +315,13 @@ def test_direction_in_the_metric_does_not_depend_on_how_the_scatter_matrix_is_mu
     assert_allclose(proposals.between_sides(Z, Z[:, 0] < 0), by_matrix, rtol=1e-9)
 
 
+def test_sides_of_repeated_rows_are_those_of_weights(rng):
+    Z, repeats = rng.normal(size=(120, 4)), rng.integers(1, 4, size=120)
+    weighted = proposals.between_sides(Z, Z[:, 0] < 0.3, repeats.astype(float))
+    repeated = np.repeat(Z, repeats, axis=0)
+    assert_allclose(weighted, proposals.between_sides(repeated, repeated[:, 0] < 0.3), rtol=1e-9)
+
+
 def test_few_rows_have_no_metric(rng):
     Z = rng.normal(size=(30, 10))
     assert len(proposals.between_sides(Z, Z[:, 0] < 0)) == 1

@@ -46,12 +46,13 @@ MEANS_ROWS = 1000
 FEWEST = 4
 """A mean counts if it has at least this many rows, and if as many others are left."""
 
-N_POLISHES, BETTER = 3, 1.001
-"""A direction is improved at most this often, as long as the score of its valley grows by this factor."""
+N_POLISHES, BETTER, NO_WORSE = 3, 1.001, 0.95
+"""A direction is turned at most this often, as long as the score of its valley grows by the second number as a factor.
+Where the middle of many directions is wanted, the third number takes its place."""
 
 ROWS_PER_COLUMN, RIDGE, N_SOLVES = 3, 0.1, 8
-"""With this many rows per column, a direction is also improved in the metric of the rows on either side: the share of
-their mean variance that is added to each variance, and the number of steps that solve for the direction."""
+"""With more rows per column than this, a direction is also improved in the metric of the rows on either side: the share
+of their mean variance that is added to each variance, and the number of steps that solve for the direction."""
 
 SMALL = 64
 """Up to this many columns, these steps use the scatter matrix, and otherwise the rows."""
@@ -205,15 +206,23 @@ def strongest_on_lines(
     least_side: float,
     multiples: Floats = MULTIPLES,
     enough: float = math.inf,
+    weights: Floats | None = None,
 ) -> Floats:
-    """Call `ravine._kernels.density.strongest_on_lines` for rows of equal weight."""
-    n = values.shape[1]
+    """Call `ravine._kernels.density.strongest_on_lines` for rows with weights, which are 1 by default."""
+    w = np.ones(values.shape[1]) if weights is None else weights
     return _kernels.density.strongest_on_lines(
-        values, np.ones(n), float(n), BANDWIDTH, resolutions, multiples, WINDOWS, COARSE, least_side, enough
+        values, w, float(w.sum()), BANDWIDTH, resolutions, multiples, WINDOWS, COARSE, least_side, enough
     )
 
 
-def rank(proposals: Proposals, steps: Floats, least_side: float, n_best: int, enough: float = math.inf) -> Ranked:
+def rank(
+    proposals: Proposals,
+    steps: Floats,
+    least_side: float,
+    n_best: int,
+    enough: float = math.inf,
+    weights: Floats | None = None,
+) -> Ranked:
     """Return the directions with the strongest valleys.
 
     Parameters
@@ -227,10 +236,12 @@ def rank(proposals: Proposals, steps: Floats, least_side: float, n_best: int, en
         Maximum number of directions.
     enough : float, optional
         Score of a valley that ends the search. The last directions, which are the most likely to have one, come first.
+    weights : ndarray of shape (n_samples,), optional
+        Weights of the rows.
     """
     directions, values = proposals.directions, proposals.values
     resolutions = np.linalg.norm(directions * steps, axis=1)
-    first = strongest_on_lines(values, resolutions, least_side, MULTIPLES[:1], enough)
+    first = strongest_on_lines(values, resolutions, least_side, MULTIPLES[:1], enough, weights)
     score = first[:, _kernels.density.SCORE].copy()
     best: list[int] = []
     while len(best) < n_best and score.any():
@@ -240,27 +251,34 @@ def rank(proposals: Proposals, steps: Floats, least_side: float, n_best: int, en
         score[k] = 0.0
         if not best or (np.abs(directions[best] @ directions[k]) < SAME).all():
             best.append(k)
-    valleys = strongest_on_lines(values[best], resolutions[best], least_side) if best else first[:0]
+    valleys = first[:0]
+    if best:
+        valleys = strongest_on_lines(values[best], resolutions[best], least_side, weights=weights)
     return Ranked(directions[best], valleys, resolutions[best])
 
 
 # Improving a direction
 
 
-def between_sides(Z: Floats, is_left: Bools) -> Floats:
+def between_sides(
+    Z: Floats, is_left: Bools, weights: Floats | None = None, rows_per_column: int = ROWS_PER_COLUMN
+) -> Floats:
     """Return the directions between the means of two sides: as it is, and in the metric of the rows within the sides.
 
     The second one solves a linear system with the covariance within the sides, by conjugate gradients. It is left out
     if there are few rows.
     """
     n, d = Z.shape
-    sizes = np.array([np.count_nonzero(is_left), np.count_nonzero(~is_left)])
-    means = np.vstack([Z[is_left].mean(axis=0), Z[~is_left].mean(axis=0)])
+    share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    of_sides = np.vstack([np.where(is_left, share, 0.0), np.where(is_left, 0.0, share)])
+    sizes = of_sides.sum(axis=1)
+    means = multiply(of_sides, Z) / sizes[:, np.newaxis]
     apart = means[1] - means[0]
-    if n <= ROWS_PER_COLUMN * d:
+    if n <= rows_per_column * d:
         return apart[np.newaxis]
-    within = multiply(np.ascontiguousarray(Z.T), Z) / n if d <= SMALL else None
-    trace = float((Z * Z).sum()) / n - float(sizes / n @ (means**2).sum(axis=1))
+    scaled = Z * share[:, np.newaxis]
+    scatter = multiply(np.ascontiguousarray(scaled.T), Z) if d <= SMALL else None
+    trace = float(np.einsum("ij,ij->", scaled, Z)) - float(sizes @ (means**2).sum(axis=1))
     ridge = max(RIDGE * trace / d, 1e-12)
     solution, residual = np.zeros(d), apart.copy()
     step = residual.copy()
@@ -268,8 +286,8 @@ def between_sides(Z: Floats, is_left: Bools) -> Floats:
     for _ in range(N_SOLVES):
         if not square > OF_A_SUM * first_square:
             break
-        times_scatter = weighted_sum(Z, project(Z, step) / n) if within is None else within @ step
-        out = ridge * step + times_scatter - (sizes / n * (means @ step)) @ means
+        times_scatter = weighted_sum(Z, share * project(Z, step)) if scatter is None else scatter @ step
+        out = ridge * step + times_scatter - (sizes * (means @ step)) @ means
         length = square / float(step @ out)
         solution += length * step
         residual -= length * out
@@ -278,10 +296,20 @@ def between_sides(Z: Floats, is_left: Bools) -> Floats:
     return np.vstack([apart, solution])
 
 
-def polish(Z: Floats, seen: Ranked, steps: Floats, least_side: float, better: float = BETTER) -> Ranked:
+def polish(
+    Z: Floats,
+    seen: Ranked,
+    steps: Floats,
+    least_side: float,
+    better: float = BETTER,
+    weights: Floats | None = None,
+    rows_per_column: int = ROWS_PER_COLUMN,
+) -> Ranked:
     """Turn directions to where their valleys are stronger.
 
-    A direction between the sides of a valley replaces the one before it if its score is `better` times as large.
+    A direction between the sides of a valley replaces the one before it if its score is `better` times as large. With
+    `NO_WORSE`, that direction is preferred: an empty valley has the same score in many directions, and this one lies in
+    the middle of them.
     """
     kernel = _kernels.density
     directions, valleys, resolutions = seen.directions.copy(), seen.valleys.copy(), seen.resolutions.copy()
@@ -290,9 +318,9 @@ def polish(Z: Floats, seen: Ranked, steps: Floats, least_side: float, better: fl
             is_left = project(Z, directions[k]) < valleys[k, kernel.POSITION]
             if not 0 < np.count_nonzero(is_left) < len(Z):
                 break
-            units = _units(between_sides(Z, is_left))
+            units = _units(between_sides(Z, is_left, weights, rows_per_column))
             values = np.array([project(Z, unit) for unit in units]).reshape(len(units), len(Z))
-            turned = rank(Proposals(units, values), steps, least_side, 1)
+            turned = rank(Proposals(units, values), steps, least_side, 1, weights=weights)
             if not len(turned.scores) or turned.scores[0] <= better * valleys[k, kernel.SCORE]:
                 break
             directions[k], valleys[k], resolutions[k] = turned.directions[0], turned.valleys[0], turned.resolutions[0]

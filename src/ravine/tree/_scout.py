@@ -24,7 +24,7 @@ from ravine.cuts import Cut
 from ravine.cuts._chunked import moved_to_valley
 from ravine.cuts._density import COARSE, MAX_BINS, normal_reference, projected_density
 from ravine.cuts._mdh import OUTSIDE, POWER, minimum_density_cut
-from ravine.cuts._proposals import components, propose, rank, start_vectors
+from ravine.cuts._proposals import NO_WORSE, Proposals, components, polish, propose, rank, start_vectors
 from ravine.cuts._pursuit import SMALL_CELLS, Starts, make_starts
 from ravine.cuts._valley import strongest_valley
 from ravine.tree._columns import best_of_few, best_with_column
@@ -54,6 +54,9 @@ has the last number as its relative depth is the last one."""
 
 SCOUT_TOLERANCE, GRID_STEP, SCOUT_REACH = 3e-4, 0.2, 4.0
 """Tolerance of the scout, and in bandwidths the step of its grid and where its kernel ends."""
+
+METRIC_ROWS = 10
+"""The direction of the scout is turned in the metric of the rows if there are more rows per column than this."""
 
 STEEPEST = 1.0 / (math.sqrt(2 * math.pi * math.e) * OUTSIDE ** (POWER - 1))
 """Steepness of the penalty outside a bound, for a bandwidth of 1."""
@@ -93,7 +96,21 @@ def density_scout(X: Matrix, weights: Floats, moments: Moments) -> Floats | None
     normal = best @ V
     normal /= np.linalg.norm(normal)
     # Bounds other than the last keep a cut at the mean, where there may be a cluster.
-    return best_of_few(normal, Z, weights, lambda column: searches.follow(Z, column, ALPHAS[-1:])[0])
+    normal = best_of_few(normal, Z, weights, lambda column: searches.follow(Z, column, ALPHAS[-1:])[0])
+    return _in_the_middle(normal, Z, weights)
+
+
+def _in_the_middle(normal: Floats, Z: Floats, weights: Floats) -> Floats:
+    """Turn a direction to that between the means of the sides of its valley, if the valley is hardly weaker there.
+
+    The direction of the lowest density of few rows is too good for them. The one between the means depends on all rows
+    of both sides, and is better for other rows.
+    """
+    steps = np.zeros(Z.shape[1])
+    along = Proposals(normal[np.newaxis], project(Z, normal)[np.newaxis])
+    found = rank(along, steps, 0.0, 1, weights=weights)
+    found = polish(Z, found, steps, 0.0, NO_WORSE, weights, METRIC_ROWS)
+    return found.directions[0] if len(found.directions) else normal
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from ravine import _kernels
 from ravine._matrix import Bools, Floats, project
 from ravine._ties import is_less, pointing_up
-from ravine.cuts._proposals import Proposals, between_sides, counts_around, polish, propose, rank
+from ravine.cuts._proposals import NO_WORSE, Proposals, between_sides, counts_around, polish, propose, rank
 from ravine.tree._valley_test import binomial_bound
 
 N_BEST = 2
@@ -32,10 +32,6 @@ HOPELESS = 0.3
 
 BEYOND_DOUBT = 1e-2
 """Nor is there if the combined p-value is below this share of the level."""
-
-NO_WORSE = 0.95
-"""A confirmed cut is turned to the direction between its sides if the score there is at least this share of its own: an
-empty valley has the same score in many directions, and this one lies in the middle of them."""
 
 LEAST_SIDE, FEWEST_ON_SIDE = 0.02, 5
 """Minimum share of the rows, and minimum number of rows, on either side of a valley."""
