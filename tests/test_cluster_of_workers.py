@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from tests.callbacks import TaskCallback
 
 from ravine import MDH, IncrementalMDH, NCutH
-from ravine._outofcore import _dask
+from ravine._outofcore import _dask, _group
 from ravine.cluster import _base
 from ravine.cuts import _chunked, _mdh, _ncut, _pursuit
 from ravine.datasets import make_blobs
@@ -116,7 +116,7 @@ def test_workers_take_weights_and_empty_partitions(blobs, undisturbed):
 
 
 @each
-@pytest.mark.parametrize("limits", [{"SENT_BYTES": 0}], ids=str)
+@pytest.mark.parametrize("limits", [{"FAN_IN": 1}], ids=str)
 def test_way_of_results_and_arguments_changes_nothing(model, limits, blobs, undisturbed, monkeypatch):
     for name, number in limits.items():
         monkeypatch.setattr(_dask, name, number)
@@ -132,11 +132,11 @@ def test_many_small_partitions_change_nothing(model, blobs, undisturbed):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_few_rows_of_many_chunks_are_put_together_some_at_a_time(weighted, rng, monkeypatch):
-    monkeypatch.setattr(_dask, "FEW_ROWS", 10)
-    monkeypatch.setattr(_dask, "GATHERED_CELLS", 50)
+    monkeypatch.setattr(_group, "FEW_ROWS", 10)
+    monkeypatch.setattr(_group, "GATHERED_CELLS", 50)
     chunks = [(rng.normal(size=(20, 3)), rng.uniform(size=20) if weighted else None) for _ in range(12)]
     rows = [rng.permutation(20)[:n].astype(np.int32) for n in (0, 9, 9, 9, 10, 20, 1, 2, 3, 0, 9, 9)]
-    found = list(_dask._with_few_gathered(zip(chunks, rows, strict=True)))
+    found = list(_group.with_few_gathered(zip(chunks, rows, strict=True)))
     assert len(found) < 8
     assert all(len(mine) == len(X) <= 26 for (X, _), mine in found if len(X) != 20)
 
