@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from tests.callbacks import TaskCallback
 
 from ravine import MDH, IncrementalMDH, NCutH
-from ravine._outofcore import _dask, _group
+from ravine._outofcore import _dask, _group, _node
 from ravine.cluster import _base
 from ravine.cuts import _chunked, _mdh, _ncut, _pursuit
 from ravine.datasets import make_blobs
@@ -99,6 +99,37 @@ def test_killed_worker_changes_nothing(model, blobs, client, undisturbed):
     client.wait_for_workers(2, timeout=30)
     assert killed not in client.run(os.getpid).values()
     assert disturbed.tree_ == undisturbed[str(model)].tree_
+
+
+@pytest.fixture
+def rounds(monkeypatch):
+    """Few rows of few columns are rounded, too."""
+    monkeypatch.setattr(_node, "MANY_ROWS", 1)
+    monkeypatch.setattr(_node, "MANY_COLUMNS", 1)
+
+
+@each
+@pytest.mark.parametrize("kills", [False, True])
+def test_rounded_rows_on_workers_give_the_tree_of_one_process(model, kills, blobs, client, rounds, monkeypatch):
+    client.wait_for_workers(2, timeout=30)
+    killer = threading.Timer(0.02, os.kill, (min(client.run(os.getpid).values()), signal.SIGKILL))
+    start = TaskCallback(at_first=killer.start) if kills else TaskCallback()
+    on_workers = clone(model).set_callbacks(start).fit(is_out_of_core(blobs[0]))
+    monkeypatch.setattr("ravine._outofcore._dask._client", lambda: None)
+    with dask.config.set(scheduler="synchronous"):
+        here = clone(model).fit(da.from_array(blobs[0][::-1], chunks=(700, 3)))
+    assert here.tree_ == on_workers.tree_
+    assert adjusted_rand_score(here.labels_.compute(), blobs[1][::-1]) == 1
+
+
+def test_rows_stay_on_their_workers(client, monkeypatch):
+    client.wait_for_workers(2, timeout=30)
+    X = da.random.default_rng(0).normal(size=(40_000, 3), chunks=(5_000, 3)).persist()
+    distributed.wait(X)
+    before = client.who_has()
+    NCutH(3).fit(X)
+    after = client.who_has()
+    assert all(after[key] == workers for key, workers in before.items())
 
 
 def test_error_names_the_partition(blobs, client):
