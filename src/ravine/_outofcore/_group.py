@@ -234,7 +234,10 @@ class Group:
     def _round(self, Y: _rounded.RoundedRows, order: NDArray[np.int64], rounding: _reductions.Rounding) -> None:
         def round_chunk(found: tuple[Chunk, NDArray[np.int64], NDArray[np.int64]]) -> None:
             chunk, numbers, mine = found
-            Y[mine] = _rounded.round_rows(chunk[0], numbers.astype(np.int32), rounding)
+            if mine[-1] - mine[0] == len(mine) - 1:  # as at first: the rows of a chunk are together
+                _rounded.round_rows(chunk[0], numbers.astype(np.int32), rounding, Y[mine[0] : mine[-1] + 1])
+            else:
+                Y[mine] = _rounded.round_rows(chunk[0], numbers.astype(np.int32), rounding)
 
         map_items(round_chunk, list(self._in_chunks(order, np.arange(len(order)))), self._n_jobs)
 

@@ -35,9 +35,9 @@ MOST_ROWS = 1 << 31
 """Sums over this many rounded rows are exact."""
 
 
-def round_rows(X: Matrix, rows: Rows, rounding: Rounding) -> RoundedRows:
-    """Return some rows of a chunk as integers."""
-    out = np.empty((len(rows), X.shape[1]), dtype=np.float32)
+def round_rows(X: Matrix, rows: Rows, rounding: Rounding, out: RoundedRows | None = None) -> RoundedRows:
+    """Return some rows of a chunk as integers, in `out` if it is given."""
+    out = np.empty((len(rows), X.shape[1]), dtype=np.float32) if out is None else out
     _kernels.rounded.round_rows(X, rows, rounding.center, 1.0 / rounding.unit, out)
     return out
 
