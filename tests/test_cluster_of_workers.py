@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -130,6 +131,17 @@ def test_rows_stay_on_their_workers(client, monkeypatch):
     NCutH(3).fit(X)
     after = client.who_has()
     assert all(after[key] == workers for key, workers in before.items())
+
+
+def test_workers_hold_nothing_after_a_fit(blobs, client):
+    client.wait_for_workers(2, timeout=30)
+    NCutH(3).fit(is_out_of_core(blobs[0]))
+    for _ in range(100):
+        held = client.run(lambda dask_worker: [*dask_worker.state.actors, *dask_worker.data])
+        if not any(held.values()):
+            break
+        time.sleep(0.1)
+    assert not any(held.values())
 
 
 def test_error_names_the_partition(blobs, client):

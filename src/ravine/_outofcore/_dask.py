@@ -7,6 +7,7 @@ be made again with the same results, so a lost worker only costs time.
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import count
@@ -121,8 +122,9 @@ class DaskChunks(Chunks):
         return [(*path, (*cut, True))], [(*path, (*cut, False))], *found.sides
 
     def close(self) -> None:
-        """Forget the groups, so that workers can free what they hold for them."""
-        self._groups, self._chunks = None, []
+        """Let the workers free what they hold."""
+        self._drop(self._groups)
+        self._chunks = []
 
     def at_once(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Call a function on threads of the client, so that the workers stay busy while one thread computes."""
@@ -139,9 +141,16 @@ class DaskChunks(Chunks):
             except Exception as error:
                 if not isinstance(error, OSError) and not groups.are_lost():
                     raise
-                with self._lock:
-                    self._groups = None if self._groups is groups else self._groups
+                self._drop(groups)
         return self._current_groups().ask(method, *arguments)
+
+    def _drop(self, groups: "_Groups | None") -> None:
+        """Free groups on all workers; Dask alone would keep an actor as long as its last call is remembered."""
+        with self._lock:
+            if groups is not None and self._groups is groups:
+                self._groups = None
+                with suppress(OSError, RuntimeError):  # without a scheduler there is nothing to free
+                    self._client.cancel(groups.futures)
 
     def _current_groups(self) -> "_Groups":
         with self._lock:
