@@ -22,7 +22,7 @@ def rounded(monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weight", [None, 1 / 3])
 def test_chunks_and_their_order_do_not_matter(kind, weight, rng):
-    for _ in range(5):
+    for _ in range(3):
         X, v = make_rows(kind, rng, n_rows=700), unit(rng, 3)
         weights = None if weight is None else np.full(len(X), weight)
         one, many = ChunkedNode.root(held(X, weights)), ChunkedNode.root(shuffled(X, weights, rng))
