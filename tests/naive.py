@@ -38,6 +38,18 @@ def rounded_rows(X, weights, center, scale):
     return np.array([[round((x[j] - center[j]) * w**0.5 * scale[j]) for j in range(len(x))] for x, w in rows])
 
 
+def look_at_rounded(Y, u, shift, step):
+    """Return the positions of rows, how many are on each point of a lattice, and their sums in each cell."""
+    values = [sum(y * x for y, x in zip(row, u, strict=True)) + shift for row in Y.astype(float)]
+    on, sums = {}, {}
+    for row, value in zip(Y.astype(float), values, strict=True):
+        cell = int(np.floor(value / step))
+        share = round((value / step - cell) * 2**22) / 2**22
+        on[cell], on[cell + 1] = on.get(cell, 0) + 1 - share, on.get(cell + 1, 0) + share
+        sums[cell] = sums.get(cell, 0) + np.append(row, 1)
+    return values, on, sums
+
+
 def nearest(values, positions, unit, numbers):
     """For each position, return which value is nearest in whole units, that with the smallest number among equals."""
     away = [[round(abs(x - p) / unit) for x in values] for p in positions]

@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from tests.callbacks import TaskCallback
 
 from ravine import MDH, IncrementalMDH, NCutH
-from ravine._outofcore import _dask
+from ravine._outofcore import _dask, _group, _node
 from ravine.cluster import _base
 from ravine.cuts import _chunked, _mdh, _ncut, _pursuit
 from ravine.datasets import make_blobs
@@ -101,6 +102,48 @@ def test_killed_worker_changes_nothing(model, blobs, client, undisturbed):
     assert disturbed.tree_ == undisturbed[str(model)].tree_
 
 
+@pytest.fixture
+def rounds(monkeypatch):
+    """Few rows of few columns are rounded, too."""
+    monkeypatch.setattr(_node, "MANY_ROWS", 1)
+    monkeypatch.setattr(_node, "MANY_COLUMNS", 1)
+
+
+@each
+@pytest.mark.parametrize("kills", [False, True])
+def test_rounded_rows_on_workers_give_the_tree_of_one_process(model, kills, blobs, client, rounds, monkeypatch):
+    client.wait_for_workers(2, timeout=30)
+    killer = threading.Timer(0.02, os.kill, (min(client.run(os.getpid).values()), signal.SIGKILL))
+    start = TaskCallback(at_first=killer.start) if kills else TaskCallback()
+    on_workers = clone(model).set_callbacks(start).fit(is_out_of_core(blobs[0]))
+    monkeypatch.setattr("ravine._outofcore._dask._client", lambda: None)
+    with dask.config.set(scheduler="synchronous"):
+        here = clone(model).fit(da.from_array(blobs[0][::-1], chunks=(700, 3)))
+    assert here.tree_ == on_workers.tree_
+    assert adjusted_rand_score(here.labels_.compute(), blobs[1][::-1]) == 1
+
+
+def test_rows_stay_on_their_workers(client, monkeypatch):
+    client.wait_for_workers(2, timeout=30)
+    X = da.random.default_rng(0).normal(size=(40_000, 3), chunks=(5_000, 3)).persist()
+    distributed.wait(X)
+    before = client.who_has()
+    NCutH(3).fit(X)
+    after = client.who_has()
+    assert all(after[key] == workers for key, workers in before.items())
+
+
+def test_workers_hold_nothing_after_a_fit(blobs, client):
+    client.wait_for_workers(2, timeout=30)
+    NCutH(3).fit(is_out_of_core(blobs[0]))
+    for _ in range(100):
+        held = client.run(lambda dask_worker: [*dask_worker.state.actors, *dask_worker.data])
+        if not any(held.values()):
+            break
+        time.sleep(0.1)
+    assert not any(held.values())
+
+
 def test_error_names_the_partition(blobs, client):
     X = blobs[0].copy()
     X[2000, 1] = np.nan
@@ -116,7 +159,7 @@ def test_workers_take_weights_and_empty_partitions(blobs, undisturbed):
 
 
 @each
-@pytest.mark.parametrize("limits", [{"SENT_BYTES": 0}], ids=str)
+@pytest.mark.parametrize("limits", [{"FAN_IN": 1}], ids=str)
 def test_way_of_results_and_arguments_changes_nothing(model, limits, blobs, undisturbed, monkeypatch):
     for name, number in limits.items():
         monkeypatch.setattr(_dask, name, number)
@@ -132,11 +175,11 @@ def test_many_small_partitions_change_nothing(model, blobs, undisturbed):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_few_rows_of_many_chunks_are_put_together_some_at_a_time(weighted, rng, monkeypatch):
-    monkeypatch.setattr(_dask, "FEW_ROWS", 10)
-    monkeypatch.setattr(_dask, "GATHERED_CELLS", 50)
+    monkeypatch.setattr(_group, "FEW_ROWS", 10)
+    monkeypatch.setattr(_group, "GATHERED_CELLS", 50)
     chunks = [(rng.normal(size=(20, 3)), rng.uniform(size=20) if weighted else None) for _ in range(12)]
     rows = [rng.permutation(20)[:n].astype(np.int32) for n in (0, 9, 9, 9, 10, 20, 1, 2, 3, 0, 9, 9)]
-    found = list(_dask._with_few_gathered(zip(chunks, rows, strict=True)))
+    found = list(_group.with_few_gathered(zip(chunks, rows, strict=True)))
     assert len(found) < 8
     assert all(len(mine) == len(X) <= 26 for (X, _), mine in found if len(X) != 20)
 

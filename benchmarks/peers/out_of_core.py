@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import dask
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -252,7 +253,8 @@ def identity() -> list[dict[str, Any]]:
 def kills() -> list[dict[str, Any]]:
     """A worker is killed at a random moment of a fit."""
     rows = []
-    with cluster() as client:
+    # A local cluster gives up a worker that is not there 15 s after it was lost, because it was lost once more.
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}), cluster() as client:
         lazy = clouds(0, 16).persist()
         NCutH(CLUSTERS).fit(lazy)
         undisturbed, seconds = timed(NCutH(CLUSTERS).fit, lazy)

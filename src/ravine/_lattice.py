@@ -121,13 +121,21 @@ def on_lattice(values: Floats, rows: NDArray[Any], weights: Floats, step: float,
 
 
 def nearest_rows(
-    X: Matrix, rows: NDArray[Any], values: Floats, positions: Floats, step: float, n_jobs: int | None = None
+    X: Matrix,
+    rows: NDArray[Any],
+    values: Floats,
+    positions: Floats,
+    step: float,
+    n_jobs: int | None = None,
+    numbers: NDArray[np.uint64] | None = None,
 ) -> tuple[NDArray[Any], Floats]:
     """For each position on a line, find the nearest of the rows with these values, and its distance.
 
     Distances are integer multiples of a small share of a lattice step. A position is often midway between two rows, and
     rounding must not choose one of them: among all rows that are equally near, that with the smallest fingerprint is
-    taken. The values are not sorted. The first pass finds the extremes between each two positions, which say how far
+    taken. `numbers` are the fingerprints of all rows, if they are known; `X` is not read then.
+
+    The values are not sorted. The first pass finds the extremes between each two positions, which say how far
     the nearest row is, and the second one the rows at this distance.
     """
     n, unit = len(positions), TIE * step
@@ -140,7 +148,8 @@ def nearest_rows(
     distance = np.rint(np.minimum(positions - edges[0], edges[1] - positions) / unit)
     # Positions for which a cell is the one after them, and for which it is the one before them.
     bounds = np.searchsorted(after, every, "left"), np.searchsorted(before, every, "right")
-    numbers = fingerprint(X, 0, n_jobs) if sparse.issparse(X) else np.empty(0, dtype=np.uint64)
+    if numbers is None:
+        numbers = fingerprint(X, 0, n_jobs) if sparse.issparse(X) else np.empty(0, dtype=np.uint64)
     dense = np.empty((0, X.shape[1])) if sparse.issparse(X) else X
     contents = numbers, *fingerprint_factors(X.shape[1], 0)
 

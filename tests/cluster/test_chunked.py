@@ -178,11 +178,17 @@ def test_children_are_searched_in_shared_passes(model, blobs, large, asked):
     assert chunks.n_passes < len(asked)
 
 
-@pytest.mark.parametrize("model", [NCutH(2, init=np.eye(3)), MDH(2, init=np.eye(3))], ids=["NCutH", "MDH"])
-def test_starts_are_searched_in_shared_passes(model, blobs, large, asked):
+def test_starts_are_searched_in_shared_passes(blobs, large, asked):
     chunks = in_local_chunks(blobs[0])
-    clone(model).fit(chunks)
+    NCutH(2, init=np.eye(3)).fit(chunks)
     assert chunks.n_passes < len(asked)
+
+
+def test_starts_of_mdh_share_one_sample_as_in_memory(blobs, large, monkeypatch):
+    starts, sample = [], ChunkedNode.sample
+    monkeypatch.setattr(ChunkedNode, "sample", lambda node, v, *rest: starts.append(v) or sample(node, v, *rest))
+    MDH(2, init=np.eye(3)[::-1]).fit(in_local_chunks(blobs[0]))
+    assert_array_equal(starts, [[0, 0, 1]])
 
 
 @pytest.mark.parametrize("model", [*MODELS, *SAMPLED], ids=str)

@@ -58,7 +58,7 @@ class Chunks(ABC):
         """Apply a reduction to the chunks with rows of a node, and merge the results; None if there are no rows."""
 
     @abstractmethod
-    def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _reductions.Side, _reductions.Side]:
+    def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, Any, Any]:
         """Return the handles of the rows on both sides of a cut and the sums over them; see `_reductions.divide`."""
 
     @abstractmethod
@@ -161,7 +161,7 @@ class LocalChunks(Chunks):
         """Apply a reduction in one pass, and merge the results as they arrive."""
         return self._shared_passes.ask(_Reduce(reduction, handles, arguments))
 
-    def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, _reductions.Side, _reductions.Side]:
+    def divide(self, handles: Handles, *arguments: Any) -> tuple[Handles, Handles, Any, Any]:
         """Divide the rows in one pass."""
         left, right, *sums = self._shared_passes.ask(_Divide(_reductions.divide, handles, arguments))
         return left, right, sums[0], sums[1]

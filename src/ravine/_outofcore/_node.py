@@ -1,7 +1,7 @@
 """A node of out-of-core data, and the reductions that a search for a cut needs."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from ravine._checks import NEGLIGIBLE, refuse_weight
 from ravine._lattice import Lattice, even_positions, fine_for, grid_for
 from ravine._matrix import Floats, Ints, Matrix, Moments
-from ravine._outofcore import _reductions
+from ravine._outofcore import _reductions, _rounded
 from ravine._outofcore._chunks import Chunks, Handles
 
 CELL_COLUMNS = 64
@@ -19,8 +19,9 @@ another pass, and a division also returns the scatter matrices of both sides."""
 
 
 MANY_ROWS, MANY_COLUMNS, FINE_UNIT = 1 << 16, 32, 2.0**-16
-"""The scatter matrix of a node with at least this many rows and columns is that of rounded rows, which BLAS multiplies,
-if they are rounded to less than this share of their root mean square distance to the mean."""
+"""A node with at least this many rows and columns is searched on rounded rows, if they are rounded to less than this
+share of their root mean square distance to the mean. With weights, or with more than `CELL_COLUMNS` columns, only its
+scatter matrix is that of rounded rows."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,12 @@ class Whole:
         """Return the rounding of `_reductions.rounded_scatter` for rows in these ranges."""
         return _reductions.Rounding.of(low, high, center, self.extent.heaviest)
 
+    @property
+    def rounds_rows(self) -> bool:
+        """Whether large nodes are searched on rounded rows."""
+        is_wide = MANY_COLUMNS <= len(self.extent.low) <= CELL_COLUMNS
+        return is_wide and self.extent.lightest == self.extent.heaviest and self.extent.n_rows <= _rounded.MOST_ROWS
+
     @cached_property
     def fine(self) -> float:
         """See `ravine._kernels.exact`."""
@@ -68,7 +75,10 @@ class Whole:
 
 @dataclass(frozen=True)
 class ChunkedNode:
-    """A node of out-of-core data: its rows, their number and moments, and the squares and the range of each column."""
+    """A node of out-of-core data: its rows, their number and moments, and the squares and the range of each column.
+
+    With a `rounding`, passes read rounded rows, and the sums over them may be known.
+    """
 
     whole: Whole
     handles: Handles
@@ -77,6 +87,8 @@ class ChunkedNode:
     squares: Floats
     low: Floats
     high: Floats
+    rounding: _reductions.Rounding | None = None
+    _sums: _rounded.RoundedSums | None = field(default=None, repr=False)
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -92,7 +104,8 @@ class ChunkedNode:
             assert extent is not None
         whole, center = Whole(chunks, extent), (extent.low + extent.high) / 2
         sums = chunks.reduce(_reductions.moments, handles, center, *whole.moment_grids)
-        return cls.of(whole, handles, center, _reductions.Side(sums, extent.low, extent.high))
+        node = cls.of(whole, handles, center, _reductions.Side(sums, extent.low, extent.high))
+        return node._with_rounding()
 
     @classmethod
     def of(
@@ -118,25 +131,81 @@ class ChunkedNode:
                 node._kept["scatter"] = _of_rounded(pair, moments.count, mean, rounding)
         return node
 
+    @classmethod
+    def of_rounded(
+        cls, parent: "ChunkedNode", handles: Handles, rounding: _reductions.Rounding, sums: _rounded.RoundedSums
+    ) -> "ChunkedNode":
+        """Return a child from the sums over its rounded rows; if these are too coarse, passes read the rows again."""
+        whole, unit = parent.whole, rounding.unit
+        low, high = rounding.center + (sums.low - 1) * unit, rounding.center + (sums.high + 1) * unit
+        weight, mean = whole.extent.heaviest, rounding.center + sums.total / sums.n_rows * unit
+        scatter = weight * sums.scatter_about_mean(rounding)
+        squares = np.maximum(np.diag(scatter), 0.0)
+        moments = Moments(weight * sums.n_rows, mean, float(squares.sum()))
+        node = cls(whole, handles, sums.n_rows, moments, squares, low, high, rounding, sums)
+        if node._is_fine(rounding):
+            return node
+        exact = whole.chunks.reduce(_reductions.moments, handles, mean, *whole.moment_grids)
+        return cls.of(whole, handles, mean, _reductions.Side(exact, low, high))._with_rounding()
+
+    def _with_rounding(self) -> "ChunkedNode":
+        """Return the node with its own rounding, if it is large and this is fine enough."""
+        if self.n_rows < MANY_ROWS or not self.whole.rounds_rows:
+            return self
+        rounding = _reductions.Rounding.of(self.low, self.high, self.moments.mean, 1.0)
+        return replace(self, rounding=rounding) if self._is_fine(rounding) else self
+
     def children(self, normal: Floats, offset: float) -> "tuple[ChunkedNode, ChunkedNode] | None":
         """Return the nodes on both sides of a cut, in one pass; None if all rows lie on one side."""
+        if self.rounding is not None:
+            return self._rounded_children(self.rounding, normal, offset)
         center, grids = self.moments.mean, self.whole.moment_grids
         scatter_by: Any = None
         if "scatter" in self._kept and len(center) <= CELL_COLUMNS:
             scatter_by = self._rounding() or self.whole.scatter_grid
-        left, right, *both = self.whole.chunks.divide(self.handles, normal, offset, center, grids, scatter_by)
-        if not all(side.sums.sums[0] for side in both):
+        by = _reductions.ByMoments(center, grids, scatter_by)
+        left, right, *both = self.whole.chunks.divide(self.handles, normal, offset, by)
+        if not all(side is not None and side.sums.sums[0] for side in both):
             return None
         rounding = scatter_by if isinstance(scatter_by, _reductions.Rounding) else None
         nodes = [
-            ChunkedNode.of(self.whole, handles, center, side, rounding)
+            ChunkedNode.of(self.whole, handles, center, side, rounding)._with_rounding()
             for handles, side in zip((left, right), both, strict=True)
         ]
         return nodes[0], nodes[1]
 
+    def _rounded_children(
+        self, rounding: _reductions.Rounding, normal: Floats, offset: float
+    ) -> "tuple[ChunkedNode, ChunkedNode] | None":
+        """Divide rounded rows; the scatter matrix of one side, likely the smaller one, gives that of the other."""
+        whole = self._rounded_sums
+        by = _rounded.ByRounding(rounding, left_has_scatter=float(self.moments.mean @ normal) >= offset)
+        *both, on_left, on_right = self.whole.chunks.divide(self.handles, normal, offset, by)
+        if on_left is None or on_right is None or not (on_left.n_rows and on_right.n_rows):
+            return None
+        if by.left_has_scatter:
+            on_right = on_right.with_scatter_left_by(on_left, whole)
+        else:
+            on_left = on_left.with_scatter_left_by(on_right, whole)
+        left, right = (
+            ChunkedNode.of_rounded(self, handles, rounding, sums)
+            for handles, sums in zip(both, (on_left, on_right), strict=True)
+        )
+        return left, right
+
+    @property
+    def _rounded_sums(self) -> _rounded.RoundedSums:
+        """Sums over the rounded rows with their scatter; they take one pass on first use."""
+        if self._sums is not None:
+            return self._sums
+        if "sums" not in self._kept:
+            self._kept["sums"] = self._reduce(_rounded.sums, self.rounding, True)
+        found: _rounded.RoundedSums = self._kept["sums"]
+        return found
+
     def deviation(self, v: Floats) -> float:
         """Return the standard deviation along a unit vector; this takes a pass unless the scatter matrix is known."""
-        if "scatter" in self._kept:
+        if "scatter" in self._kept or self.rounding is not None:
             square = float(v @ self.scatter @ v)
         else:
             square = self.lattice(v, math.sqrt(self.moments.sum_sq / self.moments.count)).square
@@ -147,7 +216,10 @@ class ChunkedNode:
         """The scatter matrix; it takes one pass on first use."""
         if "scatter" not in self._kept:  # functools.cached_property would block the other threads
             rounding, mean = self._rounding(), self.moments.mean
-            if rounding is not None:
+            if self.rounding is not None:
+                of_rows = self._rounded_sums.scatter_about_mean(self.rounding)
+                self._kept["scatter"] = self.whole.extent.heaviest * of_rows
+            elif rounding is not None:
                 (pair,) = self._reduce(_reductions.rounded_scatter, rounding).sums
                 self._kept["scatter"] = _of_rounded(pair, self.moments.count, mean, rounding)
             else:
@@ -158,13 +230,15 @@ class ChunkedNode:
 
     def _rounding(self) -> _reductions.Rounding | None:
         """Return how rows are rounded for the scatter matrix; None if that would save little, or be too coarse."""
-        if self.n_rows < MANY_ROWS or len(self.low) < MANY_COLUMNS:
-            return None
+        if self.n_rows < MANY_ROWS or len(self.low) < MANY_COLUMNS or self.whole.rounds_rows:
+            return self.rounding
         rounding = self.whole.rounding(self.low, self.high, self.moments.mean)
         return rounding if self._is_fine(rounding) else None
 
     def _is_fine(self, rounding: _reductions.Rounding) -> bool:
-        return float(rounding.unit.max()) <= FINE_UNIT * math.sqrt(self.moments.sum_sq / self.n_rows)
+        # Without `rounds_rows`, the unit is that of rows times the roots of their weights.
+        weight = self.moments.count if self.whole.rounds_rows else self.n_rows
+        return float(rounding.unit.max()) <= FINE_UNIT * math.sqrt(self.moments.sum_sq / weight)
 
     def scatter_times(self, v: Floats) -> Floats:
         """Return the scatter matrix times a unit vector."""
@@ -195,12 +269,32 @@ class ChunkedNode:
         return found
 
     def _look(self, v: Floats, steps: tuple[float, ...], with_cells: bool) -> _reductions.Looked:
+        if self.rounding is not None:
+            return self._look_at_rounded(self.rounding, v, steps, with_cells)
         bounds = (self.whole.weight, self.whole.weight * self.whole.diameter**2)
         grids = (self.whole.fine, *(grid_for(bound) for bound in bounds))
         cells = (self.moments.mean, grid_for(self.whole.weight * self.whole.reach)) if with_cells else (None, None)
         origin = float(self.moments.mean @ v)
         found: _reductions.Looked = self._reduce(_reductions.look, v, origin, steps, grids, *cells)
         return found.closed()
+
+    def _look_at_rounded(
+        self, rounding: _reductions.Rounding, v: Floats, steps: tuple[float, ...], with_cells: bool
+    ) -> _reductions.Looked:
+        along = self._along(rounding, v)
+        found: _reductions.Looked = self._reduce(_rounded.look, rounding, *along, steps, with_cells)
+        weight, squares = self.whole.extent.heaviest, np.array([v @ self.scatter @ v])
+        lattices = tuple(replace(on, masses=weight * on.masses, squares=squares) for on in found.lattices)
+        cells = found.cells
+        if cells is not None and cells.sums is not None:
+            of_y, n_rows = cells.sums[..., :-1], cells.sums[..., -1:]
+            shift = rounding.center - self.moments.mean
+            cells = replace(cells, sums=weight * (rounding.unit * of_y + n_rows * shift))
+        return _reductions.Looked(lattices, cells)
+
+    def _along(self, rounding: _reductions.Rounding, v: Floats) -> tuple[Floats, float]:
+        """Return what gives the position of a rounded row y on a unit vector: y · the first plus the second."""
+        return rounding.unit * v, float((rounding.center - self.moments.mean) @ v)
 
     def pull(self, v: Floats, looked: _reductions.Looked, slopes: Floats, tilt: float) -> Floats:
         """Return Σ c (x - mean), with c the weight times (the slope of the row's cell - tilt · its position on v).
@@ -220,9 +314,13 @@ class ChunkedNode:
     def sample(self, v: Floats, n: int, on: Lattice) -> Matrix:
         """Return rows spread evenly over all rows in their order along a unit vector; heavy rows may be repeated."""
         positions = even_positions(on.positions, on.mass, n)
-        found: _reductions.Nearest = self._reduce(
-            _reductions.nearest, v, float(self.moments.mean @ v), positions, on.step
-        )
+        found: _reductions.Nearest
+        if self.rounding is not None:
+            along = self._along(self.rounding, v)
+            found = self._reduce(_rounded.nearest, self.rounding, *along, positions, on.step)
+        else:
+            origin = float(self.moments.mean @ v)
+            found = self._reduce(_reductions.nearest, v, origin, positions, on.step)
         return found.rows
 
     def draw(self, size: int, seed: int) -> _reductions.Drawn:

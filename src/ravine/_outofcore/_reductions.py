@@ -6,6 +6,7 @@ depend on how the rows are distributed over chunks, nor on the order in which ch
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -121,27 +122,39 @@ class Rounding:
         unit = np.ldexp(1.0, np.frexp(reach)[1] - SLICE_BITS)
         return cls(unit * np.rint(center / unit), unit)
 
+    def equals(self, other: "Rounding") -> bool:
+        """Return whether another rounding is the same."""
+        return np.array_equal(self.unit, other.unit) and np.array_equal(self.center, other.center)
+
 
 def rounded_scatter(X: Matrix, weights: Floats, rows: Rows, rounding: Rounding) -> Sums:
-    """Return Σ y yᵀ, where y = √w (x - center) is rounded, in units of the rounding, as pairs.
+    """Return Σ y yᵀ, where y = √w (x - center) is rounded, in units of the rounding, as pairs."""
+    scale = 1.0 / rounding.unit
+
+    def fill(start: int, out: Floats) -> None:
+        _kernels.exact.rounded(X, rows[start : start + len(out)], weights, rounding.center, scale, out)
+
+    return Sums((scatter_of_integers(fill, len(rows), X.shape[1]),))
+
+
+def scatter_of_integers(fill: Callable[[int, Floats], None], n_rows: int, n_columns: int) -> Floats:
+    """Return Σ y yᵀ as pairs, for integers y; `fill` writes the rows from a given one on to an array.
 
     Sums over `SLICE_ROWS` rows are integers below 2⁵³, which BLAS adds without error in any order (Ozaki et al. 2012).
     """
-    n_columns = X.shape[1]
     total = np.zeros((2, n_columns, n_columns))
     y = np.empty((SLICES, SLICE_ROWS, n_columns))
-    scale = 1.0 / rounding.unit
-    for start in range(0, len(rows), SLICES * SLICE_ROWS):
-        mine = rows[start : start + SLICES * SLICE_ROWS]
-        n = -(-len(mine) // SLICE_ROWS)
+    for start in range(0, n_rows, SLICES * SLICE_ROWS):
+        n_mine = min(n_rows - start, SLICES * SLICE_ROWS)
+        n = -(-n_mine // SLICE_ROWS)
         flat = y[:n].reshape(-1, n_columns)
-        _kernels.exact.rounded(X, mine, weights, rounding.center, scale, flat)
-        flat[len(mine) :] = 0.0
+        fill(start, flat[:n_mine])
+        flat[n_mine:] = 0.0
         product = np.matmul(y[:n].transpose(0, 2, 1), y[:n]).astype(np.int64).sum(axis=0)
         high = product >> LOW_BITS
         total[0] += high
         total[1] += product - (high << LOW_BITS)
-    return Sums((total,))
+    return total
 
 
 def scatter_times(X: Matrix, weights: Floats, rows: Rows, center: Floats, v: Floats, *grids: Any) -> Sums:
@@ -180,7 +193,7 @@ def in_cells(
     X: Matrix, weights: Floats, rows: Rows, values: Floats, step: float, center: Floats, fine: float, grid: Floats
 ) -> Cells:
     """Return the `Cells` of rows that have these values on a line."""
-    index, cell = _distinct(np.floor(values / step).astype(np.int64))
+    index, cell = distinct(np.floor(values / step).astype(np.int64))
     if len(index) * X.shape[1] > MOST_SUMS:
         return Cells(index, None)
     sums = np.zeros((2, len(index), X.shape[1]))
@@ -188,7 +201,7 @@ def in_cells(
     return Cells(index, sums)
 
 
-def _distinct(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def distinct(numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct numbers, and the index of each number among them."""
     first, last = int(numbers.min()), int(numbers.max())
     if last - first > DENSE_POINTS:
@@ -344,31 +357,33 @@ class Side:
         return Side(self.sums.merge(other.sums), low, high)
 
 
+@dataclass(frozen=True)
+class ByMoments:
+    """How `divide` describes both sides: by exact sums, and by scatter matrices if there is a rounding or a grid."""
+
+    center: Floats
+    grids: tuple[Any, ...]
+    scatter_by: "Rounding | Floats | None"
+
+    def described(self, X: Matrix, weights: Floats, left: Rows, right: Rows) -> tuple[Side, Side]:
+        """Describe the rows on both sides."""
+        return self._side(X, weights, left), self._side(X, weights, right)
+
+    def _side(self, X: Matrix, weights: Floats, rows: Rows) -> Side:
+        found = moments(X, weights, rows, self.center, *self.grids).sums
+        if isinstance(self.scatter_by, Rounding):
+            found += rounded_scatter(X, weights, rows, self.scatter_by).sums
+        elif self.scatter_by is not None:
+            found += scatter(X, weights, rows, self.center, self.grids[0], self.scatter_by).sums
+        return Side(Sums(found), *column_range(X, rows))
+
+
 def divide(
-    X: Matrix,
-    weights: Floats,
-    rows: Rows,
-    normal: Floats,
-    offset: float,
-    center: Floats,
-    grids: tuple[Any, ...],
-    scatter_by: "Rounding | Floats | None",
-) -> tuple[Rows, Rows, Side, Side]:
-    """Divide the rows by a cut, with the same routine as in prediction, and describe both sides.
-
-    They have a scatter matrix if there is a rounding for it, or a grid.
-    """
+    X: Matrix, weights: Floats, rows: Rows, normal: Floats, offset: float, by: Any
+) -> tuple[Rows, Rows, Any, Any]:
+    """Divide the rows by a cut, with the same routine as in prediction, and describe both sides."""
     left, right = sides(X, rows, normal, offset)
-
-    def described(side: Rows) -> Side:
-        found = moments(X, weights, side, center, *grids).sums
-        if isinstance(scatter_by, Rounding):
-            found += rounded_scatter(X, weights, side, scatter_by).sums
-        elif scatter_by is not None:
-            found += scatter(X, weights, side, center, grids[0], scatter_by).sums
-        return Side(Sums(found), *column_range(X, side))
-
-    return left, right, described(left), described(right)
+    return left, right, *by.described(X, weights, left, right)
 
 
 def sides(X: Matrix, rows: Rows, normal: Floats, offset: float) -> tuple[Rows, Rows]:

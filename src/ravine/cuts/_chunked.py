@@ -170,11 +170,10 @@ def chunked_density_cut(
     if path is None:
         return None
     rough = node.n_rows > COARSE_ABOVE
+    sample = _sample(node, directions[0]) if rough else None  # one for all starts, as for in-memory data
 
     def find(start: Floats) -> Cut:
-        if not rough:
-            return _follow(node, path, start)
-        return path.follow(*_sample(node, start), node.moments, start, None)
+        return _follow(node, path, start) if sample is None else path.follow(*sample, node.moments, start, None)
 
     cuts = node.whole.chunks.at_once(find, list(directions))
     best = cuts[first_least([-1 - cut.relative_depth for cut in cuts])]
