@@ -19,7 +19,7 @@ from ravine import _kernels
 from ravine._matrix import Floats, Matrix, Moments, moments_of, multiply, project
 from ravine._outofcore import ChunkedNode
 from ravine._reservoir import content_numbers, largest
-from ravine._ties import is_less
+from ravine._ties import is_less, pointing_up
 from ravine.cuts import Cut
 from ravine.cuts._chunked import moved_to_valley
 from ravine.cuts._density import COARSE, MAX_BINS, normal_reference, projected_density
@@ -97,7 +97,7 @@ def density_scout(X: Matrix, weights: Floats, moments: Moments) -> Floats | None
     normal /= np.linalg.norm(normal)
     # Bounds other than the last keep a cut at the mean, where there may be a cluster.
     normal = best_of_few(normal, Z, weights, lambda column: searches.follow(Z, column, ALPHAS[-1:])[0])
-    return _in_the_middle(normal, Z, weights)
+    return pointing_up(_in_the_middle(normal, Z, weights)[np.newaxis])[0]
 
 
 def _in_the_middle(normal: Floats, Z: Floats, weights: Floats) -> Floats:
@@ -177,7 +177,7 @@ def look(X: Matrix, weights: Floats, moments: Moments, steps: Floats) -> Seen:
     if X.shape[0] > LOOK_ROWS or sparse.issparse(X) or not moments.varies or (weights != weights[0]).any():
         return UNSEEN
     found = rank(propose((X - moments.mean) / moments.unit), steps / moments.unit, 0.0, 1, CLEAR_SCORE)
-    return Seen(float(found.scores[0]), found.directions[0]) if len(found.scores) else Seen(0.0, None)
+    return Seen(float(found.scores[0]), pointing_up(found.directions)[0]) if len(found.scores) else Seen(0.0, None)
 
 
 def _dense_if_small(X: Matrix) -> Matrix:
