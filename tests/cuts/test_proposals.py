@@ -322,6 +322,13 @@ def test_sides_of_repeated_rows_are_those_of_weights(rng):
     assert_allclose(weighted, proposals.between_sides(repeated, repeated[:, 0] < 0.3), rtol=1e-9)
 
 
+def test_equal_sides_have_no_direction(rng):
+    for n in (7, 30, 100):
+        half = rng.normal(size=(n, 3))
+        both = np.vstack([half, half[rng.permutation(n)]])
+        assert not proposals.between_sides(both, np.arange(2 * n) < n).any()
+
+
 def test_few_rows_have_no_metric(rng):
     Z = rng.normal(size=(30, 10))
     assert len(proposals.between_sides(Z, Z[:, 0] < 0)) == 1

@@ -266,7 +266,7 @@ def between_sides(
     """Return the directions between the means of two sides: as it is, and in the metric of the rows within the sides.
 
     The second one solves a linear system with the covariance within the sides, by conjugate gradients. It is left out
-    if there are few rows.
+    if there are few rows. There is only a vector of zeros if the means differ by rounding alone.
     """
     n, d = Z.shape
     share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
@@ -274,11 +274,14 @@ def between_sides(
     sizes = of_sides.sum(axis=1)
     means = multiply(of_sides, Z) / sizes[:, np.newaxis]
     apart = means[1] - means[0]
+    scaled = Z * share[:, np.newaxis]
+    mean_square = float(np.einsum("ij,ij->", scaled, Z))
+    if np.linalg.norm(apart) <= ROUNDING * math.sqrt(mean_square):
+        return np.zeros((1, d))
     if n <= rows_per_column * d:
         return apart[np.newaxis]
-    scaled = Z * share[:, np.newaxis]
     scatter = multiply(np.ascontiguousarray(scaled.T), Z) if d <= SMALL else None
-    trace = float(np.einsum("ij,ij->", scaled, Z)) - float(sizes @ (means**2).sum(axis=1))
+    trace = mean_square - float(sizes @ (means**2).sum(axis=1))
     ridge = max(RIDGE * trace / d, 1e-12)
     solution, residual = np.zeros(d), apart.copy()
     step = residual.copy()
