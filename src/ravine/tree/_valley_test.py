@@ -53,6 +53,9 @@ LEAST_SCORE, CLEAR_SCORE = 1.75, 4.0
 valley with the second score is clear. If no trial comes near to confirming a valley, but a clear one is seen, the node
 is cut there on trial: it may have so many clusters that no search finds a way between them."""
 
+FEW_CELLS = 1 << 18
+"""With fewer numbers than this, the halves are tried one after the other: two threads would wait for each other."""
+
 AXIS_SEED = 0
 """Seed of the direction along which rows are ordered before they are halved."""
 
@@ -336,6 +339,7 @@ class ValleyTest:
         rows = weights * (total / float(weights @ weights))  # evidence counts rows: Kish's effective sample size
         random = np.random.default_rng(self.seed)
         trials: list[Trial] = []
+        n_jobs = self.n_jobs if X.shape[0] * X.shape[1] >= FEW_CELLS else 1
 
         def try_half(halves: tuple[Ints, Ints]) -> list[Trial]:
             learn, judge = halves
@@ -350,7 +354,7 @@ class ValleyTest:
         for _ in range(self.n_halvings):
             drawn = order[random.permutation(n_rows)]
             halves = drawn[: n_rows // 2], drawn[n_rows // 2 :]
-            for found in map_items(try_half, (halves, halves[::-1]), self.n_jobs):
+            for found in map_items(try_half, (halves, halves[::-1]), n_jobs):
                 trials += found
             if trials:
                 trials.insert(0, trials.pop(first_least([trial.p_value for trial in trials])))
