@@ -16,7 +16,7 @@ IN_ORDER := --no-loadscope-reorder
 # Without doctests, for which every file would be imported a second time.
 QUICK := $(PYTEST) -q -o addopts="--strict-markers --strict-config --import-mode=importlib" -m "not slow" tests
 
-.PHONY: demo quick test test-cpus test-oldest coverage lint docs dist bench clean
+.PHONY: demo quick test test-bounds test-cpus test-oldest coverage lint docs dist bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/ravine demo
@@ -27,6 +27,10 @@ quick: $(VENV)/.test
 
 test: $(VENV)/.test
 	SCIPY_ARRAY_API=1 $(BIN)/python $(PYTEST) $(IN_ORDER) $(PYTEST_ARGS)
+
+# The tests of kernels with a check of every index: without it, a kernel reads and writes past the end of an array.
+test-bounds: $(VENV)/.test
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-bounds $(BIN)/python $(QUICK)/kernels $(PYTEST_ARGS)
 
 # The numerical tests as other processors would run them, see CONTRIBUTING.md.
 test-cpus: $(VENV)/.test
