@@ -67,6 +67,15 @@ def test_scout_of_weighted_rows_is_that_of_repeated_ones(rng):
     assert_allclose(weighted, density_scout(*rows_of(np.repeat(X, repeats, axis=0))), atol=0.05)
 
 
+@pytest.mark.parametrize("weight", [1e-200, 1e-100, 1e100])
+def test_rows_with_tiny_and_with_huge_weights_have_a_direction(weight):
+    X, _ = make_blobs(150, centers=[[0, 0, 0], [7, 0, 3]], random_state=0)
+    weights = np.full(150, weight)
+    found = density_scout(X, weights, moments_of(X, weights))
+    assert found is not None
+    assert np.isfinite(found).all()
+
+
 def test_equal_rows_have_no_direction():
     assert density_scout(*rows_of(np.ones((30, 3)))) is None
 

@@ -78,11 +78,13 @@ def density_scout(X: Matrix, weights: Floats, moments: Moments) -> Floats | None
     if not moments.varies:
         return None
     Z = np.asarray((X - moments.mean) / moments.unit, dtype=np.float64)
-    roots = np.sqrt(weights)
+    roots = np.sqrt(weights / weights.max())  # squares of tiny weights would vanish
     start = start_vectors(min(N_DIMENSIONS, *Z.shape), Z.shape[1])
     T = np.ascontiguousarray((Z * roots[:, np.newaxis]).T)
     V = components(np.ascontiguousarray(T.T), T, start, N_POWERS)
     V = V[V.any(axis=1)]
+    if not len(V):
+        return None
     Y = np.ascontiguousarray(multiply(V, np.ascontiguousarray(Z.T)).T)
     deviation = math.sqrt(float(weights @ Y[:, 0] ** 2) / moments.count)
     searches = _Searches(weights, moments.count, deviation)
