@@ -5,11 +5,13 @@ import re
 import sys
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 from hypothesis import settings
 
 import ravine
+from ravine import _blocks
 
 # No time limit: a first call compiles.
 settings.register_profile("ravine", deadline=None, derandomize=True, max_examples=40)
@@ -64,3 +66,14 @@ def pytest_collection_finish():
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def four_cores(monkeypatch):
+    """Have four threads work, however many cores there are."""
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
+    for cached in (_blocks.count_threads, _blocks._helpers):
+        cached.cache_clear()
+    yield
+    for cached in (_blocks.count_threads, _blocks._helpers):
+        cached.cache_clear()

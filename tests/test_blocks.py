@@ -3,7 +3,6 @@
 import threading
 import time
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
@@ -11,16 +10,6 @@ from tests.estimators import CLASSES
 
 from ravine import _blocks
 from ravine.datasets import make_blobs
-
-
-@pytest.fixture
-def four_cores(monkeypatch):
-    monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
-    for cached in (_blocks.count_threads, _blocks._helpers):
-        cached.cache_clear()
-    yield
-    for cached in (_blocks.count_threads, _blocks._helpers):
-        cached.cache_clear()
 
 
 def test_there_are_never_more_threads_than_cores(four_cores):

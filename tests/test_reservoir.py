@@ -6,7 +6,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from tests.strategies import seeds
 
-from ravine._reservoir import Reservoir, arrival_keys, content_sample, has_copies, merge_copies, visits
+from ravine import _blocks
+from ravine._reservoir import (
+    Reservoir,
+    arrival_keys,
+    content_sample,
+    has_copies,
+    merge_copies,
+    sorted_numbers,
+    visits,
+)
 
 
 @given(seeds, st.integers(2, 30), st.lists(st.integers(1, 40), min_size=1, max_size=5), st.booleans())
@@ -129,3 +138,13 @@ def test_every_row_is_as_often_early_as_late_in_an_epoch(rng):
 def test_data_have_copies_where_two_rows_are_equal(seed, n_values, n, as_csr):
     X = np.random.default_rng(seed).integers(0, n_values, size=(n, 2)).astype(float)
     assert has_copies(sparse.csr_array(X) if as_csr else X, seed=3) == (len(np.unique(X, axis=0)) < n)
+
+
+@pytest.mark.parametrize("n_values", [1, 3, 1 << 60])
+@pytest.mark.parametrize("n", [0, 1, 5, 333])
+def test_numbers_are_sorted_on_any_number_of_threads(n, n_values, four_cores, monkeypatch):
+    monkeypatch.setattr(_blocks, "LEAST_CELLS", 16)
+    numbers = np.random.default_rng(n).integers(n_values, size=n, dtype=np.uint64)
+    for n_jobs in (1, 2, 4):
+        assert_array_equal(sorted_numbers(numbers, n_jobs), np.sort(numbers))
+        assert_array_equal(sorted_numbers(numbers[::-1], n_jobs), np.sort(numbers))

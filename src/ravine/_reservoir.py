@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ravine._blocks import map_items, map_rows
 from ravine._matrix import Floats, Ints, Matrix, column_deviations, fingerprint, mix, order_along, project
 from ravine._schema import Array, Group, Sizes, State, require
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+CELLS_PER_NUMBER = 16
+"""To sort a number takes about as long as a pass over this many values of rows."""
 
 
 def keys_are_sorted(state: State, sizes: Sizes) -> None:
@@ -137,7 +141,7 @@ def content_numbers(
     drawn = fingerprint(X, seed, n_jobs)
     if by_weight:
         drawn = mix(drawn + weights.view(np.uint64))
-    in_order = np.sort(drawn)
+    in_order = sorted_numbers(drawn, n_jobs)
     is_copy = np.append(False, in_order[1:] == in_order[:-1])
     if is_copy.any():
         order = np.argsort(drawn)
@@ -145,6 +149,21 @@ def content_numbers(
         copy = number - np.maximum.accumulate(np.where(is_copy, 0, number))
         drawn[order[is_copy]] = mix(in_order + copy.astype(np.uint64) * GOLDEN)[is_copy]
     return drawn
+
+
+def sorted_numbers(numbers: NDArray[np.uint64], n_jobs: int | None = None) -> NDArray[np.uint64]:
+    """Return the numbers in ascending order: parts of them are sorted on threads and then merged on threads."""
+    parts = map_rows(lambda b: np.sort(numbers[b]), (len(numbers), CELLS_PER_NUMBER), n_jobs)
+    if len(parts) == 1:
+        return parts[0]
+    bounds = parts[0][np.arange(1, len(parts)) * len(parts[0]) // len(parts)]
+    places = [np.concatenate([[0], np.searchsorted(part, bounds), [len(part)]]) for part in parts]
+
+    def merged(k: int) -> NDArray[np.uint64]:
+        between = [part[place[k] : place[k + 1]] for part, place in zip(parts, places, strict=True)]
+        return np.sort(np.concatenate(between), kind="stable")  # it merges what is sorted already
+
+    return np.concatenate(map_items(merged, range(len(parts)), n_jobs))
 
 
 def largest(numbers: NDArray[np.uint64], size: int) -> Ints:
@@ -178,11 +197,11 @@ class Visits(NamedTuple):
 
 def has_copies(X: Matrix, seed: int, n_jobs: int | None = None) -> bool:
     """Return whether a row occurs more than once in the data."""
-    return _repeats(fingerprint(X, seed, n_jobs))
+    return _repeats(fingerprint(X, seed, n_jobs), n_jobs)
 
 
-def _repeats(bits: NDArray[np.uint64]) -> bool:
-    in_order = np.sort(bits)
+def _repeats(bits: NDArray[np.uint64], n_jobs: int | None = None) -> bool:
+    in_order = sorted_numbers(bits, n_jobs)
     return bool((in_order[1:] == in_order[:-1]).any())
 
 
