@@ -11,11 +11,13 @@ from tests import naive
 from ravine._matrix import moments_of
 from ravine.cuts._valley import strongest_valley
 from ravine.tree._valley_test import (
+    BEYOND_DOUBT,
     CLEAR_SCORE,
     LEAST_SCORE,
     Seen,
     Trial,
     ValleyTest,
+    combine,
     cut_with_evidence,
     lattice_steps,
     resolution_along,
@@ -220,29 +222,52 @@ def test_directions_are_found_on_few_rows_of_a_half(rng):
         return np.array([1.0, 0.0])
 
     X, weights, _ = in_plane(two_modes(rng, 5000))
-    ValleyTest(scout, 1.06, np.zeros(2), 0, 1.0, np.ones(2)).run(X, weights, is_patient=True)
+    ValleyTest(scout, 1.06, np.zeros(2), 0, 1.0, np.ones(2)).run(X, weights, 3, True, 0.05)
     assert set(seen) == {750}
 
 
 def test_p_values_are_combined_by_simes_rule():
-    test = plain_test()
     for p_values in ([0.001, 0.5, 0.9, 0.2, 1.0, 1.0], [0.03, 0.02, 0.04], [1.0, 1.0], []):
         trials = [Trial(p, np.array([1.0, 0.0])) for p in p_values]
-        assert test.combine(trials) == pytest.approx(naive.simes(p_values + [1.0] * (6 - len(p_values))))
+        assert combine(trials, 3) == pytest.approx(naive.simes(p_values + [1.0] * (6 - len(p_values))))
 
 
 def test_halvings_end_where_there_is_no_hope_unless_the_test_is_patient(rng):
-    def run(values, is_patient=True):
+    def run(values, is_patient=True, n_halvings=3):
         X, weights, _ = in_plane(values)
-        return plain_test().run(X, weights, is_patient)
+        return plain_test().run(X, weights, n_halvings, is_patient, 0.05)
 
-    clear = run(two_modes(rng, 400))
-    assert len(clear) == 2
-    assert clear[0].p_value < 1e-7
     hopeless = next(v for v in rng.normal(size=(50, 3000)) if run(v)[0].p_value > 0.5)
     assert len(run(hopeless)) == 6
+    assert len(run(hopeless, n_halvings=2)) == 4
     assert len(run(hopeless, is_patient=False)) == 2
     assert plain_test().cut(*in_plane(hopeless), from_first_axis, 0.05) is None
+
+
+def test_halvings_end_once_the_p_value_is_far_below_the_level(rng):
+    X, weights, _ = in_plane(two_modes(rng, 80))
+
+    def run(significance):
+        return plain_test().run(X, weights, 3, True, significance)
+
+    first = combine(run(1.0)[:2], 3)
+    assert len(run(1.01 * first / BEYOND_DOUBT)) == 2
+    assert len(run(0.99 * first / BEYOND_DOUBT)) > 2
+
+
+def test_only_large_nodes_are_halved_three_times(rng):
+    drawn = []
+
+    class Counted(ValleyTest):
+        def run(self, X, weights, n_halvings, is_patient, significance):
+            drawn.append((n_halvings, is_patient))
+            return super().run(X, weights, n_halvings, is_patient, significance)
+
+    options = {"look": lambda *rows: Seen(LEAST_SCORE, None)}
+    for patient_count in (400.0, 400.1):
+        test = Counted(first_axis, 1.06, np.zeros(2), 0, 1.0, np.ones(2), patient_count=patient_count, **options)
+        test.cut(*in_plane(two_modes(rng, 400)), from_first_axis, 0.05)
+    assert drawn == [(3, True), (2, False)]
 
 
 def test_rows_without_a_valley_to_see_are_not_tested(rng):

@@ -8,7 +8,7 @@ of the first step decides which basin is found (docs/decisions/projection-pursui
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,7 +49,6 @@ class Objective(Protocol):
         """Return the value, the position of the cut, and a function for the derivatives by the projected rows."""
 
 
-@runtime_checkable
 class CompiledObjective(Objective, Protocol):
     """An objective whose whole search is compiled: fast for few rows, and without the interpreter's lock."""
 
@@ -79,7 +78,6 @@ class OnLine:
     tilt: float = 0.0
 
 
-@runtime_checkable
 class LineObjective(Protocol):
     """A function of the weights of projected rows on a grid."""
 
@@ -217,6 +215,15 @@ def spread_sample(X: Matrix, direction: Floats, n_jobs: int | None = None) -> In
     return np.sort(order[np.linspace(0, len(order) - 1, COARSE_ROWS).astype(np.int64)])
 
 
+def _is_compiled(objective: Objective) -> TypeGuard[CompiledObjective]:
+    # A fit asks this a thousand times, and `isinstance` of a protocol takes as long as a short search.
+    return hasattr(objective, "search_block")
+
+
+def _has_line(objective: Objective) -> TypeGuard[LineObjective]:
+    return hasattr(objective, "on_line")
+
+
 def search(
     X: Matrix,
     weights: Floats,
@@ -231,10 +238,10 @@ def search(
     Dense rows of one block are searched in one compiled call, if the objective has such a search. Many rows are put on
     a grid, if the objective needs no more.
     """
-    if isinstance(objective, CompiledObjective) and not sparse.issparse(X) and X.size <= BLOCK_CELLS:
+    if _is_compiled(objective) and not sparse.issparse(X) and X.size <= BLOCK_CELLS:
         descent = _kernels.bfgs.begin(start, objective.tolerance)
         return Found(*objective.search_block(X, weights, mean, descent), descent)
-    if isinstance(objective, LineObjective) and objective.reads_line(X.shape[0]):
+    if _has_line(objective) and objective.reads_line(X.shape[0]):
         return search_on_line(X, weights, mean, objective, start, n_jobs, before)
     return search_in_passes(X, weights, mean, objective, start, n_jobs)
 

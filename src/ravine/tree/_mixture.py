@@ -563,9 +563,7 @@ def _regular(pooled: Floats, n_components: int, n_effective: float) -> Floats:
 
 def _factors(covariance: Floats) -> Floats:
     """Return lower triangular matrices F with F C Fᵀ = 1 for each covariance matrix C."""
-    identity = np.eye(covariance.shape[1])
-    inverses = (scipy.linalg.solve_triangular(each, identity, lower=True) for each in np.linalg.cholesky(covariance))
-    return np.array([np.tril(inverse) for inverse in inverses])
+    return np.tril(np.linalg.inv(np.linalg.cholesky(covariance)))
 
 
 def _log_joint(Z: Floats, mixture: Mixture) -> tuple[Floats, Floats]:

@@ -22,17 +22,24 @@ from ravine._reservoir import content_numbers, largest
 from ravine._ties import is_less, pointing_up
 from ravine.cuts import Cut
 from ravine.cuts._chunked import moved_to_valley
-from ravine.cuts._density import COARSE, MAX_BINS, normal_reference, projected_density
+from ravine.cuts._density import MAX_BINS, normal_reference
 from ravine.cuts._mdh import OUTSIDE, POWER, minimum_density_cut
-from ravine.cuts._proposals import NO_WORSE, Proposals, components, polish, propose, rank, start_vectors
+from ravine.cuts._proposals import (
+    NO_WORSE,
+    Ranked,
+    components,
+    polish,
+    propose,
+    rank,
+    start_vectors,
+    strongest_on_lines,
+)
 from ravine.cuts._pursuit import SMALL_CELLS, Starts, make_starts
-from ravine.cuts._valley import strongest_valley
 from ravine.tree._columns import best_of_few, best_with_column
 from ravine.tree._valley_test import (
     CLEAR_SCORE,
     LEAST_SCORE,
     UNSEEN,
-    VALLEY_BANDWIDTH,
     Direction,
     FromDirection,
     Seen,
@@ -43,14 +50,13 @@ TESTED_ROWS, SAMPLE_SEED = 20_000, 0
 """Valleys are tested on a sample of at most this many rows of the data, drawn with this seed."""
 
 ALPHAS, N_COMPONENTS = (0.0, 0.9), 2
-"""The search of the scout keeps a cut within these bounds, and starts from this many principal components."""
+"""Searches keep a cut within these bounds, and start from this many principal components."""
 
 BANDWIDTH, TOLERANCE = 0.9, 3e-5
 """Bandwidth factor and tolerance of that search."""
 
-N_DIMENSIONS, N_POWERS, DEEP = 16, 8, 4.0
-"""The scout searches among so many principal components, which this many subspace iterations find. A start whose valley
-has the last number as its relative depth is the last one."""
+N_DIMENSIONS, N_POWERS = 16, 8
+"""The scout searches among so many principal components, which this many subspace iterations find."""
 
 SCOUT_TOLERANCE, GRID_STEP, SCOUT_REACH = 3e-4, 0.2, 4.0
 """Tolerance of the scout, and in bandwidths the step of its grid and where its kernel ends."""
@@ -88,31 +94,27 @@ def density_scout(X: Matrix, weights: Floats, moments: Moments) -> Floats | None
     Y = np.ascontiguousarray(multiply(V, np.ascontiguousarray(Z.T)).T)
     deviation = math.sqrt(float(weights @ Y[:, 0] ** 2) / moments.count)
     searches = _Searches(weights, moments.count, deviation)
-    best, depth = np.zeros(len(V)), -1.0
-    for first in np.eye(len(V))[:N_COMPONENTS]:
-        found, here = searches.follow(Y, first, ALPHAS)
-        if depth < 0 or is_less(1 + depth, 1 + here):
-            best, depth = found, here
-        if depth >= DEEP:
-            break
-    normal = best @ V
-    normal /= np.linalg.norm(normal)
+    best = _along(searches.follow(Y, np.eye(1, len(V))[0], ALPHAS) @ V, Z, weights)
+    if best.scores[0] < CLEAR_SCORE and len(V) > 1:
+        other = _along(searches.follow(Y, np.eye(1, len(V), 1)[0], ALPHAS) @ V, Z, weights)
+        best = other if is_less(best.scores[0], other.scores[0]) else best
     # Bounds other than the last keep a cut at the mean, where there may be a cluster.
-    normal = best_of_few(normal, Z, weights, lambda column: searches.follow(Z, column, ALPHAS[-1:])[0])
-    return pointing_up(_in_the_middle(normal, Z, weights)[np.newaxis])[0]
+    normal = best_of_few(best.directions[0], Z, weights, lambda column: searches.follow(Z, column, ALPHAS[-1:]))
+    if normal is not best.directions[0]:
+        best = _along(normal, Z, weights)
+    if best.scores[0] > 0:
+        # The direction of the lowest density of few rows is too good for them. The one between the means of the sides
+        # of its valley depends on all rows, and is better for other rows.
+        best = polish(Z, best, np.zeros(Z.shape[1]), 0.0, NO_WORSE, weights, METRIC_ROWS)
+    return pointing_up(best.directions)[0]
 
 
-def _in_the_middle(normal: Floats, Z: Floats, weights: Floats) -> Floats:
-    """Turn a direction to that between the means of the sides of its valley, if the valley is hardly weaker there.
-
-    The direction of the lowest density of few rows is too good for them. The one between the means depends on all rows
-    of both sides, and is better for other rows.
-    """
-    steps = np.zeros(Z.shape[1])
-    along = Proposals(normal[np.newaxis], project(Z, normal)[np.newaxis])
-    found = rank(along, steps, 0.0, 1, weights=weights)
-    found = polish(Z, found, steps, 0.0, NO_WORSE, weights, METRIC_ROWS)
-    return found.directions[0] if len(found.directions) else normal
+def _along(direction: Floats, Z: Floats, weights: Floats) -> Ranked:
+    """Return a direction with its strongest valley, whose score is 0 if there is none."""
+    normal = direction / np.linalg.norm(direction)
+    none = np.zeros(1)
+    valley = strongest_on_lines(project(Z, normal)[np.newaxis], none, 0.0, weights=weights)
+    return Ranked(normal[np.newaxis], valley, none)
 
 
 @dataclass(frozen=True)
@@ -123,30 +125,28 @@ class _Searches:
     count: float
     deviation: float
 
-    def follow(self, Y: Floats, direction: Floats, alphas: tuple[float, ...]) -> tuple[Floats, float]:
-        """Search with one bound after the other, each from the end of the last; return the direction and its depth.
+    def follow(self, Y: Floats, direction: Floats, alphas: tuple[float, ...]) -> Floats:
+        """Search with one bound after the other, each from the end of the last, and return the direction.
 
-        The last cut that is a minimum of the density itself is kept.
+        The last one whose cut is a minimum of the density itself is kept.
         """
         h = normal_reference(BANDWIDTH, self.deviation, self.count)
         tolerance = SCOUT_TOLERANCE / (math.sqrt(2 * math.pi) * self.deviation)
-        mean, kept, kept_is_minimum = np.zeros(Y.shape[1]), direction, False
+        mean, kept = np.zeros(Y.shape[1]), direction
         for number, alpha in enumerate(alphas):
             bounded = (h, alpha, STEEPEST / h ** (1 + POWER), POWER, h * GRID_STEP, SCOUT_REACH, MAX_BINS, 0)
             descent = _kernels.bfgs.begin(direction, tolerance)
             direction, _, found = _kernels.penalty.search(
                 Y, self.weights, mean, descent, 1.0, _kernels.penalty.Settings(*bounded), None
             )
-            values = project(Y, direction)
-            left = float(self.weights[values < found].sum())
-            bound = alpha * math.sqrt(float(self.weights @ values**2) / self.count)
-            is_minimum = abs(found) < bound and 0 < left < self.count
-            if number == 0 or is_minimum:
-                kept, position, kept_values, kept_is_minimum = direction, found, values, is_minimum
-        if not kept_is_minimum:  # a bound stopped every search
-            valley = strongest_valley(kept_values, self.weights, VALLEY_BANDWIDTH)
-            position = position if valley is None else valley.position
-        return kept, projected_density(kept_values, self.weights, h, COARSE).relative_depth_at(position)
+            if number == 0 or self._is_minimum(project(Y, direction), found, alpha):
+                kept = direction
+        return kept
+
+    def _is_minimum(self, values: Floats, position: float, alpha: float) -> bool:
+        """Return whether a cut lies within the bound, with rows on both sides."""
+        bound = alpha * math.sqrt(float(self.weights @ values**2) / self.count)
+        return bool(abs(position) < bound and 0 < np.count_nonzero(values < position) < len(values))
 
 
 def density_cut(

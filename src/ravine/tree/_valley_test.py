@@ -34,8 +34,10 @@ FromDirection = Callable[[Matrix, Floats, Moments, Floats], Floats | None]
 VALLEY_BANDWIDTH = 1.06
 """Bandwidth factor of the test, for methods without a bandwidth of their own for it."""
 
-BEYOND_DOUBT = 1e-6
-"""No more halvings are drawn once the p-value is below this."""
+N_HALVINGS, FEWER_HALVINGS, BEYOND_DOUBT = 3, 2, 1e-2
+"""Maximum number of random halvings of a large node, which has at least `PATIENT_SHARE` of the weight, and of a smaller
+one. No more are drawn once the p-value is below the last number times the level: a method that looks ahead accepts cuts
+at larger levels only."""
 
 HOPELESS = 0.5
 """If all p-values exceed this, neither the node nor a cut below it on trial can show a valley."""
@@ -48,7 +50,7 @@ TRIAL_ROWS, GIVE_UP, PATIENT_SHARE = 750, 0.2, 0.2
 node has at least this share of the weight, or a clear valley is seen in it: a valley that is missed there costs many
 clusters."""
 
-LEAST_SCORE, CLEAR_SCORE = 1.75, 4.0
+LEAST_SCORE, CLEAR_SCORE = 2.25, 4.0
 """A node is not tested if no valley with this score is seen in it: a valley that is confirmed hardly ever has less. A
 valley with the second score is clear. If no trial comes near to confirming a valley, but a clear one is seen, the node
 is cut there on trial: it may have so many clusters that no search finds a way between them."""
@@ -206,6 +208,12 @@ class Trial:
     normal: Floats
 
 
+def combine(trials: list[Trial], n_halvings: int) -> float:
+    """Combine the p-values of all trials by Simes' rule; those of halvings that were not drawn count as 1."""
+    p_values = sorted(trial.p_value for trial in trials)
+    return min([2 * n_halvings * p / rank for rank, p in enumerate(p_values, start=1)] + [1.0])
+
+
 @dataclass(frozen=True)
 class ValleyTest:
     """Test whether rows have a valley, which is found on one half of them and tested on the other half.
@@ -224,12 +232,10 @@ class ValleyTest:
         Minimum weight on either side of a valley.
     axis : ndarray of shape (n_features,)
         Rows are halved in their order along this vector.
-    n_halvings : int
-        Maximum number of random halvings; each gives two p-values.
     give_up : float
         Without patience, the test ends if no p-value is below this after a halving.
     patient_count : float
-        A node with at least this weight is tested with patience.
+        A node with at least this weight is large: it is halved more often, and tested with patience.
     hopeless : float
         If all p-values exceed this, the node is not cut on trial.
     trial_rows : int
@@ -244,7 +250,6 @@ class ValleyTest:
     seed: int
     min_cluster_size: float
     axis: Floats
-    n_halvings: int = 3
     give_up: float = GIVE_UP
     patient_count: float = math.inf
     hopeless: float = HOPELESS
@@ -313,10 +318,12 @@ class ValleyTest:
         if seen.score < LEAST_SCORE:
             return None
         is_clear = seen.score >= CLEAR_SCORE
-        trials = self.run(rows, of_rows, is_patient=is_clear or moments.count >= self.patient_count)
+        is_large = moments.count >= self.patient_count
+        n_halvings = N_HALVINGS if is_large else FEWER_HALVINGS
+        trials = self.run(rows, of_rows, n_halvings, is_large or is_clear, significance)
         if not trials:
             return None
-        p_value, normals = self.combine(trials), [trials[0].normal]
+        p_value, normals = combine(trials, n_halvings), [trials[0].normal]
         if trials[0].p_value > self.hopeless:
             if seen.normal is None or not is_clear:
                 return None
@@ -326,12 +333,7 @@ class ValleyTest:
             normals = normals if normal is None else [normal, *normals]
         return self.strongest_cut(X, weights, normals, p_value)
 
-    def combine(self, trials: list[Trial]) -> float:
-        """Combine the p-values of all trials by Simes' rule; those of halvings that were not drawn count as 1."""
-        p_values = sorted(trial.p_value for trial in trials)
-        return min([2 * self.n_halvings * p / rank for rank, p in enumerate(p_values, start=1)] + [1.0])
-
-    def run(self, X: Matrix, weights: Floats, is_patient: bool) -> list[Trial]:
+    def run(self, X: Matrix, weights: Floats, n_halvings: int, is_patient: bool, significance: float) -> list[Trial]:
         """Test halves of the rows, with patience or without; the trial with the smallest p-value is first."""
         n_rows = X.shape[0]
         order = order_along(X, project(X, self.axis, self.n_jobs), self.n_jobs)
@@ -351,7 +353,7 @@ class ValleyTest:
             p = 1.0 if found is None else valley_p_value(found, values[judge], rows[judge], resolution)
             return [Trial(p, normal)]
 
-        for _ in range(self.n_halvings):
+        for _ in range(n_halvings):
             drawn = order[random.permutation(n_rows)]
             halves = drawn[: n_rows // 2], drawn[n_rows // 2 :]
             for found in map_items(try_half, (halves, halves[::-1]), n_jobs):
@@ -359,7 +361,7 @@ class ValleyTest:
             if trials:
                 trials.insert(0, trials.pop(first_least([trial.p_value for trial in trials])))
             has_hope = is_patient or not trials or trials[0].p_value <= self.give_up
-            if not has_hope or self.combine(trials) < BEYOND_DOUBT:
+            if not has_hope or combine(trials, n_halvings) < BEYOND_DOUBT * significance:
                 break
         return trials
 
