@@ -191,8 +191,9 @@ def follow(
             order, starts = _outwards(problem, group)
             problem.contract(group)
             heads = node[order[starts]]
-            for g, members in enumerate(np.split(order, starts[1:])):
-                for member in members[1:]:
+            ends = np.append(starts[1:], len(order))
+            for g in np.flatnonzero(ends - starts > 1).tolist():
+                for member in order[starts[g] + 1 : ends[g]]:
                     children.append((int(heads[g]), int(node[member])))
                     merge_lambdas.append(lam)
                     centroids.append(problem.centroids[g])

@@ -48,16 +48,18 @@ def nearest(density, width, below, modes):
     n = density.shape[0]
     found, apart = np.zeros((modes.shape[0], n + 1)), np.zeros(modes.shape[0])
     fitted = np.empty(n)
+    first, step = 0, 1  # not written out below: a number that is written out is a type of its own
+    least = np.inf
     for m in range(modes.shape[0]):
-        _monotone(density, width, 0, 1, modes[m], fitted)
-        _monotone(density, width, n - 1, -1, n - modes[m], fitted)
+        _monotone(density, width, first, step, modes[m], fitted)
+        _monotone(density, width, n - 1, -step, n - modes[m], fitted)
         for i in range(n):
             found[m, i + 1] = found[m, i] + fitted[i] * width[i]
         total = found[m, n]
         for i in range(n + 1):
             found[m, i] /= total
             apart[m] = max(apart[m], abs(found[m, i] - below[i]))
-    least = apart.min()
+        least = min(least, apart[m])
     for m in range(modes.shape[0]):
         if apart[m] <= least * (1.0 + TIE):
             return found[m]

@@ -135,14 +135,15 @@ class Sample:
             root = np.exp(distance * np.float32(-gamma / 4))
             kernel = root * root
             kernel *= kernel
-            mean = float(self.share @ (kernel @ self.share))
+            wide = kernel.astype(np.float64)  # each product with a vector would do this again
+            mean = float(self.share @ (wide @ self.share))
             growth = np.exp(np.minimum(squares * (gamma / 4), 80.0))
             found = []
             beta = None
             for value in tuple(ratio / mean for ratio in RATIOS) if C is None else (C,):
                 bound = value * self.share
                 beta = bound.copy() if beta is None else beta
-                at_rows = kernel @ beta
+                at_rows = wide @ beta
                 _kernels.svc.solve_dual(kernel, bound, beta, at_rows, GAP, SWEEPS)
                 lowest = np.empty(len(self.a))
                 narrow = beta.astype(np.float32)

@@ -78,6 +78,13 @@ def thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Let BLAS work on one thread. Its sums then do not depend on the number of cores, and threads of ours do not wait
+    for its threads."""
+    limit: AbstractContextManager[Any] = thread_pools().limit(limits=1, user_api="blas")
+    return limit
+
+
 def all_or_nothing(method: Method) -> Method:
     """Restore the estimator if the method fails for any reason: bad data, a callback, Ctrl-C."""
 
@@ -550,8 +557,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedTre
 
     def _grown(self, X: Matrix, find_cut: FindCut, sample_weight: Floats, **options: Any) -> HyperplaneTree:
         """Grow a tree on the rows of positive weight."""
-        # Our threads work on blocks of rows; BLAS threads below them would only wait for each other.
-        with thread_pools().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             rows, weights = with_weight(X, sample_weight)
             return grow(
                 rows,

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ravine._matrix import Floats, Matrix, moments_of
 from ravine._outofcore import ChunkedNode
-from ravine.cluster._base import thread_pools
+from ravine.cluster._base import one_blas_thread
 from ravine.cluster._number import SEED
 from ravine.cluster._soft import SoftTreeClusterer
 from ravine.tree import HyperplaneTree
@@ -120,7 +120,7 @@ class BatchTreeClusterer(SoftTreeClusterer, ABC):
         **options: Any,
     ) -> None:
         """Grow the tree on out-of-core data, as `_grow` does in memory."""
-        with self._progress_of_cuts(X) as on_split, thread_pools().limit(limits=1, user_api="blas"):
+        with self._progress_of_cuts(X) as on_split, one_blas_thread():
             rows = ChunkedRows(root, find_cut, find_chunked_cut, finish_chunked_cut)
             tree = grow_on(rows, n_clusters=self.n_clusters, on_split=on_split, n_jobs=self.n_jobs, **options)
             self.tree_ = self._refined_on_chunks(tree, root)

@@ -25,7 +25,7 @@ from ravine.cluster._base import (
     OUTLIERS,
     all_or_nothing,
     fitting,
-    thread_pools,
+    one_blas_thread,
     uninterrupted,
 )
 from ravine.cluster._fitted_incremental import FittedIncremental
@@ -601,7 +601,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
             return tree
         rows, weights = self._stream.sample()
         sample = StreamSample(scaling.rows(rows), weights, self._stream.online)
-        with thread_pools().limit(limits=1, user_api="blas"):  # as in `_grown`
+        with one_blas_thread():
             return self._grow_sample(sample, on_split).unscaled(scaling.center, scaling.scale)
 
     def _grow_sample(self, sample: StreamSample, on_split: Callable[[int], bool] | None) -> HyperplaneTree:

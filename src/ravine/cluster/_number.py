@@ -3,7 +3,7 @@
 from ravine._matrix import Floats, Matrix, with_weight
 from ravine._reservoir import content_rows
 from ravine._warnings import warn_user
-from ravine.cluster._base import TreeClusterer, thread_pools
+from ravine.cluster._base import TreeClusterer, one_blas_thread
 from ravine.cluster._fitted import FittedEvidenceTree
 from ravine.tree._elbow_test import MOST_ROWS, elbow_p_value
 
@@ -17,7 +17,7 @@ class EvidenceTreeClusterer(FittedEvidenceTree, TreeClusterer):
     def _may_use_elbow(self, X: Matrix, weights: Floats, seed: int) -> bool:
         """Return whether rows are more clustered than rows without clusters, and warn if they are."""
         rows, total = content_rows(*with_weight(X, weights), MOST_ROWS, SEED, self.n_jobs)
-        with thread_pools().limit(limits=1, user_api="blas"):  # as in `_grown`
+        with one_blas_thread():
             p_value = elbow_p_value(rows, total, seed, self.n_jobs)
         if p_value > self.significance / 2:
             return False

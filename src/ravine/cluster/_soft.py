@@ -11,7 +11,7 @@ from ravine._outofcore import ChunkedNode, Chunks, is_out_of_core
 from ravine._reservoir import content_rows, merge_copies
 from ravine._sklearn import StrOptions, is_fitted
 from ravine._warnings import warn_user
-from ravine.cluster._base import thread_pools
+from ravine.cluster._base import one_blas_thread
 from ravine.cluster._chunked_predict import by_chunks
 from ravine.cluster._fitted import check_that_outliers_have_a_mixture
 from ravine.cluster._number import SEED, EvidenceTreeClusterer
@@ -148,7 +148,7 @@ class SoftTreeClusterer(EvidenceTreeClusterer):
     def _refined_by(self, tree: HyperplaneTree, X: Matrix, weights: Floats) -> HyperplaneTree:
         rows, total = merge_copies(*with_weight(X, weights), SEED)
         label = tree.label[tree.apply(rows, self.n_jobs, check_input=False)]
-        with thread_pools().limit(limits=1, user_api="blas"):  # as in `_grown`
+        with one_blas_thread():
             always = self.assign_labels == "mixture"
             mixture = fit_mixture(rows, total, label, tree.n_clusters, always, shares_of_cuts(tree))
             if mixture is not None and self.outliers == "label":

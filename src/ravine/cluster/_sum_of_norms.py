@@ -43,7 +43,7 @@ from ravine._numbering import from_low_to_high
 from ravine._schema import Array, Field, Group, Number, Sizes, State, require
 from ravine._sklearn import Interval, StrOptions
 from ravine._warnings import warn_user
-from ravine.cluster._base import N_JOBS, Clusterer, fitting
+from ravine.cluster._base import N_JOBS, Clusterer, fitting, one_blas_thread
 
 
 def rows_are_distinct(state: State, sizes: Sizes) -> None:
@@ -324,7 +324,7 @@ class SumOfNorms(Clusterer):
             )
         points = Points.of(rows[has_weight], row_weights[has_weight])
         problem = self._problem(points)
-        with self._progress(rows, "lambda", self.n_lambdas) as on_lambda:
+        with one_blas_thread(), self._progress(rows, "lambda", self.n_lambdas) as on_lambda:
             self.path_ = problem.follow(self.n_lambdas, on_lambda=on_lambda) if self.lam is None or self.path else None
             self._settle(problem, self.n_clusters if self.lam is None else None, on_lambda)
         self._member = np.full(len(rows), -1)
@@ -425,7 +425,8 @@ class SumOfNorms(Clusterer):
                 f"n_clusters={n_clusters} must be between 1 and {len(self._points.mass)}, the number of distinct rows"
             )
         model = copy(self)
-        model._settle(self._problem(self._points), n_clusters)
+        with one_blas_thread():
+            model._settle(self._problem(self._points), n_clusters)
         model._label_rows()
         return model
 

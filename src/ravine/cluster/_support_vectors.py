@@ -43,7 +43,7 @@ from ravine._svc import (
     rows_counted,
 )
 from ravine._warnings import warn_user
-from ravine.cluster._base import N_JOBS, OUTLIERS, Clusterer, fitting, uninterrupted
+from ravine.cluster._base import N_JOBS, OUTLIERS, Clusterer, fitting, one_blas_thread, uninterrupted
 from ravine.cluster._identity import IDENTITIES, Identities, ids_are_distinct
 from ravine.cluster._support_stream import SAMPLE, STREAM, Stream
 
@@ -320,7 +320,7 @@ class SupportVectorClustering(Clusterer):
             raise ValueError(
                 f"n_samples={len(training)} is fewer than n_clusters={self.n_clusters}: set a smaller n_clusters"
             )
-        with self._progress(rows, "epoch", self._max_iter(len(training))) as on_epoch:
+        with one_blas_thread(), self._progress(rows, "epoch", self._max_iter(len(training))) as on_epoch:
             self._stream = stream = Stream(self._draw_seed())
             stream.read(training, mass, self.n_jobs)
             sample = stream.sample(self.n_jobs)
@@ -670,7 +670,8 @@ class SupportVectorClustering(Clusterer):
 
     def _begin(self, stream: Stream) -> None:
         """Choose the parameters that are "auto", and take the first steps of a stream."""
-        choice = self._choose(stream.sample(self.n_jobs), stream)
+        with one_blas_thread():
+            choice = self._choose(stream.sample(self.n_jobs), stream)
         rows, weights = stream.reservoir.sample()
         stream.learner = self._new_learner(rows.shape[1], choice)
         stream.learner.learn(rows, np.arange(len(rows)), weights)

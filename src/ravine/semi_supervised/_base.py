@@ -41,7 +41,7 @@ from ravine._matrix import (
 )
 from ravine._schema import Array, Custom, Group, Number, Sizes, State, all_or_none, require
 from ravine._sklearn import StrOptions, safe_indexing
-from ravine.cluster._base import N_JOBS, RowEstimator, fitting, thread_pools
+from ravine.cluster._base import N_JOBS, RowEstimator, fitting, one_blas_thread
 from ravine.cuts import Cut
 from ravine.cuts._density import depth_at, normal_bandwidth, projected_density
 from ravine.semi_supervised._held_out import WRONG, folds_of, mean_of_classes, squared_errors
@@ -227,7 +227,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         code[is_labeled] = codes
         distinct, codes, total = without_copies(rows, code, weights)
         total = total / label_unit(codes, total)
-        with thread_pools().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             self._learn(distinct, codes, total)
         self.transduction_ = self._predict(rows)
         self.transduction_[is_labeled] = labels[is_labeled]
