@@ -127,7 +127,9 @@ class SqlRow:
         return are_finite(used) if used else None
 
 
-def label_case(tree: HyperplaneTree, row: SqlRow, *, assign_labels: str = "auto", first_row: str = "LIMIT 1") -> list[str]:
+def label_case(
+    tree: HyperplaneTree, row: SqlRow, *, assign_labels: str = "auto", first_row: str = "LIMIT 1"
+) -> list[str]:
     """Return the lines of a CASE expression that is the label of a row, or NULL for a row that `predict` refuses.
 
     Parameters

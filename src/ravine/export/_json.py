@@ -127,7 +127,7 @@ def _mixture(mixture: Mixture) -> dict[str, Any]:
         "decides": mixture.decides,
         "freedom": None if is_gaussian else mixture.freedom,
         "power": None if is_gaussian else mixture._power,
-        "factors": [_lower(factor) for factor in mixture.factor],
+        "factors": [lower_rows(mixture, factor) for factor in mixture.factor],
     }
     if is_gaussian:
         center, constant, direction = mixture._plane
@@ -149,6 +149,6 @@ def _mixture(mixture: Mixture) -> dict[str, Any]:
     return {**common, "components": components}
 
 
-def _lower(factor: Floats) -> list[list[float]]:
-    """Return the rows of a lower triangular matrix, without the zeros above its diagonal."""
-    return [row[: j + 1] for j, row in enumerate(factor.tolist())]
+def lower_rows(mixture: Mixture, factor: Floats) -> list[list[float]]:
+    """Return the rows of a lower triangular matrix, without the zeros above its diagonal and without rows of zeros."""
+    return [factor[j, : j + 1].tolist() for j in mixture.described]

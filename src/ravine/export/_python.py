@@ -11,6 +11,7 @@ from typing import Any
 
 from ravine import __version__
 from ravine.export import _source
+from ravine.export._json import lower_rows
 from ravine.export._recipe import Levels, Recipe, Scaling, Step, recipe_of
 from ravine.tree._mixture import Mixture
 
@@ -61,7 +62,8 @@ class _Source:
         self._recipe = recipe
         self._constants: list[str] = []
         self._n_constants = 0
-        self._modules = {"isfinite"}
+        self._modules = {"isfinite", "nan"}
+        self._helpers = [*_source.DOT]
 
     def text(self, function_name: str) -> str:
         """Return the whole source."""
@@ -94,7 +96,7 @@ class _Source:
                 "",
                 f"def {function_name}(row):",
                 f'    """Return the cluster of a row: {said}."""',
-                *(f"    {line}" if line else "" for line in [*_source.DOT, *body]),
+                *(f"    {line}" if line else "" for line in [*self._helpers, *body]),
                 "",
             ]
         )
@@ -111,11 +113,14 @@ class _Source:
     def _numbers(self) -> list[str]:
         """Return the lines that turn the cells into the numbers x."""
         if self._recipe.is_matrix:
-            self._modules.add("nan")
             return ["x = [nan if cell is None else float(cell) for cell in cells]"]
-        self._modules |= {"log", "nan"}
-        has_words = any(isinstance(column.encoding, Levels) for column in self._recipe.columns)
-        lines = [*_source.NUMBER, *(_source.WORD if has_words else []), "x, n_unknown = [], 0"]
+        kinds = {type(column.encoding) for column in self._recipe.columns}
+        if Scaling in kinds:
+            self._modules.add("log")
+            self._helpers += _source.NUMBER
+        if Levels in kinds:
+            self._helpers += _source.WORD
+        lines = ["x, n_unknown = [], 0"]
         for j, column in enumerate(self._recipe.columns):
             encoding = column.encoding
             if isinstance(encoding, Levels):
@@ -136,7 +141,7 @@ class _Source:
 
     def _define_gap_words(self, levels: Levels) -> None:
         if not any(line.startswith("GAP_WORDS") for line in self._constants):
-            self._define("GAP_WORDS", repr(set(levels.gap_words)))
+            self._define("GAP_WORDS", repr(levels.gap_words))
 
     def _after(self, steps: tuple[Step, ...]) -> Iterator[str]:
         """Yield the lines of some steps, which change x."""
@@ -162,7 +167,7 @@ class _Source:
     def _walk(self) -> list[str]:
         """Return the lines that walk down the tree."""
         tree = self._recipe.tree
-        nodes = []
+        nodes: list[Any] = []
         for node in range(tree.n_nodes):
             surface = tree.surface[node]
             if tree.is_leaf[node]:
@@ -180,24 +185,25 @@ class _Source:
         if not any(surface is not None for surface in tree.surface):
             return _source.WALK
         self._modules |= {"inf", "sqrt"}
-        return [*_source.NEAREST, *_source.CURVED_WALK]
+        self._helpers += _source.NEAREST
+        return _source.CURVED_WALK
 
     def _label(self) -> list[str]:
         """Return the lines that return the label."""
         mixture = self._recipe.tree.mixture
         if mixture is None or not mixture.has_labels:
             return ["return node"]
-        self._modules |= {"log1p", "inf", "sqrt"} if not math.isinf(mixture.freedom) else {"inf", "sqrt"}
+        self._modules |= {"inf"} if math.isinf(mixture.freedom) else {"inf", "log1p"}
         self._define("CLUSTERS", repr(mixture.cluster.tolist()))
-        self._define("MEANS", repr(mixture.mean.tolist()))
-        lower = [[row[: j + 1] for j, row in enumerate(factor)] for factor in mixture.factor.tolist()]
-        self._define("FACTORS", repr(lower))
-        lines = [*_source.SQUARE, *self._densities(mixture), *_source.LIKELIEST]
+        if mixture.limit is not None or not math.isinf(mixture.freedom):
+            self._helpers += _source.SQUARE
+            self._define("MEANS", repr(mixture.mean.tolist()))
+            self._define("FACTORS", repr([lower_rows(mixture, factor) for factor in mixture.factor]))
+        lines = [*self._densities(mixture), *_source.LIKELIEST]
         if mixture.limit is not None:
             self._define("LIMITS", repr(mixture.limit.tolist()))
+            self._modules.add("sqrt")
             lines += ["if not sqrt(square(best)) <= LIMITS[best]:", "    return -1"]
-        else:
-            self._modules.discard("sqrt")
         return [*lines, "return CLUSTERS[best]" if mixture.decides else "return node"]
 
     def _densities(self, mixture: Mixture) -> list[str]:

@@ -121,4 +121,4 @@ def _near_mixture(mixture: Mixture, Z: Floats, size: Floats, unit: float) -> tup
     found = near.any(axis=1) if mixture.decides else np.zeros(len(Z), dtype=bool)
     if mixture.limit is not None:
         found |= ~(np.abs(distance[at] - mixture.limit[best]) > distance_error[at])
-    return found, has_density
+    return np.asarray(found), np.asarray(has_density)

@@ -13,7 +13,8 @@ STEPS = {
     "project": "x = [dot(row, x) for row in {}]",
 }
 
-DOT = """
+DOT = """\
+
 def dot(a, b):
     total = 0.0
     for one, other in zip(a, b):
@@ -76,7 +77,7 @@ while isinstance(node, tuple):
         node = NODES[left if height < 0 else right]
 """.splitlines()
 
-SQUARE = """
+SQUARE = """\
 def square(k):
     apart = [a - b for a, b in zip(x, MEANS[k])]
     along = [dot(row, apart) for row in FACTORS[k if len(FACTORS) > 1 else 0]]

@@ -112,17 +112,11 @@ class _RecipeRow(SqlRow):
             raise ValueError(f"feature_names has {len(given)} entries, but the model has {len(recipe.columns)} columns")
         folded = _Folded.of(recipe)
         self._folded, self._most_estimated = folded, recipe.most_estimated
-        fills = iter(folded.fill)
-        self._cells = [
-            _Cell(
-                column,
-                f"{ALIAS}.{identifier(str(name))}",
-                TEXT[dialect],
-                [next(fills) for _ in range(column.n_numbers)],
-            )
-            for column, name in zip(recipe.columns, given, strict=True)
-        ]
         self._ends = np.cumsum([0, *(column.n_numbers for column in recipe.columns)])
+        self._cells = [
+            _Cell(column, f"{ALIAS}.{identifier(str(name))}", TEXT[dialect], float(folded.fill[start]))
+            for column, name, start in zip(recipe.columns, given, self._ends[:-1], strict=True)
+        ]
 
     def linear(self, coefficients: Floats, constant: float = 0.0) -> str:
         inner = coefficients @ self._folded.matrix
