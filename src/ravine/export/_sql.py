@@ -114,7 +114,7 @@ class _RecipeRow(SqlRow):
         self._folded, self._most_estimated = folded, recipe.most_estimated
         self._ends = np.cumsum([0, *(column.n_numbers for column in recipe.columns)])
         self._cells = [
-            _Cell(column, f"{ALIAS}.{identifier(str(name))}", TEXT[dialect], float(folded.fill[start]))
+            _Cell(column, f"{ALIAS}.{identifier(str(name))}", dialect, float(folded.fill[start]))
             for column, name, start in zip(recipe.columns, given, self._ends[:-1], strict=True)
         ]
 
@@ -148,12 +148,13 @@ class _RecipeRow(SqlRow):
 class _Cell:
     """A cell of the table in SQL, with its column and what fills a gap."""
 
-    def __init__(self, column: InputColumn, name: str, text: str, fill: float) -> None:
+    def __init__(self, column: InputColumn, name: str, dialect: str, fill: float) -> None:
         self.column = column
         self.expression = name
-        self._text = text
+        self._text = TEXT[dialect]
         if column.encoding is None and not np.isnan(fill):
-            self.expression = f"COALESCE({name}, {double_literal(fill)})"
+            is_gap = f"{name} IS NULL OR isnan({name})" if dialect == "duckdb" else f"{name} IS NULL"
+            self.expression = f"CASE WHEN {is_gap} THEN {double_literal(fill)} ELSE {name} END"
 
     def term(self, coefficients: Floats) -> tuple[str, float]:
         """Return the share of the cell in a linear function: a term, and a constant."""
