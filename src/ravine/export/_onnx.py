@@ -74,8 +74,7 @@ def to_onnx(model: Any, *, input_type: Literal["float64", "float32"] = "float64"
     label = leaf = add_leaf(graph, recipe.tree, x)
     probability = None
     if recipe.tree.mixture is not None:
-        by_mixture, probability = add_mixture(graph, recipe.tree.mixture, x, leaf)
-        label = by_mixture if recipe.tree.has_soft_labels else leaf
+        label, probability = add_mixture(graph, recipe.tree.mixture, x, leaf)
     graph.labels_output(LABEL, graph("Where", has_label, label, graph.constant(REFUSED, "i8")))
     if probability is not None:
         is_known = graph("Unsqueeze", has_label, graph.constant([1], "i8"))

@@ -61,34 +61,44 @@ def _add_surface(graph: Graph, surface: Surface, x: str) -> str:
 
 def add_mixture(graph: Graph, mixture: Mixture, x: str, leaf: str) -> tuple[str, str]:
     """Add a mixture, and return the names of the labels and of the memberships; `leaf` has the labels of the cuts."""
-    last, minus = graph.constant([1], "i8"), graph.constant(-sys.float_info.max)
-    first_of = graph.constant([int(np.argmax(mixture.cluster == k)) for k in range(mixture.n_clusters)], "i8")
+    last = graph.constant([1], "i8")
     squares = None
     if math.isinf(mixture.freedom):
         center, constant, direction = mixture._plane
-        apart = graph("Sub", x, graph.constant(center))
-        density = graph("Add", graph("MatMul", apart, graph.constant(direction.T)), graph.constant(constant))
+        along = graph("MatMul", graph("Sub", x, graph.constant(center)), graph.constant(direction.T))
+        density = graph("Add", along, graph.constant(constant))
         has_density = graph.all_finite(density)
     else:
         squares = _add_squares(graph, mixture, x)
         ratio = graph("Div", squares, graph.constant(mixture.freedom))
         logs = graph("Mul", graph("Log", graph("Add", ratio, graph.constant(1.0))), graph.constant(mixture._power))
         density = graph("Sub", graph.constant(mixture._constant), logs)
-        has_density = graph("Greater", graph("ReduceMax", density, last, keepdims=0), minus)
-    likeliest = graph("ArgMax", density, axis=1, keepdims=0)
-    best = graph("Where", has_density, likeliest, graph("Gather", first_of, leaf))
-    label = graph("Gather", graph.constant(mixture.cluster, "i8"), best) if mixture.decides else leaf
-    if mixture.limit is not None:
-        squares = _add_squares(graph, mixture, x) if squares is None else squares
-        own = graph("GatherElements", squares, graph("Unsqueeze", best, last), axis=1)
-        distance = graph("Sqrt", graph("Squeeze", own, last))
-        is_inside = graph("LessOrEqual", distance, graph("Gather", graph.constant(mixture.limit), best))
-        label = graph("Where", is_inside, label, graph.constant(-1, "i8"))
+        least = graph.constant(-sys.float_info.max)
+        has_density = graph("Greater", graph("ReduceMax", density, last, keepdims=0), least)
+    label = _add_label(graph, mixture, x, leaf, density, has_density, squares) if mixture.has_labels else leaf
     is_known = graph("Unsqueeze", has_density, last)
     share = graph("Softmax", graph("Where", is_known, density, graph.constant(0.0)), axis=1)
     of_cluster = np.eye(mixture.n_clusters)
     share = graph("MatMul", share, graph.constant(of_cluster[mixture.cluster]))
     return label, graph("Where", is_known, share, graph("Gather", graph.constant(of_cluster), leaf))
+
+
+def _add_label(
+    graph: Graph, mixture: Mixture, x: str, leaf: str, density: str, has_density: str, squares: str | None
+) -> str:
+    """Add the labels: those of the likeliest components or of the cuts, and -1 for outliers."""
+    first_of = graph.constant([int(np.argmax(mixture.cluster == k)) for k in range(mixture.n_clusters)], "i8")
+    likeliest = graph("ArgMax", density, axis=1, keepdims=0)
+    best = graph("Where", has_density, likeliest, graph("Gather", first_of, leaf))
+    label = graph("Gather", graph.constant(mixture.cluster, "i8"), best) if mixture.decides else leaf
+    if mixture.limit is None:
+        return label
+    last = graph.constant([1], "i8")
+    squares = _add_squares(graph, mixture, x) if squares is None else squares
+    own = graph("GatherElements", squares, graph("Unsqueeze", best, last), axis=1)
+    distance = graph("Sqrt", graph("Squeeze", own, last))
+    is_inside = graph("LessOrEqual", distance, graph("Gather", graph.constant(mixture.limit), best))
+    return graph("Where", is_inside, label, graph.constant(-1, "i8"))
 
 
 def _add_squares(graph: Graph, mixture: Mixture, x: str) -> str:
