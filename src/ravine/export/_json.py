@@ -37,7 +37,8 @@ def to_json(model: Any, *, indent: int | None = None) -> str:
 
     Notes
     -----
-    `The guide <../guide/export.html>`_ says how to read the document, with a reader of a few lines.
+    The file ``docs/_static/export.schema.json`` is its JSON Schema, and says what to compute. `format_version` changes if
+    a reader would have to change.
 
     Examples
     --------
