@@ -101,15 +101,14 @@ def test_functions_are_named():
         to_onnx(model)
 
 
-MODELS_WITHOUT_A_TREE = (
-    MDHClassifier().fit(X[::10], np.arange(len(X[::10])) % 2),
-    KMeans(2, n_init=1).fit(X),
-)
+@pytest.fixture(scope="module")
+def models_without_a_tree():
+    return MDHClassifier().fit(X[::10], np.arange(len(X[::10])) % 2), KMeans(2, n_init=1).fit(X)
 
 
 @pytest.mark.parametrize("writer", list(WRITERS))
-def test_models_without_a_tree_are_refused(writer):
-    for model in MODELS_WITHOUT_A_TREE:
+def test_models_without_a_tree_are_refused(writer, models_without_a_tree):
+    for model in models_without_a_tree:
         with pytest.raises(ValueError, match="has no tree of cuts"):
             WRITERS[writer](model)
     with pytest.raises(NotFittedError):

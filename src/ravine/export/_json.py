@@ -37,8 +37,8 @@ def to_json(model: Any, *, indent: int | None = None) -> str:
 
     Notes
     -----
-    The file ``docs/_static/export.schema.json`` is its JSON Schema, and says what to compute. `format_version` changes if
-    a reader would have to change.
+    The file ``docs/_static/export.schema.json`` is its JSON Schema, and says what to compute. `format_version` changes
+    if a reader would have to change.
 
     Examples
     --------
@@ -47,8 +47,10 @@ def to_json(model: Any, *, indent: int | None = None) -> str:
     >>> from ravine.export import to_json
     >>> model = PDDP(n_clusters=2, criterion="mean").fit([[100.0], [120.0], [880.0], [900.0]])
     >>> document = json.loads(to_json(model))
-    >>> document["columns"], document["nodes"][0]
-    ([{'name': 'x0'}], {'normal': [1.0], 'offset': 499.9999999999996, 'left': 1, 'right': 2})
+    >>> document["columns"], document["n_clusters"]
+    ([{'name': 'x0'}], 2)
+    >>> list(document["nodes"][0])
+    ['normal', 'offset', 'left', 'right']
     >>> document["nodes"][1:]
     [{'label': 0, 'count': 2.0}, {'label': 1, 'count': 2.0}]
     """

@@ -73,18 +73,19 @@ def to_sql(
 
     Examples
     --------
+    A tree with a single cut:
+
     >>> import numpy as np
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
     >>> from ravine import PDDP
+    >>> from ravine.cuts import Cut
     >>> from ravine.export import to_sql
-    >>> X = np.array([[100.0], [120.0], [880.0], [900.0]])
-    >>> pipe = make_pipeline(StandardScaler(), PDDP(n_clusters=2, criterion="mean")).fit(X)
-    >>> print(to_sql(pipe, "customers", feature_names=["spend"]))
+    >>> tree = PDDP(n_clusters=1, criterion="mean").fit([[100.0], [900.0]]).tree_
+    >>> tree = tree.split(0, Cut(np.array([1.0]), 499.5))
+    >>> print(to_sql(tree, "customers", feature_names=["spend"]))
     SELECT t.*,
       CASE
         WHEN 0.0e0 + t."spend" BETWEEN -1.7976931348623157e+308 AND 1.7976931348623157e+308 THEN
-          CASE WHEN 0.0025630729731502827e0 * t."spend" - 1.2815364865751414e0 < -8.881784197001252e-16 THEN
+          CASE WHEN 1.0e0 * t."spend" < 499.5e0 THEN
             0
           ELSE
             1
