@@ -66,7 +66,7 @@ def test_names_of_columns_cannot_run():
 def test_function_has_the_name_that_is_asked_for():
     model = PDDP(n_clusters=2).fit(X)
     assert function_of(to_python(model, function_name="kind"), "kind")(X[0].tolist()) == model.labels_[0]
-    for name in ("def", "a b", "NODES", "isfinite"):
+    for name in ("def", "a b", "NODES", "isfinite", "len"):
         with pytest.raises(ValueError, match="function_name="):
             to_python(model, function_name=name)
 

@@ -4,6 +4,7 @@ The function has only what the model needs: a tree alone is a dozen lines. Sums 
 plain reader of the JSON document.
 """
 
+import builtins
 import keyword
 import math
 from collections.abc import Iterator
@@ -61,6 +62,7 @@ class _Source:
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
         self._constants: list[str] = []
+        self._names: set[str] = set()
         self._n_constants = 0
         self._modules = {"isfinite", "nan"}
         self._helpers = [*_source.DOT]
@@ -80,8 +82,8 @@ class _Source:
             *self._walk(),
             *self._label(),
         ]
-        if function_name in self._modules or f"{function_name} = " in "".join(f"{line} " for line in self._constants):
-            raise ValueError(f"function_name={function_name!r} is the name of a constant in the source: choose another")
+        if function_name in self._modules | self._names or hasattr(builtins, function_name):
+            raise ValueError(f"function_name={function_name!r} has another meaning in the source: choose another name")
         head = (
             f"# Clusters of {recipe.estimator}, written by ravine {__version__}. Only the standard library is needed."
         )
@@ -103,6 +105,7 @@ class _Source:
 
     def _define(self, name: str, value: str) -> str:
         self._constants.append(f"{name} = {value}")
+        self._names.add(name)
         return name
 
     def _constant(self, values: Any) -> str:
@@ -140,7 +143,7 @@ class _Source:
         return lines
 
     def _define_gap_words(self, levels: Levels) -> None:
-        if not any(line.startswith("GAP_WORDS") for line in self._constants):
+        if "GAP_WORDS" not in self._names:
             self._define("GAP_WORDS", repr(levels.gap_words))
 
     def _after(self, steps: tuple[Step, ...]) -> Iterator[str]:

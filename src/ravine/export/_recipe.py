@@ -4,7 +4,7 @@ A row of a table becomes numbers (`InputColumn`), the numbers go through the ste
 and its mixture give the label. Nothing here needs scikit-learn; `_pipeline` reads its transformers.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -190,18 +190,6 @@ class Recipe:
     def is_matrix(self) -> bool:
         """Whether the rows are a matrix of numbers, all of which are taken as they are."""
         return all(column.encoding is None for column in self.columns)
-
-    @property
-    def fills(self) -> bool:
-        """Whether a step replaces gaps."""
-        return any(step.kind == "fill" for step in _all_steps(self.steps))
-
-
-def _all_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
-    for step in steps:
-        yield step
-        for _, inner in step.parts:
-            yield from _all_steps(inner)
 
 
 def recipe_of(model: Any) -> Recipe:
