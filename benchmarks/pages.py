@@ -92,6 +92,7 @@ PAGES = [
     Page("mutations", "mutations", "files"),
     Page("startup", "startup", "startup"),
     Page("first_use", "first_use", "first-use"),
+    Page("exports", "exports", "exports"),
 ]
 
 

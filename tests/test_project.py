@@ -32,7 +32,7 @@ def test_every_slow_test_is_there():
 
 
 def test_oldest_versions_are_those_that_the_package_allows():
-    allowed = requirements("cli", "plot", "dask", "bench", "test-oldest")
+    allowed = requirements("cli", "plot", "dask", "bench", "export", "test-oldest")
     oldest = pinned("constraints-oldest.txt")
     assert oldest.keys() >= allowed.keys()
     for name, specifier in allowed.items():

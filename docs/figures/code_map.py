@@ -13,6 +13,7 @@ WHAT = {
     "report": "HTML report",
     "plot": "plots",
     "persist": "saved models",
+    "export": "models as ONNX, SQL, Python and JSON",
     "_io": "tables in files",
     "evaluation": "scores on streams",
     "river": "River's interface",

@@ -4,7 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ravine import cluster, datasets, evaluation, explain, metrics, plot, prepare, report, semi_supervised, tree
+    from ravine import (
+        cluster,
+        datasets,
+        evaluation,
+        explain,
+        export,
+        metrics,
+        plot,
+        prepare,
+        report,
+        semi_supervised,
+        tree,
+    )
     from ravine._explore import Exploration, explore
     from ravine.cluster import (
         HSDC,
@@ -43,6 +55,7 @@ __all__ = [
     "evaluation",
     "explain",
     "explore",
+    "export",
     "load",
     "metrics",
     "plot",
@@ -78,6 +91,7 @@ _MODULES = (
     "datasets",
     "evaluation",
     "explain",
+    "export",
     "metrics",
     "plot",
     "prepare",

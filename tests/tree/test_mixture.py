@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 from tests import naive
 
-from ravine import IncrementalMDH, NCutH
+from ravine import PDDP, IncrementalMDH, NCutH
 from ravine._scaling import ScaledRows
 from ravine.datasets import make_blobs
 from ravine.tree import HyperplaneTree
@@ -277,6 +277,16 @@ def test_tree_predicts_by_its_mixture(iris_tree):
     assert_array_equal(iris_tree.predict(X), iris_tree.membership(X).argmax(axis=1))
     assert (iris_tree.predict(X) != iris_tree.label[iris_tree.apply(X)]).any()
     assert_array_equal(iris_tree.predict(sparse.csr_array(X)), iris_tree.predict(X))
+
+
+def test_memberships_far_away_add_up_to_one(rng):
+    X, _ = make_blobs(60, n_features=30, centers=3, cluster_std=4.0, random_state=0)
+    model = PDDP(n_clusters=3, criterion="mean", assign_labels="mixture").fit(X)
+    assert np.isinf(model.tree_.mixture.freedom)
+    rows = rng.choice([-1e150, 1e150], size=(20, 30))
+    share = model.predict_proba(rows)
+    assert_allclose(share.sum(axis=1), 1.0)
+    assert (share.argmax(axis=1) == model.predict(rows)).all()
 
 
 def test_coarser_tree_adds_memberships(iris_tree):

@@ -21,11 +21,14 @@ from ravine.cli._options import (
     Data,
     Decimal,
     Delimiter,
+    Dialect,
     Drop,
     Encode,
     Encoding,
+    Export,
     Header,
     Ignore,
+    InputType,
     Jobs,
     Json,
     Keep,
@@ -266,6 +269,31 @@ def explain(
     from ravine.cli._explain import explain
 
     explain(model, data, _text(delimiter, decimal, header, encoding), sheet, row, _screen(False, json))
+
+
+@app.command()
+def export(
+    model: Model,
+    to: Annotated[Export, typer.Option(help="What to write.")],
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", "--output", metavar="FILE", help="File to write; - is standard output, the default for text."
+        ),
+    ] = None,
+    table: Annotated[str, typer.Option(metavar="NAME", help="Name of the table, with --to sql.")] = "rows",
+    dialect: Annotated[Dialect, typer.Option(help="The database, with --to sql.")] = Dialect.standard,
+    input_type: Annotated[
+        InputType, typer.Option(help="Type of the numbers that the graph takes, with --to onnx.")
+    ] = InputType.float64,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Write a model as ONNX, SQL, a Python function or JSON, to label rows without ravine."""
+    from ravine.cli._export import export
+
+    screen = _screen(quiet, json, "-" if out is None else out)
+    export(model, to.value, out, table, dialect.value, input_type.value, screen)
 
 
 @app.command()

@@ -6,11 +6,16 @@ BAD_DATA, BAD_USAGE = 1, 2
 
 NEEDED = ("typer", "rich", "pyarrow")
 
+OPTIONAL = ("onnx",)
+"""Packages that only some options need, and whose absence an error explains."""
+
 
 def explain(error: BaseException) -> tuple[str, int]:
     """Return the message and the exit code. Errors that the user did not cause are raised again."""
     if isinstance(error, ModuleNotFoundError) and error.name in NEEDED:
         return f"error: the command line needs {', '.join(NEEDED)}: pip install 'ravine[cli]'", BAD_USAGE
+    if isinstance(error, ModuleNotFoundError) and error.name in OPTIONAL:
+        return f"error: {error}", BAD_USAGE
     if type(error).__module__.startswith("typer."):
         message = " ".join(getattr(error, "format_message", error.__str__)().split()).rstrip(".")
         return f"error: {message}; run ravine --help for help" if message else "", BAD_USAGE

@@ -36,6 +36,30 @@ class StreamMethod(StrEnum):
     imdh = "imdh"
 
 
+class Export(StrEnum):
+    """What a model can be written as."""
+
+    onnx = "onnx"
+    sql = "sql"
+    python = "python"
+    json = "json"
+
+
+class Dialect(StrEnum):
+    """Databases for which SQL can be written."""
+
+    standard = "standard"
+    duckdb = "duckdb"
+    sqlite = "sqlite"
+
+
+class InputType(StrEnum):
+    """Types of numbers that a graph of ONNX can take."""
+
+    float64 = "float64"
+    float32 = "float32"
+
+
 class Per(StrEnum):
     """What each line of the output describes."""
 

@@ -44,6 +44,7 @@ COMMANDS = {
     "cut": Files(read=MODEL, written={"out": "--out"}),
     "report": Files(read=MODEL | DATA, written={"out": "--out"}),
     "explain": Files(read=MODEL | DATA),
+    "export": Files(read=MODEL, written={"out": "--out"}),
     "compare": Files(read=DATA, written={"report": "--report"}),
     "stream": Files(read=DATA, appended={"out": "--out", "events": "--events"}, folders={"checkpoint": "--checkpoint"}),
     "demo": Files(

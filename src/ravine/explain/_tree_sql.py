@@ -8,13 +8,14 @@ distance of a row, so the likeliest component has the smallest 1 + q / freedom t
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ravine._matrix import Bools, Floats
 from ravine.explain._sql import double_literal, identifier, table_identifier
-from ravine.explain._table import Floats
 from ravine.tree import HyperplaneTree, tree_of
 from ravine.tree._mixture import Mixture
 from ravine.tree._text import names_of
@@ -57,7 +58,7 @@ def tree_sql(
     Returns
     -------
     sql : str
-        A SELECT statement without a semicolon. Rows with a NULL in one of the columns get NULL.
+        A SELECT statement without a semicolon. Rows with a NULL, NaN or infinity in one of the columns get NULL.
 
     See Also
     --------
@@ -83,66 +84,116 @@ def tree_sql(
     >>> print(tree_sql(tree, ["spend"], "customers"))
     SELECT *,
       CASE
-        WHEN "spend" IS NULL THEN NULL
-        ELSE
+        WHEN 0.0e0 + "spend" BETWEEN -1.7976931348623157e+308 AND 1.7976931348623157e+308 THEN
           CASE WHEN 1.0e0 * "spend" < 499.5e0 THEN
             0
           ELSE
             1
           END
+        ELSE NULL
       END AS "cluster"
     FROM "customers"
     """
-    if assign_labels not in ("auto", "tree"):
-        raise ValueError(f"assign_labels={assign_labels!r} must be 'auto' or 'tree'")
     tree = tree_of(model)
     given = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
-    names = [identifier(name) for name in names_of(tree, given)]
+    case = label_case(tree, SqlRow([identifier(name) for name in names_of(tree, given)]), assign_labels=assign_labels)
+    note = []
+    if assign_labels == "tree" and tree.has_soft_labels:
+        note = ["-- Labels by the cuts (assign_labels='tree'), without the mixture, which also decides in predict."]
+    case[-1] += f" AS {identifier(column_name)}"
+    sql = "\n".join([*note, "SELECT *,", *(f"  {line}" for line in case), f"FROM {table_identifier(table_name)}"])
+    return checked_length(sql, tree, assign_labels)
+
+
+class SqlRow:
+    """The row that a tree sees, as expressions in SQL: here the columns of a table.
+
+    Parameters
+    ----------
+    names : list of str
+        Columns of the table, as identifiers.
+    """
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    def linear(self, coefficients: Floats, constant: float = 0.0) -> str:
+        """Return the expression of a linear function of the row."""
+        return linear(coefficients, self.names, constant)
+
+    def has_label(self, is_used: Bools) -> str | None:
+        """Return the condition for a row to get a label: the columns that are used are finite numbers."""
+        used = [name for name, one in zip(self.names, is_used, strict=True) if one]
+        return are_finite(used) if used else None
+
+
+def label_case(
+    tree: HyperplaneTree, row: SqlRow, *, assign_labels: str = "auto", first_row: str = "LIMIT 1"
+) -> list[str]:
+    """Return the lines of a CASE expression that is the label of a row, or NULL for a row that `predict` refuses.
+
+    Parameters
+    ----------
+    tree : HyperplaneTree
+    row : SqlRow
+        The row that the tree sees.
+    assign_labels : {"auto", "tree"}
+        What decides about labels, see `tree_sql`.
+    first_row : str
+        What ends a SELECT of which only the first row counts.
+    """
+    if assign_labels not in ("auto", "tree"):
+        raise ValueError(f"assign_labels={assign_labels!r} must be 'auto' or 'tree'")
     mixture = tree.mixture if tree.has_soft_labels and assign_labels == "auto" else None
-    needs_cuts = mixture is None or not mixture.decides
     bent = [node for node, surface in enumerate(tree.surface) if surface is not None]
-    if needs_cuts and bent:
+    if (mixture is None or not mixture.decides) and bent:
         raise ValueError(
             f"the cut of node {bent[0]} bends, which no linear comparison can say: fit a model with straight cuts, "
             "or use ravine.explain.rules for an approximation"
         )
-    note = []
-    if mixture is not None:
-        label = _mixture_lines(mixture, names, None if mixture.decides else _cut_lines(tree, names))
-    else:
-        label = _cut_lines(tree, names)
-        if tree.has_soft_labels:
-            note = ["-- Labels by the cuts (assign_labels='tree'), without the mixture, which also decides in predict."]
-    used = [name for name, is_used in zip(names, _is_used(tree, mixture), strict=True) if is_used]
-    whole = _guarded(label, used)
-    whole[-1] += f" AS {identifier(column_name)}"
-    sql = "\n".join([*note, "SELECT *,", *(f"  {line}" for line in whole), f"FROM {table_identifier(table_name)}"])
+    cuts = ["NULL"] if bent else _cut_lines(tree, row)
+    label = cuts if mixture is None else _mixture_lines(mixture, row, cuts, first_row)
+    has_label = row.has_label(_is_used(tree, mixture))
+    if has_label is None:
+        return label
+    return ["CASE", f"  WHEN {has_label} THEN", *(f"    {line}" for line in label), "  ELSE NULL", "END"]
+
+
+def checked_length(sql: str, tree: HyperplaneTree, assign_labels: str) -> str:
+    """Return a query. Raises ValueError if it is longer than databases accept."""
     if len(sql) > LONGEST:
-        instead = " or assign_labels='tree' for the labels of the cuts" if mixture is not None else ""
+        is_soft = tree.has_soft_labels and assign_labels == "auto"
+        instead = " or assign_labels='tree' for the labels of the cuts" if is_soft else ""
         raise ValueError(
             f"the query has {len(sql):,} characters, more than databases accept: use ravine.explain.rules{instead}"
         )
     return sql
 
 
-def _is_used(tree: HyperplaneTree, mixture: Mixture | None) -> Any:
+def _is_used(tree: HyperplaneTree, mixture: Mixture | None) -> Bools:
     """Return whether each column has a part in the label."""
     if mixture is not None:
         return np.ones(tree.n_features, dtype=bool)
-    return (tree.normal != 0).any(axis=0)
+    return np.asarray((tree.normal != 0).any(axis=0))
 
 
-def _guarded(lines: list[str], names: list[str]) -> list[str]:
-    """Return lines that give NULL for a row with a gap; without the guard, a gap would go right."""
-    if not names:
-        return lines
-    is_null = " OR ".join(f"{name} IS NULL" for name in names)
-    if len(names) > FLAT:
-        is_null = f"{sum_of(names)} IS NULL"
-    return ["CASE", f"  WHEN {is_null} THEN NULL", "  ELSE", *(f"    {line}" for line in lines), "END"]
+def are_finite(names: list[str]) -> str:
+    """Return the condition that no column is NULL, NaN or infinite: then their sum would be, too.
+
+    Examples
+    --------
+    >>> print(are_finite(['"a"', '"b"']))
+    0.0e0 + "a" + "b" BETWEEN -1.7976931348623157e+308 AND 1.7976931348623157e+308
+    """
+    sums = [" + ".join(["0.0e0", *names[i : i + FLAT]]) for i in range(0, len(names), FLAT)]
+    return f"{sum_of(sums) if len(sums) == 1 else sum_of([f'({each})' for each in sums])} {_FINITE}"
 
 
-def _cut_lines(tree: HyperplaneTree, names: list[str]) -> list[str]:
+_LARGEST = double_literal(sys.float_info.max)
+_FINITE = f"BETWEEN -{_LARGEST} AND {_LARGEST}"
+
+
+def _cut_lines(tree: HyperplaneTree, row: SqlRow) -> list[str]:
     """Return the nested CASE of the cuts."""
     lines: list[str] = []
     # What is still to be written: a node, or a line.
@@ -156,48 +207,48 @@ def _cut_lines(tree: HyperplaneTree, names: list[str]) -> list[str]:
             lines.append(lead + str(int(tree.label[item])))
         else:
             offset = double_literal(tree.offset[item])
-            lines.append(f"{lead}CASE WHEN {linear(tree.normal[item], names)} < {offset} THEN")
+            lines.append(f"{lead}CASE WHEN {row.linear(tree.normal[item])} < {offset} THEN")
             children = int(tree.left[item]), int(tree.right[item])
             stack += [(depth, "END"), (depth + 1, children[1]), (depth, "ELSE"), (depth + 1, children[0])]
     return lines
 
 
-def _mixture_lines(mixture: Mixture, names: list[str], cuts: list[str] | None) -> list[str]:
-    """Return the label by the likeliest component; with `cuts`, only outliers come from the mixture."""
+def _mixture_lines(mixture: Mixture, row: SqlRow, cuts: list[str], first_row: str) -> list[str]:
+    """Return the label by the likeliest component; if the mixture does not decide, only outliers come from it.
+
+    Very far away, no component has a density above zero. Then the label is that of the cuts, or that of an outlier.
+    """
     n_components = len(mixture.weight)
     if n_components > MOST_COMPONENTS:
         raise ValueError(
             f"the mixture has {n_components} components, more than the {MOST_COMPONENTS} that databases accept: use "
             "assign_labels='tree' for the labels of the cuts"
         )
-    label = mixture.cluster if cuts is None else np.zeros(n_components, dtype=np.int64)
-    parts = [_component(mixture, k, int(label[k]), names) for k in range(n_components)]
-    chosen = ["(SELECT label FROM (", *(f"  {line}" for line in _unions(parts)), _LIKELIEST]
-    if cuts is None:
-        return chosen
+    label = mixture.cluster if mixture.decides else np.zeros(n_components, dtype=np.int64)
+    parts = [_component(mixture, k, int(label[k]), row) for k in range(n_components)]
+    chosen = [
+        "COALESCE((SELECT label FROM (",
+        *(f"  {part}{' UNION ALL' if k < n_components - 1 else ''}" for k, part in enumerate(parts)),
+        f") AS components WHERE score {_FINITE} ORDER BY score, component {first_row}),",
+    ]
+    if mixture.decides:
+        return [*chosen, *(f"  {line}" for line in (["-1"] if mixture.limit is not None else cuts)), ")"]
     return [
         "CASE WHEN",
         *(f"  {line}" for line in chosen),
-        "  = -1 THEN -1",
+        "  -1) = -1 THEN -1",
         "ELSE",
-        *(f"  {one}" for one in cuts),
+        *(f"  {line}" for line in cuts),
         "END",
     ]
 
 
-_LIKELIEST = ") AS components ORDER BY score, component LIMIT 1)"
-
-
-def _unions(parts: list[str]) -> list[str]:
-    return [part + (" UNION ALL" if k < len(parts) - 1 else "") for k, part in enumerate(parts)]
-
-
-def _component(mixture: Mixture, k: int, label: int, names: list[str]) -> str:
+def _component(mixture: Mixture, k: int, label: int, row: SqlRow) -> str:
     """Return the row of a component: its number, its label, and a score that is smallest for the likeliest one."""
     is_gaussian = math.isinf(mixture.freedom)
     numbers = f"{k} AS component"
     if is_gaussian and mixture.limit is None:
-        return f"SELECT {numbers}, {label} AS label, {_gaussian_score(mixture, k, names)} AS score"
+        return f"SELECT {numbers}, {label} AS label, {_gaussian_score(mixture, k, row)} AS score"
     factor, square = mixture.factor[k if len(mixture.factor) > 1 else 0], "square"
     if is_gaussian:
         score = "plane"
@@ -207,17 +258,18 @@ def _component(mixture: Mixture, k: int, label: int, names: list[str]) -> str:
     told = str(label)
     if mixture.limit is not None:
         told = f"CASE WHEN {square} <= {double_literal(float(mixture.limit[k]) ** 2)} THEN {label} ELSE -1 END"
-    along = [f"{linear(row, names, -float(row @ mixture.mean[k]))} AS z{i}" for i, row in enumerate(factor)]
-    plane = [f"{_gaussian_score(mixture, k, names)} AS plane"] if is_gaussian else []
-    squares = sum_of([f"z{i} * z{i}" for i in range(len(names))])
+    rows = factor[mixture.described]
+    along = [f"{row.linear(each, -float(each @ mixture.mean[k]))} AS z{i}" for i, each in enumerate(rows)]
+    plane = [f"{_gaussian_score(mixture, k, row)} AS plane"] if is_gaussian else []
+    squares = sum_of([f"z{i} * z{i}" for i in range(len(rows))])
     kept = f"{squares} AS square{', plane' if plane else ''}"
     inner = f"SELECT {kept} FROM (SELECT {', '.join(along + plane)}) AS along"
     return f"SELECT {numbers}, {told} AS label, {score} AS score FROM ({inner}) AS distance"
 
 
-def _gaussian_score(mixture: Mixture, k: int, names: list[str]) -> str:
+def _gaussian_score(mixture: Mixture, k: int, row: SqlRow) -> str:
     center, constant, direction = mixture._plane
-    return linear(-direction[k], names, float(direction[k] @ center) - float(constant[k]))
+    return row.linear(-direction[k], float(direction[k] @ center) - float(constant[k]))
 
 
 def linear(coefficients: Floats, names: list[str], constant: float = 0.0) -> str:

@@ -127,10 +127,10 @@ def encoded_places(column: Column, place: Ints, bits: Bits, first: int) -> Float
     """Return the encoded columns of a category, of which the first has a number; `bits` are those of the rows."""
     if column.encoding == "spread":
         return column.weight * spread_numbers(place, bits, first, column.shares, column.role == "boolean")
-    return _indicators(column)[place]
+    return indicators(column)[place]
 
 
-def _indicators(column: Column) -> Floats:
+def indicators(column: Column) -> Floats:
     """Return the encoded row of each level, of other words, and of gaps."""
     shares = np.array(column.shares)
     indicators = np.vstack([np.eye(len(shares)) - shares, np.zeros(len(shares))])

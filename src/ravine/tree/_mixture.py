@@ -260,7 +260,7 @@ class Mixture:
 
     def memberships(self, X: Matrix, label: Ints, n_jobs: int | None = None) -> Floats:
         """Return the probability that each row belongs to each cluster; see `likeliest` for `label`."""
-        joint = self._joint(X, n_jobs)
+        joint = self._joint(X, n_jobs, up_to_constant=True)
         total = scipy.special.logsumexp(joint, axis=1, keepdims=True) if joint.size else np.zeros((len(joint), 1))
         known = np.isfinite(total[:, 0])
         probability = np.zeros((len(joint), self.n_clusters))
@@ -274,8 +274,12 @@ class Mixture:
         joint = self._joint(X, n_jobs)
         return np.asarray(scipy.special.logsumexp(joint, axis=1)) if joint.size else np.empty(0)
 
-    def _joint(self, X: Matrix, n_jobs: int | None) -> Floats:
-        """Return the logarithm of the weighted density of each row in each component."""
+    def _joint(self, X: Matrix, n_jobs: int | None, up_to_constant: bool = False) -> Floats:
+        """Return the logarithm of the weighted density of each row in each component.
+
+        With `up_to_constant`, a number that is the same for all components of a row may be missing. Far away, it is so
+        large that the differences between components would be lost in it.
+        """
         out = np.empty((X.shape[0], len(self.weight)))
 
         def fill(b: slice) -> None:
@@ -283,6 +287,9 @@ class Mixture:
             if not math.isinf(self.freedom):
                 _kernels.mixture.squared_distances(rows, self.mean, self.factor, out[b])
                 out[b] = self._log_densities(out[b])
+                return
+            if up_to_constant:
+                out[b] = self._linear(rows)
                 return
             common = np.empty((len(rows), 1))
             _kernels.mixture.squared_distances(rows, self._plane[0][np.newaxis], self.factor, common)
