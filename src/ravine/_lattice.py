@@ -140,14 +140,7 @@ def nearest_rows(
     """
     n, unit = len(positions), TIE * step
     cells, extremes = _cells_of(values, positions, n_jobs)
-    # The cell of the nearest value on each side of a position: the last cell with rows up to it, the first one after.
-    has_rows, every = extremes[0] <= extremes[1], np.arange(n + 1)
-    before = np.maximum.accumulate(np.where(has_rows, every, -1))[:-1]
-    after = np.minimum.accumulate(np.where(has_rows, every, n + 1)[::-1])[::-1][1:]
-    edges = np.append(extremes[1], -np.inf)[before], np.append(extremes[0], np.inf)[after]
-    distance = np.rint(np.minimum(positions - edges[0], edges[1] - positions) / unit)
-    # Positions for which a cell is the one after them, and for which it is the one before them.
-    bounds = np.searchsorted(after, every, "left"), np.searchsorted(before, every, "right")
+    distance, *bounds = nearest_distances(positions, extremes, unit)
     if numbers is None:
         numbers = fingerprint(X, 0, n_jobs) if sparse.issparse(X) else np.empty(0, dtype=np.uint64)
     dense = np.empty((0, X.shape[1])) if sparse.issparse(X) else X
@@ -163,6 +156,21 @@ def nearest_rows(
     row, number = np.stack([row for row, _ in found]), np.stack([number for _, number in found])
     best = np.where(row >= 0, number, np.uint64(2**64 - 1)).argmin(axis=0)
     return row[best, np.arange(n)], distance
+
+
+def nearest_distances(positions: Floats, extremes: Floats, unit: float) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
+    """Return the distance from each position to the nearest value, in units, given the extremes between positions.
+
+    The two other arrays say for each cell between positions where the positions begin for which it is the nearest cell
+    with values after them, and where those end for which it is the nearest one before them.
+    """
+    n = len(positions)
+    has_rows, every = extremes[0] <= extremes[1], np.arange(n + 1)
+    before = np.maximum.accumulate(np.where(has_rows, every, -1))[:-1]
+    after = np.minimum.accumulate(np.where(has_rows, every, n + 1)[::-1])[::-1][1:]
+    edges = np.append(extremes[1], -np.inf)[before], np.append(extremes[0], np.inf)[after]
+    distance = np.rint(np.minimum(positions - edges[0], edges[1] - positions) / unit)
+    return distance, np.searchsorted(after, every, "left"), np.searchsorted(before, every, "right")
 
 
 def _cells_of(values: Floats, positions: Floats, n_jobs: int | None) -> tuple[NDArray[np.int32], Floats]:

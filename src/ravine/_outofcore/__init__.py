@@ -12,26 +12,29 @@ import numpy as np
 from ravine._outofcore._arrow import arrow_chunks, is_arrow_dataset
 from ravine._outofcore._chunks import Chunks, LocalChunks
 from ravine._outofcore._dask import dask_chunks, dask_in_order, is_dask
+from ravine._outofcore._device import DeviceChunks, is_on_device
 from ravine._outofcore._node import ChunkedNode
 from ravine._outofcore._reductions import FetchedRows
 
 __all__ = [
     "ChunkedNode",
     "Chunks",
+    "DeviceChunks",
     "FetchedRows",
     "LocalChunks",
     "chunked_root",
     "chunks_of",
     "in_order",
     "is_dask",
+    "is_on_device",
     "is_out_of_core",
     "tables_of",
 ]
 
 
 def is_out_of_core(X: Any) -> bool:
-    """Return whether rows are out of core: a Dask collection, a pyarrow dataset, or chunks."""
-    return is_dask(X) or is_arrow_dataset(X) or isinstance(X, LocalChunks)
+    """Return whether rows are out of core: a Dask collection, a pyarrow dataset, chunks, or an array on a device."""
+    return is_dask(X) or is_arrow_dataset(X) or isinstance(X, LocalChunks) or is_on_device(X)
 
 
 def chunks_of(X: Any, sample_weight: Any = None, n_jobs: int | None = None, copied: bool = False) -> Chunks:
@@ -39,6 +42,8 @@ def chunks_of(X: Any, sample_weight: Any = None, n_jobs: int | None = None, copi
 
     If they are read again in every pass, `copied` writes a copy to disk in the first pass.
     """
+    if is_on_device(X):
+        return DeviceChunks(X, sample_weight)
     chunks = dask_chunks(X, sample_weight, n_jobs) if is_dask(X) else _local_chunks(X, sample_weight, n_jobs)
     return chunks.copied() if copied and isinstance(chunks, LocalChunks) else chunks
 
