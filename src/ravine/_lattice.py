@@ -140,7 +140,7 @@ def nearest_rows(
     """
     n, unit = len(positions), TIE * step
     cells, extremes = _cells_of(values, positions, n_jobs)
-    distance, *bounds = nearest_distances(positions, extremes, unit)
+    distance, first_before, end_after = nearest_distances(positions, extremes, unit)
     if numbers is None:
         numbers = fingerprint(X, 0, n_jobs) if sparse.issparse(X) else np.empty(0, dtype=np.uint64)
     dense = np.empty((0, X.shape[1])) if sparse.issparse(X) else X
@@ -148,7 +148,7 @@ def nearest_rows(
 
     def find(b: slice) -> tuple[NDArray[Any], NDArray[np.uint64]]:
         found: tuple[NDArray[Any], NDArray[np.uint64]] = _kernels.along.rows_at_distance(
-            dense, rows[b], values[b], cells[b], extremes, positions, distance, *bounds, unit, *contents
+            dense, rows[b], values[b], cells[b], extremes, positions, distance, first_before, end_after, unit, *contents
         )
         return found
 

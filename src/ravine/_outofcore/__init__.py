@@ -12,7 +12,8 @@ import numpy as np
 from ravine._outofcore._arrow import arrow_chunks, is_arrow_dataset
 from ravine._outofcore._chunks import Chunks, LocalChunks
 from ravine._outofcore._dask import dask_chunks, dask_in_order, is_dask
-from ravine._outofcore._device import DeviceChunks, is_on_device
+from ravine._outofcore._device import DeviceChunks
+from ravine._outofcore._device_arrays import is_on_device
 from ravine._outofcore._node import ChunkedNode
 from ravine._outofcore._reductions import FetchedRows
 

@@ -1,0 +1,33 @@
+"""Tests of rows on a CUDA device, in Numba's simulator, which runs every thread of a kernel in Python.
+
+The simulator must be chosen before Numba is imported. So these tests run in a process of their own:
+`tests/test_simulator.py` starts it, and so does NUMBA_ENABLE_CUDASIM=1 python -m pytest tests/cuda.
+"""
+
+import os
+
+import pytest
+
+IS_SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+
+collect_ignore_glob = [] if IS_SIMULATED else ["test_*.py"]
+
+
+def pytest_collection_modifyitems(items):
+    """Let the random numbers of 64 bits overflow, as they do on a device."""
+    for item in items:
+        if "tests/cuda" in item.path.as_posix():
+            item.add_marker(pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"))
+
+
+@pytest.fixture(autouse=True)
+def few_threads(monkeypatch):
+    """Blocks of few threads, and few blocks, so that each has to do several tiles."""
+    from ravine import _kernels
+    from ravine._outofcore import _device_reductions, _launch
+
+    monkeypatch.setattr(_kernels.cuda, "THREADS", 8)
+    monkeypatch.setattr(_launch, "MOST_BLOCKS", 2)
+    monkeypatch.setattr(_device_reductions, "MOST_BLOCKS", 8)
+    monkeypatch.setattr(_device_reductions, "SCATTER_THREADS", 16)
+    monkeypatch.setattr(_device_reductions, "UPPER_BITS", 6)
