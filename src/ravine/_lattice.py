@@ -106,9 +106,10 @@ def on_lattice(values: Floats, rows: NDArray[Any], weights: Floats, step: float,
     """Put the values of some rows on a `Lattice`."""
     low, high = float(values.min()), float(values.max())
     before = np.floor(values / step).astype(np.int64)
-    index = np.arange(_floor(low, step), _floor(high, step) + 2)
-    if len(index) <= DENSE_POINTS:
-        before -= index[0]
+    first, last = _floor(low, step), _floor(high, step) + 1
+    if last - first < DENSE_POINTS:
+        index = np.arange(first, last + 1)
+        before -= first
         after = before + 1
     else:  # with far outliers, store only the points that are used
         index, position = np.unique(np.concatenate([before, before + 1]), return_inverse=True)

@@ -5,12 +5,16 @@ The simulator must be chosen before Numba is imported. So these tests run in a p
 """
 
 import os
+import sys
 
 import pytest
 
 IS_SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 
 collect_ignore_glob = [] if IS_SIMULATED else ["test_*.py"]
+
+if IS_SIMULATED:  # the simulator polls its threads, which would wait for it for five milliseconds each time
+    sys.setswitchinterval(1e-5)
 
 
 def pytest_collection_modifyitems(items):
@@ -29,5 +33,5 @@ def few_threads(monkeypatch):
     monkeypatch.setattr(_kernels.cuda, "THREADS", 8)
     monkeypatch.setattr(_launch, "MOST_BLOCKS", 2)
     monkeypatch.setattr(_device_reductions, "MOST_BLOCKS", 8)
-    monkeypatch.setattr(_device_reductions, "SCATTER_THREADS", 16)
+    monkeypatch.setattr(_device_reductions, "LINES", 2)
     monkeypatch.setattr(_device_reductions, "UPPER_BITS", 6)

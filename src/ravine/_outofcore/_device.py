@@ -58,13 +58,14 @@ class DeviceChunks(Chunks):
 
     def __init__(self, X: Any, weights: Any = None, edges: Floats | None = None) -> None:
         self._source, self._given, self._edges = X, weights, edges
-        self.n_features, self.n_passes = int(X.shape[-1]), 0
+        self.n_passes = 0
         with on_device_of(X):
             rows = as_rows(X)
             refuse_what_does_not_fit(rows.shape[0])
             w, w_step = (to_device(np.ones(1)), 0) if weights is None else (as_weights(weights, X), 1)
             if w_step and w.shape != (rows.shape[0],):
                 raise ValueError(f"sample_weight has shape {tuple(w.shape)}, and X has {rows.shape[0]} rows")
+            self.n_features = int(rows.shape[1])
             self._rows = DeviceRows(rows, w, w_step, to_device(np.empty((3, 0)) if edges is None else edges))
 
     def close(self) -> None:

@@ -166,7 +166,8 @@ def rounded_scatter(X, edges, rows, n, w, w_step, center, scale, low_bits, total
 
     total[0] and total[1] are the upper and the `low_bits` lower bits of the sums. Blocks with another y sum other
     squares of `SCATTER_WIDTH` columns, and each thread has squares of `SIDE` by `SIDE` of their products. Sums over
-    `SCATTER_SLICE` rows are exact in float64, and sums of these in 64 bits.
+    `SCATTER_SLICE` rows are exact in float64, and sums of these in 64 bits. The number of threads divides that of the
+    squares, since all threads of a block fill its tiles.
     """
     left = cuda.shared.array((SCATTER_ROWS, SCATTER_WIDTH), np.float64)
     right = cuda.shared.array((SCATTER_ROWS, SCATTER_WIDTH), np.float64)
