@@ -6,7 +6,9 @@ The simulator must be chosen before Numba is imported. So these tests run in a p
 
 import os
 import sys
+import threading
 
+import numpy as np
 import pytest
 
 IS_SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
@@ -25,12 +27,30 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(autouse=True)
+def one_shared_array(monkeypatch):
+    """Have the threads of a block share an array: where two of them ask for it at once, the simulator makes two."""
+    from numba.cuda.simulator.kernelapi import FakeCUDAShared
+
+    lock = threading.Lock()
+
+    def array(self, shape, dtype):
+        caller = sys._getframe(1)
+        line = caller.f_code, caller.f_lineno
+        with lock:
+            if line not in self._allocations:
+                self._allocations[line] = np.empty(shape, dtype)
+            return self._allocations[line]
+
+    monkeypatch.setattr(FakeCUDAShared, "array", array)
+
+
+@pytest.fixture(autouse=True)
 def few_threads(monkeypatch):
     """Blocks of few threads, and few blocks, so that each has to do several tiles."""
     from ravine import _kernels
     from ravine._outofcore import _device_reductions, _launch
 
-    monkeypatch.setattr(_kernels.cuda, "THREADS", 8)
+    monkeypatch.setattr(_kernels.cuda, "THREADS", 4)
     monkeypatch.setattr(_launch, "MOST_BLOCKS", 2)
     monkeypatch.setattr(_device_reductions, "MOST_BLOCKS", 8)
     monkeypatch.setattr(_device_reductions, "LINES", 2)

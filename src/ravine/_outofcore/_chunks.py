@@ -56,6 +56,10 @@ class Chunks(ABC):
         The extent is None if there are no rows.
         """
 
+    def without_far_cells(self) -> "Chunks":
+        """Return the rows with the cells far outside moved in, where this takes no copy of them; or else the rows."""
+        return self
+
     @abstractmethod
     def reduce(self, reduction: Reduction, handles: Handles, *arguments: Any) -> Any:
         """Apply a reduction to the chunks with rows of a node, and merge the results; None if there are no rows."""

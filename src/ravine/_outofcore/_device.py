@@ -47,6 +47,8 @@ class DeviceChunks(Chunks):
         On the device or on the host.
     edges : ndarray of shape (3, n_features), optional
         Edges of the columns, to which cells far outside are moved whenever they are read; see `ravine._scaling`.
+    is_fit : bool, default=True
+        Whether a fit follows, which needs memory of the device.
 
     Attributes
     ----------
@@ -56,12 +58,13 @@ class DeviceChunks(Chunks):
 
     rounds_rows = False
 
-    def __init__(self, X: Any, weights: Any = None, edges: Floats | None = None) -> None:
+    def __init__(self, X: Any, weights: Any = None, edges: Floats | None = None, is_fit: bool = True) -> None:
         self._source, self._given, self._edges = X, weights, edges
         self.n_passes = 0
         with on_device_of(X):
             rows = as_rows(X)
-            refuse_what_does_not_fit(rows.shape[0])
+            if is_fit:
+                refuse_what_does_not_fit(rows.shape[0])
             w, w_step = (to_device(np.ones(1)), 0) if weights is None else (as_weights(weights, X), 1)
             if w_step and w.shape != (rows.shape[0],):
                 raise ValueError(f"sample_weight has shape {tuple(w.shape)}, and X has {rows.shape[0]} rows")
@@ -84,7 +87,7 @@ class DeviceChunks(Chunks):
                 return [part], None
             low, high = column_range(self._rows, part)
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
-            raise ValueError("X contains NaN or infinity: remove or fill such rows before the fit")
+            raise ValueError("X contains NaN or infinity: remove or fill such rows")
         if max(float(high.max()), -float(low.min())) > LARGEST:
             raise ValueError("X has a number whose square would overflow in float64: change the unit of the columns")
         self._rows.extent = Extent(low, high, part.n, lightest, heaviest)
@@ -155,6 +158,14 @@ class DeviceChunks(Chunks):
             return taken
         drawn = self.reduce(_reductions.draw, handles, EDGE_ROWS, EDGE_SEED, extent.lightest < extent.heaviest)
         return FetchedRows(drawn.X, drawn.weights)
+
+
+def check_device_rows(X: Any) -> None:
+    """Raise an error that says what to change if rows on a device cannot be used; this takes a pass over them."""
+    if len(X.shape) != 2 or X.shape[0]:
+        DeviceChunks(X, is_fit=False).everything()
+    else:
+        raise ValueError(f"Found array with 0 sample(s) (shape={tuple(X.shape)}) while a minimum of 1 is required.")
 
 
 def refuse_what_does_not_fit(n_rows: int) -> None:

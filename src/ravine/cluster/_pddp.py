@@ -117,6 +117,8 @@ class PDDP(FittedPDDP, BatchTreeClusterer):
     array([ True])
     """
 
+    _reads_devices: ClassVar[bool] = True
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "criterion": [StrOptions({"density", "mean"})],
@@ -215,7 +217,7 @@ class PDDP(FittedPDDP, BatchTreeClusterer):
         if tested:
             cuts = self._tested(size)
             find_cut, find_chunked_cut, options = cuts.find_cut, cuts.find_chunked_cut, options | self._acceptance()
-        self._grow_on_chunks(X, root, find_cut, find_chunked_cut, **options)
+        self._grow_on_chunks(X, root.whole.chunks, root, find_cut, find_chunked_cut, **options)
 
     def _options(self, min_cluster_size: float) -> dict[str, Any]:
         order = checked_order(self._order())

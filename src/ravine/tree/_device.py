@@ -1,4 +1,4 @@
-"""Labels and distances of rows on a CUDA device, by a tree on the host: one pass, and one or two more with a mixture."""
+"""Labels and distances of rows on a CUDA device, by a tree on the host: one pass, one or two more with a mixture."""
 
 import math
 from typing import Any

@@ -14,8 +14,8 @@ from ravine._kernels.cuda.along import add_lines, cell_extremes, look, positions
 from ravine._kernels.cuda.division import SPAN, equals, fill, gather, gather_values, partition, sides
 from ravine._kernels.cuda.draw import count_upper_bits, fingerprints, select, tell_copies_apart
 from ravine._kernels.cuda.prediction import (
-    leaves,
     label_outliers,
+    leaves,
     likeliest,
     likeliest_of_planes,
     look_up,
