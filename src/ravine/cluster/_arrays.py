@@ -107,14 +107,18 @@ def _is_dispatched(X: Any) -> bool:
 
 
 def on_host(array: Any) -> Any:
-    """Return an array of another library as NumPy array, and anything else unchanged."""
+    """Return an array that `is_elsewhere` as NumPy array, and anything else unchanged."""
+    return to_numpy(array) if is_elsewhere(array) else array
+
+
+def to_numpy(array: Any) -> Any:
+    """Return an array of another library as NumPy array."""
     if is_on_device(array):
         return to_host(array)
-    if not _is_dispatched(array):
-        return array
     if is_tensor(array) and array.requires_grad:
         raise ValueError("X requires gradients, which a fit does not have: pass X.detach()")
-    return move_to(array, xp=np, device="cpu")
+    with config_context(array_api_dispatch=True):
+        return move_to(array, xp=np, device="cpu")
 
 
 def like(found: Any, X: Any) -> Any:

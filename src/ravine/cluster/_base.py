@@ -35,7 +35,7 @@ from ravine._outofcore import ChunkedNode, Chunks, FetchedRows, is_dask, is_on_d
 from ravine._schema import Group, Sizes
 from ravine._sklearn import Interval, InvalidParameterError, StrOptions, fit_context, is_fitted
 from ravine._warnings import warn_user
-from ravine.cluster._arrays import answering, learning, like, on_host
+from ravine.cluster._arrays import answering, learning, like, on_host, to_numpy
 from ravine.cluster._chunked_predict import by_chunks
 from ravine.cluster._fitted import FittedTree
 from ravine.cluster._outliers import find_outliers, is_outlier
@@ -258,6 +258,10 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _placed(self, found: NDArray[Any]) -> Any:
+        """Return labels of the rows of the fit in the library and on the device of these rows."""
+        return found if self._home is None else like(found, self._home)
 
     def _restore_point(self) -> dict[str, Any]:
         """Return the state that `all_or_nothing` restores; it has copies of attributes that change in place."""
@@ -497,8 +501,8 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedTre
         model = copy(self)
         model.tree_ = tree
         if hasattr(self, "labels_"):
-            labels = relabeled(on_host(self.labels_), labels_in(self.tree_, tree))
-            model.labels_ = labels if self._home is None else like(labels, self._home)
+            labels = self.labels_ if self._home is None else to_numpy(self.labels_)
+            model.labels_ = self._placed(relabeled(labels, labels_in(self.tree_, tree)))
         return model
 
     def _drop_labels(self) -> None:
@@ -508,7 +512,10 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedTre
     def _state(self, resume: bool) -> dict[str, Any]:
         """Return what a file keeps of the fitted model; data about single rows is kept only with `resume`."""
         labels = getattr(self, "labels_", None) if resume and not self._learned_in_batches else None
-        labels = None if is_dask(labels) else on_host(labels)  # lazy ones belong to rows that are stored elsewhere
+        if is_dask(labels):  # lazy labels would have to be computed, and their rows are stored elsewhere
+            labels = None
+        elif labels is not None and self._home is not None:
+            labels = to_numpy(labels)
         smallest = None if labels is None else labels.astype(_smallest_type(labels))
         return {"tree": self.tree_.to_dict(), "labels": smallest}
 

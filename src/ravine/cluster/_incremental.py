@@ -20,7 +20,7 @@ from ravine._reservoir import Reservoir
 from ravine._scaling import ScaledRows
 from ravine._schema import State
 from ravine._sklearn import Interval, StrOptions, fit_context
-from ravine.cluster._arrays import learning, like
+from ravine.cluster._arrays import learning
 from ravine.cluster._base import (
     N_JOBS,
     OUTLIERS,
@@ -451,7 +451,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         return self._stream.n_rows - self._n_grown_from >= STALE_SHARE * remembered
 
     @property
-    def labels_(self) -> Ints:
+    def labels_(self) -> Any:
         """Cluster of each row of `fit`, or of the last batch of `partial_fit`."""
         if self._labels is None:
             if self._batch is None:
@@ -459,7 +459,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
             if is_on_device(self._batch):
                 return self.predict(self._batch)
             self._labels = self.tree_.predict(self._batch, self.n_jobs, check_input=False)
-        return self._labels if self._home is None else like(self._labels, self._home)
+        return self._placed(self._labels)
 
     @labels_.setter
     def labels_(self, labels: Ints) -> None:
