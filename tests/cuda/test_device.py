@@ -139,6 +139,7 @@ def test_moments_of_leaves_are_those_in_memory(kind, weighted, rng):
         assert_array_equal(mine, theirs)
 
 
+@pytest.mark.simulator
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_columns", [3, 11])
 def test_rounded_scatter_is_exact(weighted, n_columns, rng, monkeypatch):

@@ -8,6 +8,7 @@ from tests import naive
 from tests.strategies import random_tree
 
 from ravine import _kernels
+from ravine._kernels.cuda._tile import rint
 from ravine._matrix import fingerprint, fingerprint_factors
 from ravine._outofcore._launch import launch, row_blocks, to_device, zeros
 from ravine._reservoir import GOLDEN, content_numbers
@@ -41,7 +42,7 @@ def test_rint_rounds_as_numpy_does():
     @cuda.jit
     def rounded(values):
         for k in range(values.shape[0]):
-            values[k] = _kernels.cuda._tile.rint(values[k])
+            values[k] = rint(values[k])
 
     values = np.array([0.5, 1.5, -0.5, -2.5, 0.49999999999999994, 1e15 + 0.5, 2.0**53 + 2, -1e300, np.inf, -np.inf, 7])
     on_device = to_device(values)

@@ -33,16 +33,11 @@ def is_tensor(X: Any) -> bool:
 
 
 def cuda() -> Any:
-    """Return the module `numba.cuda`; raise an error that says what is missing if there is no device."""
+    """Return the module `numba.cuda`."""
     try:
         from numba import cuda
     except ImportError as error:
         raise ImportError("arrays on a CUDA device need numba-cuda: pip install 'ravine[gpu]'") from error
-    if not cuda.is_available():
-        raise RuntimeError(
-            "X is on a CUDA device, but Numba finds no device: pip install 'ravine[gpu]', and check the driver with "
-            "nvidia-smi"
-        )
     return cuda
 
 
@@ -56,7 +51,12 @@ def device_of(X: Any) -> int:
 
 
 def on_device_of(X: Any) -> AbstractContextManager[Any]:
-    """Return a context in which kernels run on the device of an array."""
+    """Return a context in which kernels run on the device of an array; raise RuntimeError if there is no device."""
+    if not cuda().is_available():
+        raise RuntimeError(
+            "X is on a CUDA device, but Numba finds no device: pip install 'ravine[gpu]', and check the driver with "
+            "nvidia-smi"
+        )
     context: AbstractContextManager[Any] = cuda().gpus[device_of(X)]
     return context
 

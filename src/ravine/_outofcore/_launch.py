@@ -1,5 +1,6 @@
 """Starts kernels on a CUDA device: how many blocks of threads, and arrays for their results."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ MOST_BLOCKS = 2048
 
 def launch(kernel: Any, grid: Any, *arguments: Any, threads: int = 0) -> None:
     """Start a kernel with so many blocks of `threads` threads, or else of the usual number."""
-    kernel[grid, threads or _kernels.cuda.THREADS](*arguments)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Grid size")  # few rows leave most of the device idle, which is no fault
+        configured = kernel[grid, threads or _kernels.cuda.THREADS]
+    configured(*arguments)
 
 
 def row_blocks(n_rows: int, n_columns: int) -> int:
