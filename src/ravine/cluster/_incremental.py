@@ -240,7 +240,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_samples, n_features)
             Training data. A CSR matrix is not converted to a dense array. From a Dask collection or a pyarrow dataset
             the sample is drawn out of core, in four passes, see the guide on large data; `labels_` are then lazy for
-            Dask, and not kept for files.
+            Dask, and not kept for files. An array on a CUDA device stays there, and so do `labels_`.
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional

@@ -66,6 +66,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_samples, n_features)
             Training data. A CSR matrix is not converted to a dense array. A Dask collection or a pyarrow dataset is
             read out of core, see the guide on large data; `labels_` are then lazy for Dask, and not kept for files.
+            An array on a CUDA device stays there, and so do `labels_`, see the guide on GPUs.
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
