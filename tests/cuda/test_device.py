@@ -271,7 +271,7 @@ def test_weights_may_be_on_the_device_and_of_any_type(rng):
 
 def test_too_little_memory_says_how_much_is_needed(rng, monkeypatch):
     class Context:
-        id = 0
+        device = None
 
         def get_memory_info(self):
             return type("Info", (), {"free": 1000})

@@ -46,7 +46,7 @@ def device_of(X: Any) -> int:
     if is_tensor(X):
         return int(X.device.index or 0)
     if hasattr(X, "__cuda_ndarray__"):
-        return int(cuda().current_context().id)
+        return int(getattr(cuda().current_context().device, "id", 0))
     return int(getattr(getattr(X, "device", None), "id", 0))
 
 
@@ -71,6 +71,7 @@ def as_rows(X: Any) -> Any:
         raise ValueError(
             f"X on a device has {len(X.shape)} dimensions: it needs one row for each sample, as X.reshape(-1, 1)"
         )
+    cuda().synchronize()  # other libraries may still write to it, in streams of their own
     found = as_values(X)
     if not found.is_c_contiguous():
         raise ValueError("the rows of X on a device are not contiguous: pass a copy in C order, such as X.contiguous()")
