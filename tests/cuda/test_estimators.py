@@ -10,7 +10,7 @@ from sklearn import clone
 from tests.estimators import ALL, fitted, name_of
 
 from ravine import MDH, PDDP, IncrementalMDH, NCutH, persist
-from ravine._outofcore import is_on_device, to_host
+from ravine._outofcore import DeviceChunks, is_on_device, to_host
 from ravine.cluster import _base
 from ravine.cuts import _chunked, _mdh, _ncut, _pursuit
 from ravine.datasets import make_blobs
@@ -139,6 +139,18 @@ def test_stream_on_a_device_gives_the_model_of_one_in_memory(is_large, blobs, re
     assert mine.tree_ == theirs.tree_
     assert is_on_device(mine.labels_)
     assert_array_equal(to_host(mine.labels_), theirs.labels_)
+
+
+def test_large_nodes_are_searched_on_the_device(blobs, large, monkeypatch):
+    asked, reduce = set(), DeviceChunks.reduce
+
+    def noted(self, reduction, *arguments):
+        asked.add(reduction.__name__)
+        return reduce(self, reduction, *arguments)
+
+    monkeypatch.setattr(DeviceChunks, "reduce", noted)
+    NCutH(2).fit(cuda.to_device(blobs))
+    assert asked >= {"moments", "scatter", "look", "pull", "nearest"}
 
 
 @pytest.mark.parametrize("model", [NCutH(2), IncrementalMDH(3)], ids=str)

@@ -59,7 +59,7 @@ class DeviceChunks(Chunks):
     rounds_rows = False
 
     def __init__(self, X: Any, weights: Any = None, edges: Floats | None = None, is_fit: bool = True) -> None:
-        self._source, self._given, self._edges = X, weights, edges
+        self._source, self._given = X, weights
         self.n_passes = 0
         with on_device_of(X):
             rows = as_rows(X)
