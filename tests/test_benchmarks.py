@@ -15,6 +15,7 @@ from benchmarks import messy_tables, methods, pages, report, runner, stored
 from benchmarks.papers import compare, stream_tables, support_vectors, tables_3, tables_6_5_and_6_6
 from benchmarks.peers import (
     false_clusters,
+    gpu,
     groups,
     known_changes,
     real_streams,
@@ -834,3 +835,24 @@ def test_differences_of_real_tables_have_standard_errors() -> None:
     scores = {"ari_raw": [0.5, 0.5, 0.5, 0.5], "ari_table": [0.7, 0.5, 0.5, 0.5]}
     found = messy_tables.differences(pd.DataFrame({"dataset": [*"aabb"], **scores}))
     np.testing.assert_allclose(found.to_numpy(), [[0.1, 0.1], [0.0, 0.0]], atol=1e-12)
+
+
+def test_benchmark_of_a_device_ends_with_a_sentence_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numba.cuda.is_available", lambda: False)
+    for words in ([], ["--check"]):
+        monkeypatch.setattr(sys, "argv", ["gpu", *words])
+        with pytest.raises(SystemExit, match="there is no CUDA device here, so nothing was run"):
+            gpu.main()
+
+
+def test_page_of_a_device_has_its_tables(tmp_path: Path) -> None:
+    stem = tmp_path / gpu.NAME
+    line = {"what": "NCutH(10)", "rows": 1000, "columns": 4, "first_s": np.nan, "seconds": 0.5, "memory": 1.25}
+    stored.write_table(stem, "times", pd.DataFrame([line]))
+    stored.write_table(stem, "bytes", pd.DataFrame([{"method": "NCutH(10)", "rows": 1000, "different": 1}]))
+    line = {"dataset": "shuttle", "method": "MDH()", "ari": 1.0, "k_device": 3, "k_host": 3}
+    stored.write_table(stem, "clusters", pd.DataFrame([line]))
+    stored.record(stem, stored.run_details([]), anew=True)
+    text = gpu.page(stem)
+    assert "| NCutH(10) | 1,000 | 4 | – | 0.500 | 1.25 |" in text
+    assert "| shuttle |" in text

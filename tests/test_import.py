@@ -29,6 +29,19 @@ def test_estimator_is_made_without_numba():
     assert run("import ravine, sys; ravine.PDDP(); print('numba' in sys.modules)").strip() == "False"
 
 
+def test_fit_on_a_host_imports_nothing_for_devices():
+    code = """
+import sys
+import numpy as np
+from ravine import IncrementalMDH, NCutH
+X = np.random.default_rng(0).normal(size=(60, 2))
+for model in (NCutH(2), IncrementalMDH(2)):
+    model.fit(X).predict(X)
+print([name for name in ("numba.cuda", "ravine._kernels.cuda", "torch", "cupy") if name in sys.modules])
+"""
+    assert run(code).strip() == "[]"
+
+
 def test_public_names_are_there():
     for name in ravine.__all__:
         assert getattr(ravine, name) is not None

@@ -26,7 +26,7 @@ WHAT = {
     "cuts": "objectives, search",
     "_convex": "convex clustering",
     "_svc": "support vectors",
-    "_outofcore": "data on Dask and in files",
+    "_outofcore": "data on Dask, in files, on a GPU",
     "_reservoir": "samples of streams",
     "_neighbors": "graphs",
     "_checks": "input checks",

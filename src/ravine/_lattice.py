@@ -106,9 +106,10 @@ def on_lattice(values: Floats, rows: NDArray[Any], weights: Floats, step: float,
     """Put the values of some rows on a `Lattice`."""
     low, high = float(values.min()), float(values.max())
     before = np.floor(values / step).astype(np.int64)
-    index = np.arange(_floor(low, step), _floor(high, step) + 2)
-    if len(index) <= DENSE_POINTS:
-        before -= index[0]
+    first, last = _floor(low, step), _floor(high, step) + 1
+    if last - first < DENSE_POINTS:
+        index = np.arange(first, last + 1)
+        before -= first
         after = before + 1
     else:  # with far outliers, store only the points that are used
         index, position = np.unique(np.concatenate([before, before + 1]), return_inverse=True)
@@ -140,14 +141,7 @@ def nearest_rows(
     """
     n, unit = len(positions), TIE * step
     cells, extremes = _cells_of(values, positions, n_jobs)
-    # The cell of the nearest value on each side of a position: the last cell with rows up to it, the first one after.
-    has_rows, every = extremes[0] <= extremes[1], np.arange(n + 1)
-    before = np.maximum.accumulate(np.where(has_rows, every, -1))[:-1]
-    after = np.minimum.accumulate(np.where(has_rows, every, n + 1)[::-1])[::-1][1:]
-    edges = np.append(extremes[1], -np.inf)[before], np.append(extremes[0], np.inf)[after]
-    distance = np.rint(np.minimum(positions - edges[0], edges[1] - positions) / unit)
-    # Positions for which a cell is the one after them, and for which it is the one before them.
-    bounds = np.searchsorted(after, every, "left"), np.searchsorted(before, every, "right")
+    distance, first_before, end_after = nearest_distances(positions, extremes, unit)
     if numbers is None:
         numbers = fingerprint(X, 0, n_jobs) if sparse.issparse(X) else np.empty(0, dtype=np.uint64)
     dense = np.empty((0, X.shape[1])) if sparse.issparse(X) else X
@@ -155,7 +149,7 @@ def nearest_rows(
 
     def find(b: slice) -> tuple[NDArray[Any], NDArray[np.uint64]]:
         found: tuple[NDArray[Any], NDArray[np.uint64]] = _kernels.along.rows_at_distance(
-            dense, rows[b], values[b], cells[b], extremes, positions, distance, *bounds, unit, *contents
+            dense, rows[b], values[b], cells[b], extremes, positions, distance, first_before, end_after, unit, *contents
         )
         return found
 
@@ -163,6 +157,21 @@ def nearest_rows(
     row, number = np.stack([row for row, _ in found]), np.stack([number for _, number in found])
     best = np.where(row >= 0, number, np.uint64(2**64 - 1)).argmin(axis=0)
     return row[best, np.arange(n)], distance
+
+
+def nearest_distances(positions: Floats, extremes: Floats, unit: float) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
+    """Return the distance from each position to the nearest value, in units, given the extremes between positions.
+
+    The two other arrays say for each cell between positions where the positions begin for which it is the nearest cell
+    with values after them, and where those end for which it is the nearest one before them.
+    """
+    n = len(positions)
+    has_rows, every = extremes[0] <= extremes[1], np.arange(n + 1)
+    before = np.maximum.accumulate(np.where(has_rows, every, -1))[:-1]
+    after = np.minimum.accumulate(np.where(has_rows, every, n + 1)[::-1])[::-1][1:]
+    edges = np.append(extremes[1], -np.inf)[before], np.append(extremes[0], np.inf)[after]
+    distance = np.rint(np.minimum(positions - edges[0], edges[1] - positions) / unit)
+    return distance, np.searchsorted(after, every, "left"), np.searchsorted(before, every, "right")
 
 
 def _cells_of(values: Floats, positions: Floats, n_jobs: int | None) -> tuple[NDArray[np.int32], Floats]:

@@ -5,6 +5,7 @@ A release of scikit-learn may move or change them; then this is the one module t
 
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils._array_api import get_namespace_and_device, move_to
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -25,7 +26,9 @@ __all__ = [
     "check_feature_names",
     "fit_context",
     "get_feature_names",
+    "get_namespace_and_device",
     "is_fitted",
+    "move_to",
     "num_samples",
     "safe_indexing",
     "validate_params",

@@ -12,26 +12,45 @@ import numpy as np
 from ravine._outofcore._arrow import arrow_chunks, is_arrow_dataset
 from ravine._outofcore._chunks import Chunks, LocalChunks
 from ravine._outofcore._dask import dask_chunks, dask_in_order, is_dask
+from ravine._outofcore._device import DeviceChunks, check_device_rows
+from ravine._outofcore._device_arrays import (
+    blocks_on_host,
+    empty_like,
+    fill_block,
+    is_on_device,
+    is_tensor,
+    moved_beside,
+    to_host,
+)
 from ravine._outofcore._node import ChunkedNode
 from ravine._outofcore._reductions import FetchedRows
 
 __all__ = [
     "ChunkedNode",
     "Chunks",
+    "DeviceChunks",
     "FetchedRows",
     "LocalChunks",
+    "blocks_on_host",
+    "check_device_rows",
     "chunked_root",
     "chunks_of",
+    "empty_like",
+    "fill_block",
     "in_order",
     "is_dask",
+    "is_on_device",
     "is_out_of_core",
+    "is_tensor",
+    "moved_beside",
     "tables_of",
+    "to_host",
 ]
 
 
 def is_out_of_core(X: Any) -> bool:
-    """Return whether rows are out of core: a Dask collection, a pyarrow dataset, or chunks."""
-    return is_dask(X) or is_arrow_dataset(X) or isinstance(X, LocalChunks)
+    """Return whether rows are out of core: a Dask collection, a pyarrow dataset, chunks, or an array on a device."""
+    return is_dask(X) or is_arrow_dataset(X) or isinstance(X, LocalChunks) or is_on_device(X)
 
 
 def chunks_of(X: Any, sample_weight: Any = None, n_jobs: int | None = None, copied: bool = False) -> Chunks:
@@ -39,6 +58,8 @@ def chunks_of(X: Any, sample_weight: Any = None, n_jobs: int | None = None, copi
 
     If they are read again in every pass, `copied` writes a copy to disk in the first pass.
     """
+    if is_on_device(X):
+        return DeviceChunks(X, sample_weight)
     chunks = dask_chunks(X, sample_weight, n_jobs) if is_dask(X) else _local_chunks(X, sample_weight, n_jobs)
     return chunks.copied() if copied and isinstance(chunks, LocalChunks) else chunks
 
@@ -55,10 +76,20 @@ def tables_of(X: Any, named: bool) -> Iterator[Any]:
 
 def in_order(X: Any, sample_weight: Any = None) -> Iterator[tuple[int, Any, Any]]:
     """Yield the number, rows and weights of one chunk after another, without chunks that have no rows or no weight."""
-    chunks = dask_in_order(X, sample_weight) if is_dask(X) else _tables(_local_chunks(X, sample_weight, None), True)
+    chunks: Iterator[tuple[Any, Any]]
+    if is_on_device(X):
+        chunks = _blocks(X, sample_weight)
+    else:
+        chunks = dask_in_order(X, sample_weight) if is_dask(X) else _tables(_local_chunks(X, sample_weight, None), True)
     for number, (rows, weights) in enumerate(chunks):
         if len(rows) and (weights is None or np.any(weights)):
             yield number, rows, weights
+
+
+def _blocks(X: Any, sample_weight: Any) -> Iterator[tuple[Any, Any]]:
+    weights = to_host(sample_weight) if is_on_device(sample_weight) else sample_weight
+    for block, rows in blocks_on_host(X):
+        yield rows, None if weights is None else np.asarray(weights)[block]
 
 
 def _local_chunks(X: Any, sample_weight: Any, n_jobs: int | None) -> LocalChunks:

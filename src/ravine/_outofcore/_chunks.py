@@ -41,10 +41,13 @@ class Chunks(ABC):
     n_features : int
     feature_names : list of str or None
         Names of the columns, if they have names.
+    rounds_rows : bool
+        Whether large nodes may be searched on rounded rows; see `ravine._outofcore._node.Whole`.
     """
 
     n_features: int
     feature_names: list[str] | None = None
+    rounds_rows: bool = True
 
     @abstractmethod
     def everything(self, least: float = 0.0) -> tuple[Handles, _reductions.Extent | None]:
@@ -52,6 +55,10 @@ class Chunks(ABC):
 
         The extent is None if there are no rows.
         """
+
+    def without_far_cells(self) -> "Chunks":
+        """Return the rows with the cells far outside moved in, where this takes no copy of them; or else the rows."""
+        return self
 
     @abstractmethod
     def reduce(self, reduction: Reduction, handles: Handles, *arguments: Any) -> Any:

@@ -54,7 +54,7 @@ class Whole:
     @property
     def rounds_rows(self) -> bool:
         """Whether large nodes are searched on rounded rows."""
-        is_wide = MANY_COLUMNS <= len(self.extent.low) <= CELL_COLUMNS
+        is_wide = self.chunks.rounds_rows and MANY_COLUMNS <= len(self.extent.low) <= CELL_COLUMNS
         return is_wide and self.extent.lightest == self.extent.heaviest and self.extent.n_rows <= _rounded.MOST_ROWS
 
     @cached_property
@@ -121,7 +121,7 @@ class ChunkedNode:
         If there is a scatter matrix with a `rounding` that is too coarse for these rows, it is not used.
         """
         n_rows, *pairs = found.sums.sums
-        count, mean, squares = _about_mean(center, *(pair.sum(axis=0) for pair in pairs[:3]))
+        count, mean, squares = about_mean(center, *(pair.sum(axis=0) for pair in pairs[:3]))
         moments = Moments(float(count), mean, float(squares.sum()))
         node = cls(whole, handles, int(n_rows), moments, squares, found.low, found.high)
         for pair in pairs[3:]:
@@ -336,7 +336,7 @@ class ChunkedNode:
     def leaf_moments(self, cuts: tuple[Any, ...], leaves: Ints, centers: Floats) -> tuple[Floats, Floats, Floats]:
         """Return weight, mean and sum of squares in each leaf of a tree, given a point near the mean of each leaf."""
         found = self._reduce(_reductions.leaf_moments, cuts, leaves, centers, *self.whole.moment_grids)
-        count, mean, squares = _about_mean(centers, *(pairs.sum(axis=1) for pairs in found.sums[1:]))
+        count, mean, squares = about_mean(centers, *(pairs.sum(axis=1) for pairs in found.sums[1:]))
         return count, mean, squares.sum(axis=1)
 
     def fetch(self) -> _reductions.FetchedRows:
@@ -348,7 +348,7 @@ class ChunkedNode:
         return self.whole.chunks.reduce(reduction, self.handles, *arguments)
 
 
-def _about_mean(center: Floats, count: Floats, total: Floats, squares: Floats) -> tuple[Floats, Floats, Floats]:
+def about_mean(center: Floats, count: Floats, total: Floats, squares: Floats) -> tuple[Floats, Floats, Floats]:
     """Convert sums about a center to weight, mean and squares about the mean; without rows, the mean is the center."""
     weight = np.where(count > 0, count, 1.0)[..., np.newaxis]
     shift = total / weight

@@ -1,5 +1,6 @@
 """Base classes of the estimators: checks of the data, progress callbacks, and growing a tree."""
 
+import math
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -30,10 +31,11 @@ from ravine._checks import (
     refuse_what_is_no_number,
 )
 from ravine._matrix import LARGEST, SMALLEST, Floats, Ints, Matrix, Moments, column_extent, with_weight
-from ravine._outofcore import ChunkedNode, Chunks, FetchedRows, is_dask, is_out_of_core
+from ravine._outofcore import ChunkedNode, Chunks, FetchedRows, is_dask, is_on_device, is_out_of_core
 from ravine._schema import Group, Sizes
 from ravine._sklearn import Interval, InvalidParameterError, StrOptions, fit_context, is_fitted
 from ravine._warnings import warn_user
+from ravine.cluster._arrays import answering, learning, like, on_host, to_numpy
 from ravine.cluster._chunked_predict import by_chunks
 from ravine.cluster._fitted import FittedTree
 from ravine.cluster._outliers import find_outliers, is_outlier
@@ -103,7 +105,7 @@ def all_or_nothing(method: Method) -> Method:
 
 def fitting(method: Method) -> Method:
     """Decorate `fit` and `partial_fit`: check the parameters, end the callbacks, undo a failed call."""
-    return all_or_nothing(fit_context(prefer_skip_nested_validation=True)(method))
+    return all_or_nothing(fit_context(prefer_skip_nested_validation=True)(learning(method)))
 
 
 @contextmanager
@@ -206,6 +208,11 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
 
     _accept_sparse: ClassVar[str | bool] = "csr"
     _dtypes: ClassVar[list[Any]] = [np.float64, np.float32]
+    _reads_devices: ClassVar[bool] = False
+    """Whether the method reads rows on a CUDA device."""
+
+    _home: Any = None
+    """An empty array that says where results belong, if the rows of the fit were no NumPy array."""
 
     _schema: ClassVar[Group]
     """What a file keeps of the fitted model: the fields of `_state`."""
@@ -259,6 +266,10 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
 
+    def _placed(self, found: NDArray[Any]) -> Any:
+        """Return labels of the rows of the fit in the library and on the device of these rows."""
+        return found if self._home is None else like(found, self._home)
+
     def _restore_point(self) -> dict[str, Any]:
         """Return the state that `all_or_nothing` restores; it has copies of attributes that change in place."""
         return dict(vars(self))
@@ -278,6 +289,9 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _read(self, X: Any, **options: Any) -> Any:
         """Return the rows as `validate_data` does, after checks for input that it cannot read."""
+        if is_on_device(X):
+            raise TypeError("X is on a CUDA device, and this method reads rows of the host: pass X.cpu() or X.get()")
+        X = on_host(X)
         if self._accept_sparse and sparse.issparse(X):
             X = checked_sparse(X)
         refuse_names_given_twice(X)
@@ -367,6 +381,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedTre
     n_clusters: int | None
     min_cluster_size: int | str
 
+    @answering
     def predict(self, X: ArrayLike) -> Ints:
         """Predict the cluster of each row.
 
@@ -397,6 +412,7 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedTre
             return by_chunks(self, "predict", X, None, np.int64)
         return self.tree_.predict(self._check_rows(X), self.n_jobs, check_input=False)
 
+    @answering
     def transform(self, X: ArrayLike) -> Floats:
         """Compute the signed distance of each row to the cuts on its path.
 
@@ -492,7 +508,8 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedTre
         model = copy(self)
         model.tree_ = tree
         if hasattr(self, "labels_"):
-            model.labels_ = relabeled(self.labels_, labels_in(self.tree_, tree))
+            labels = self.labels_ if self._home is None else to_numpy(self.labels_)
+            model.labels_ = self._placed(relabeled(labels, labels_in(self.tree_, tree)))
         return model
 
     def _drop_labels(self) -> None:
@@ -504,6 +521,8 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedTre
         labels = getattr(self, "labels_", None) if resume and not self._learned_in_batches else None
         if is_dask(labels):  # lazy labels would have to be computed, and their rows are stored elsewhere
             labels = None
+        elif labels is not None and self._home is not None:
+            labels = to_numpy(labels)
         smallest = None if labels is None else labels.astype(_smallest_type(labels))
         return {"tree": self.tree_.to_dict(), "labels": smallest}
 
@@ -546,10 +565,14 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedTre
         """Load out-of-core data if it is so small that passes over it would take longer than a fit in memory."""
         return root.fetch() if root.n_rows * root.whole.chunks.n_features <= FETCHED_CELLS else None
 
+    def _is_few(self, X: Any) -> bool:
+        """Return whether rows on a device are so few that they are copied to the host and fitted there."""
+        return math.prod(X.shape) <= FETCHED_CELLS
+
     def _label_chunks(self, X: Any) -> None:
-        """Set `labels_`: lazy for a Dask collection, not kept for files."""
+        """Set `labels_`: lazy for a Dask collection, on the device for rows there, not kept for files."""
         self._drop_labels()
-        if is_dask(X):
+        if is_dask(X) or is_on_device(X):
             self.labels_ = self.predict(X)
 
     def _progress_of_cuts(self, X: Matrix) -> AbstractContextManager[Callable[..., bool]]:

@@ -10,12 +10,12 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ravine._matrix import Floats, Matrix, moments_of
-from ravine._outofcore import ChunkedNode
+from ravine._outofcore import ChunkedNode, Chunks
 from ravine.cluster._base import one_blas_thread
 from ravine.cluster._number import SEED
 from ravine.cluster._soft import SoftTreeClusterer
 from ravine.tree import HyperplaneTree
-from ravine.tree._chunked import ChunkedRows, FindChunkedCut, FinishChunkedCut
+from ravine.tree._chunked import ChunkedRows, FindChunkedCut, FinishChunkedCut, with_counts_of_chunks
 from ravine.tree._derived import with_counts_of
 from ravine.tree._grow import FindCut, grow_on
 from ravine.tree._prune import cut_to_elbow
@@ -113,16 +113,20 @@ class BatchTreeClusterer(SoftTreeClusterer, ABC):
     def _grow_on_chunks(
         self,
         X: Any,
+        chunks: Chunks,
         root: ChunkedNode,
         find_cut: FindCut,
         find_chunked_cut: FindChunkedCut,
         finish_chunked_cut: FinishChunkedCut | None = None,
         **options: Any,
     ) -> None:
-        """Grow the tree on out-of-core data, as `_grow` does in memory."""
+        """Grow the tree on out-of-core data, as `_grow` does in memory; `chunks` are the rows as they are."""
         with self._progress_of_cuts(X) as on_split, one_blas_thread():
             rows = ChunkedRows(root, find_cut, find_chunked_cut, finish_chunked_cut)
             tree = grow_on(rows, n_clusters=self.n_clusters, on_split=on_split, n_jobs=self.n_jobs, **options)
+            if root.whole.chunks is not chunks:
+                root = ChunkedNode.root(chunks)
+                tree = with_counts_of_chunks(tree, root)
             self.tree_ = self._refined_on_chunks(tree, root)
         self._label_chunks(X)
 

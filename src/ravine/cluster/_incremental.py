@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ravine._matrix import Floats, Ints, Matrix
-from ravine._outofcore import chunks_of, in_order, is_out_of_core
+from ravine._outofcore import chunks_of, in_order, is_on_device, is_out_of_core
 from ravine._reservoir import Reservoir
 from ravine._scaling import ScaledRows
 from ravine._schema import State
 from ravine._sklearn import Interval, StrOptions, fit_context
+from ravine.cluster._arrays import learning
 from ravine.cluster._base import (
     N_JOBS,
     OUTLIERS,
@@ -33,8 +34,9 @@ from ravine.cluster._identity import Identities
 from ravine.cluster._sampled_stream import SampledStream
 from ravine.cluster._soft import ASSIGN_LABELS, SoftTreeClusterer
 from ravine.tree import HyperplaneTree
+from ravine.tree._chunked import with_counts_of_chunks
 from ravine.tree._coarser import labels_in, relabeled
-from ravine.tree._derived import with_counts_of, with_leaves
+from ravine.tree._derived import with_counts_of
 from ravine.tree._imdh import IMDHTree
 from ravine.tree._mixture import sample_size
 from ravine.tree._prune import cut_to_elbow, rank_by_sum_sq
@@ -178,13 +180,15 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         "n_jobs": N_JOBS,
     }
 
+    _reads_devices: ClassVar[bool] = True
+
     _stream: SampledStream
     _tree: HyperplaneTree | None
     _last_tree: HyperplaneTree | None = None  # the tree before the rows that were learned since
     _n_grown_from: int = 0  # number of rows learned when `_tree`, or else `_last_tree`, was grown
     _identities: Identities  # of the clusters of `_tree`, or else of `_last_tree`
     _labels: Ints | None = None
-    _batch: Matrix | None = None
+    _batch: Any = None
     _selection: str
     _elbow_path: Floats | None
 
@@ -236,7 +240,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_samples, n_features)
             Training data. A CSR matrix is not converted to a dense array. From a Dask collection or a pyarrow dataset
             the sample is drawn out of core, in four passes, see the guide on large data; `labels_` are then lazy for
-            Dask, and not kept for files.
+            Dask, and not kept for files. An array on a CUDA device stays there, and so do `labels_`.
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
@@ -302,9 +306,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
             read = partial(self._stream.read_sample_of_chunks, root, self._passes(), self.n_jobs)
 
             def count_rows(tree: HyperplaneTree) -> None:
-                cuts = tree.normal, tree.offset, tree.left, tree.right
-                counted = with_leaves(tree, *root.leaf_moments(cuts, tree.leaves, tree.mean[tree.leaves]))
-                self.tree_ = self._refined_by_sample(counted)
+                self.tree_ = self._refined_by_sample(with_counts_of_chunks(tree, root))
 
         def count(tree: HyperplaneTree) -> None:
             count_rows(tree)
@@ -325,6 +327,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         return self._refined_by(tree, rows[:size], weights[:size]) if self._can_refine(rows) else tree
 
     @fit_context(prefer_skip_nested_validation=True)
+    @learning
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the next rows of a stream. The result does not depend on the batches.
 
@@ -364,6 +367,8 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
             except ValueError as error:
                 raise ValueError(f"chunk {number}: {error}") from error
             self._batch = None  # the labels of one chunk would not be those of X
+        if is_on_device(X):
+            self._batch = X
         return self
 
     @all_or_nothing
@@ -446,13 +451,15 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         return self._stream.n_rows - self._n_grown_from >= STALE_SHARE * remembered
 
     @property
-    def labels_(self) -> Ints:
+    def labels_(self) -> Any:
         """Cluster of each row of `fit`, or of the last batch of `partial_fit`."""
         if self._labels is None:
             if self._batch is None:
                 raise AttributeError("there are no rows to label: use predict")
+            if is_on_device(self._batch):
+                return self.predict(self._batch)
             self._labels = self.tree_.predict(self._batch, self.n_jobs, check_input=False)
-        return self._labels
+        return self._placed(self._labels)
 
     @labels_.setter
     def labels_(self, labels: Ints) -> None:

@@ -120,6 +120,8 @@ class MDH(PursuitClusterer):
     True
     """
 
+    _reads_devices: ClassVar[bool] = True
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **PursuitClusterer._parameter_constraints,
         "bandwidth_factor": [FACTOR, callable],

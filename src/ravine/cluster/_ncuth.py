@@ -130,6 +130,8 @@ class NCutH(PursuitClusterer):
     array([ 0, -1])
     """
 
+    _reads_devices: ClassVar[bool] = True
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **PursuitClusterer._parameter_constraints,
         "bandwidth_factor": [FACTOR, callable],

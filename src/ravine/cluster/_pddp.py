@@ -117,6 +117,8 @@ class PDDP(FittedPDDP, BatchTreeClusterer):
     array([ True])
     """
 
+    _reads_devices: ClassVar[bool] = True
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "criterion": [StrOptions({"density", "mean"})],
@@ -170,6 +172,7 @@ class PDDP(FittedPDDP, BatchTreeClusterer):
         X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_samples, n_features)
             Training data. A CSR matrix is not converted to a dense array. A Dask collection or a pyarrow dataset is
             read out of core, see the guide on large data; `labels_` are then lazy for Dask, and not kept for files.
+            An array on a CUDA device stays there, and so do `labels_`, see the guide on GPUs.
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
@@ -215,7 +218,7 @@ class PDDP(FittedPDDP, BatchTreeClusterer):
         if tested:
             cuts = self._tested(size)
             find_cut, find_chunked_cut, options = cuts.find_cut, cuts.find_chunked_cut, options | self._acceptance()
-        self._grow_on_chunks(X, root, find_cut, find_chunked_cut, **options)
+        self._grow_on_chunks(X, root.whole.chunks, root, find_cut, find_chunked_cut, **options)
 
     def _options(self, min_cluster_size: float) -> dict[str, Any]:
         order = checked_order(self._order())

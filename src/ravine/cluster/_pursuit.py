@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ravine._matrix import Floats, Matrix, Moments, moments_of, with_weight
-from ravine._outofcore import ChunkedNode, chunks_of, is_out_of_core
+from ravine._outofcore import ChunkedNode, Chunks, chunks_of, is_out_of_core
 from ravine._scaling import Scaling
 from ravine._sklearn import Interval, StrOptions, is_fitted
 from ravine.cluster._base import N_JOBS, OUTLIERS, checked_directions, checked_order, fitting
@@ -66,6 +66,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         X : {array-like, sparse matrix, Dask array or frame, pyarrow dataset} of shape (n_samples, n_features)
             Training data. A CSR matrix is not converted to a dense array. A Dask collection or a pyarrow dataset is
             read out of core, see the guide on large data; `labels_` are then lazy for Dask, and not kept for files.
+            An array on a CUDA device stays there, and so do `labels_`, see the guide on GPUs.
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), optional
@@ -122,15 +123,15 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         starts = make_chunked_starts(self._init())
         self._chunked_cut_finder(1.0)  # raises before any rows are read if the method needs in-memory data
         with chunks_of(X, sample_weight, self.n_jobs, copied=True) as chunks:
-            root = self._root_of_chunks(chunks)
+            root = self._root_of_chunks(chunks.without_far_cells())
             few = self._fetch_if_few(root)
             if few is None:
-                self._fit_many(X, root, starts)
+                self._fit_many(X, chunks, root, starts)
         if few is not None:
             self._fit_rows(few.X, few.weights)
             self._label_chunks(X)
 
-    def _fit_many(self, X: Any, root: ChunkedNode, starts: ChunkedStarts) -> None:
+    def _fit_many(self, X: Any, chunks: Chunks, root: ChunkedNode, starts: ChunkedStarts) -> None:
         tested, total = self.n_clusters is None, root.moments.count
         size = self._least_size(total, tested)
         find_cut = self._find_cut(size, total)
@@ -145,7 +146,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
             "order": checked_order(self._order()),
             "find_chunked_cut": find_chunked_cut,
         }
-        self._grow_on_chunks(X, root, finish_chunked_cut=self._chunked_finisher(), **options)
+        self._grow_on_chunks(X, chunks, root, finish_chunked_cut=self._chunked_finisher(), **options)
 
     def directions(self, X: ArrayLike, n_components: int = 2) -> Floats:
         """Find orthogonal directions that show the structure of the data, for plots.

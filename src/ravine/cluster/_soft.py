@@ -11,6 +11,7 @@ from ravine._outofcore import ChunkedNode, Chunks, is_out_of_core
 from ravine._reservoir import content_rows, merge_copies
 from ravine._sklearn import StrOptions, is_fitted
 from ravine._warnings import warn_user
+from ravine.cluster._arrays import answering, on_host
 from ravine.cluster._base import one_blas_thread
 from ravine.cluster._chunked_predict import by_chunks
 from ravine.cluster._fitted import check_that_outliers_have_a_mixture
@@ -36,6 +37,7 @@ class SoftTreeClusterer(EvidenceTreeClusterer):
     outliers: str = "assign"  # of a method without this parameter
 
     @available_if(_has_mixture)
+    @answering
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Compute the probability that each row belongs to each cluster, by the mixture.
 
@@ -68,6 +70,7 @@ class SoftTreeClusterer(EvidenceTreeClusterer):
         return self.tree_.membership(self._check_rows(X), self.n_jobs, check_input=False)
 
     @available_if(_has_mixture)
+    @answering
     def score_samples(self, X: ArrayLike) -> Floats:
         """Compute the logarithm of the density of the mixture at each row: how typical a row is.
 
@@ -113,7 +116,7 @@ class SoftTreeClusterer(EvidenceTreeClusterer):
         score : float
             Mean of `score_samples`. Larger is better.
         """
-        return float(np.mean(self.score_samples(X)))
+        return float(np.mean(on_host(self.score_samples(X))))
 
     @property
     def cluster_centers_(self) -> Floats:

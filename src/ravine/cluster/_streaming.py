@@ -192,7 +192,7 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
         """Cluster of each row of `fit`, or of the last batch of `partial_fit`, in the current tree."""
         if not hasattr(self, "_batch"):
             raise AttributeError("there are no rows to label: call fit or partial_fit first")
-        return self.tree_.predict(self._batch, self.n_jobs, check_input=False)
+        return self._placed(self.tree_.predict(self._batch, self.n_jobs, check_input=False))
 
     def _drop_labels(self) -> None:
         self.__dict__.pop("_batch", None)

@@ -43,6 +43,7 @@ from ravine._numbering import from_low_to_high
 from ravine._schema import Array, Field, Group, Number, Sizes, State, require
 from ravine._sklearn import Interval, StrOptions
 from ravine._warnings import warn_user
+from ravine.cluster._arrays import answering, to_numpy
 from ravine.cluster._base import N_JOBS, Clusterer, fitting, one_blas_thread
 
 
@@ -334,6 +335,7 @@ class SumOfNorms(Clusterer):
         self._warn()
         return self
 
+    @answering
     def predict(self, X: ArrayLike) -> Ints:
         """Predict the cluster of each row.
 
@@ -428,6 +430,7 @@ class SumOfNorms(Clusterer):
         with one_blas_thread():
             model._settle(self._problem(self._points), n_clusters)
         model._label_rows()
+        model.labels_ = model._placed(model.labels_)
         return model
 
     @property
@@ -436,7 +439,7 @@ class SumOfNorms(Clusterer):
         check_is_fitted(self)
         without_weight = self._member < 0
         centroids = self._point_centroids[self._member]
-        centroids[without_weight] = self.cluster_centers_[self.labels_[without_weight]]
+        centroids[without_weight] = self.cluster_centers_[self._labels_on_host()[without_weight]]
         return centroids
 
     @property
@@ -536,6 +539,9 @@ class SumOfNorms(Clusterer):
         if self.min_cluster_size == "auto":
             return least_size(float(mass.sum()))
         return float(self.min_cluster_size)
+
+    def _labels_on_host(self) -> Ints:
+        return self.labels_ if self._home is None else to_numpy(self.labels_)
 
     def _label_rows(self) -> None:
         self.labels_ = self._point_labels[self._member]

@@ -43,6 +43,7 @@ from ravine._svc import (
     rows_counted,
 )
 from ravine._warnings import warn_user
+from ravine.cluster._arrays import answering
 from ravine.cluster._base import N_JOBS, OUTLIERS, Clusterer, fitting, one_blas_thread, uninterrupted
 from ravine.cluster._identity import IDENTITIES, Identities, ids_are_distinct
 from ravine.cluster._support_stream import SAMPLE, STREAM, Stream
@@ -400,6 +401,7 @@ class SupportVectorClustering(Clusterer):
         assert self._stream is not None
         return self._stream.n_features
 
+    @answering
     def predict(self, X: ArrayLike) -> Ints:
         """Predict the cluster of each row, that of the nearest row of the sample. A row of `fit` keeps its label.
 
@@ -429,6 +431,7 @@ class SupportVectorClustering(Clusterer):
             labels[self._heights(rows) < self._result.offset] = -1
         return labels
 
+    @answering
     def decision_function(self, X: ArrayLike) -> Floats:
         """Compute the height of w above the boundary at each row; it is negative for outliers.
 
@@ -514,7 +517,7 @@ class SupportVectorClustering(Clusterer):
         """Cluster of each row of `fit`, or of the last batch of `partial_fit`."""
         self._locate_batch()
         assert self._labels is not None
-        return self._labels
+        return self._placed(self._labels)
 
     @property
     def outlier_(self) -> Bools:

@@ -253,7 +253,7 @@ def _component(mixture: Mixture, k: int, label: int, row: SqlRow) -> str:
     if is_gaussian:
         score = "plane"
     else:
-        scale = math.exp((float(mixture._constant.max()) - float(mixture._constant[k])) / mixture._power)
+        scale = math.exp((float(mixture.constant.max()) - float(mixture.constant[k])) / mixture.power)
         score = f"{double_literal(scale)} * (1.0e0 + {square} / {double_literal(mixture.freedom)})"
     told = str(label)
     if mixture.limit is not None:
@@ -268,7 +268,7 @@ def _component(mixture: Mixture, k: int, label: int, row: SqlRow) -> str:
 
 
 def _gaussian_score(mixture: Mixture, k: int, row: SqlRow) -> str:
-    center, constant, direction = mixture._plane
+    center, constant, direction = mixture.planes
     return row.linear(-direction[k], float(direction[k] @ center) - float(constant[k]))
 
 

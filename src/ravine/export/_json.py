@@ -129,14 +129,14 @@ def _mixture(mixture: Mixture) -> dict[str, Any]:
     common: dict[str, Any] = {
         "decides": mixture.decides,
         "freedom": None if is_gaussian else mixture.freedom,
-        "power": None if is_gaussian else mixture._power,
+        "power": None if is_gaussian else mixture.power,
         "factors": [lower_rows(mixture, factor) for factor in mixture.factor],
     }
     if is_gaussian:
-        center, constant, direction = mixture._plane
+        center, constant, direction = mixture.planes
         common |= {"center": center.tolist()}
     else:
-        constant, direction = mixture._constant, None
+        constant, direction = mixture.constant, None
     components = []
     for k in range(len(mixture.weight)):
         component = {

@@ -64,15 +64,15 @@ def add_mixture(graph: Graph, mixture: Mixture, x: str, leaf: str) -> tuple[str,
     last = graph.constant([1], "i8")
     squares = None
     if math.isinf(mixture.freedom):
-        center, constant, direction = mixture._plane
+        center, constant, direction = mixture.planes
         along = graph("MatMul", graph("Sub", x, graph.constant(center)), graph.constant(direction.T))
         density = graph("Add", along, graph.constant(constant))
         has_density = graph.all_finite(density)
     else:
         squares = _add_squares(graph, mixture, x)
         ratio = graph("Div", squares, graph.constant(mixture.freedom))
-        logs = graph("Mul", graph("Log", graph("Add", ratio, graph.constant(1.0))), graph.constant(mixture._power))
-        density = graph("Sub", graph.constant(mixture._constant), logs)
+        logs = graph("Mul", graph("Log", graph("Add", ratio, graph.constant(1.0))), graph.constant(mixture.power))
+        density = graph("Sub", graph.constant(mixture.constant), logs)
         least = graph.constant(-sys.float_info.max)
         has_density = graph("Greater", graph("ReduceMax", density, last, keepdims=0), least)
     label = _add_label(graph, mixture, x, leaf, density, has_density, squares) if mixture.has_labels else leaf

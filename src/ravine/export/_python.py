@@ -211,7 +211,7 @@ class _Source:
 
     def _densities(self, mixture: Mixture) -> list[str]:
         if math.isinf(mixture.freedom):
-            center, constant, direction = mixture._plane
+            center, constant, direction = mixture.planes
             for name, values in (("CENTER", center), ("CONSTANTS", constant), ("DIRECTIONS", direction)):
                 self._define(name, repr(values.tolist()))
             return [
@@ -220,8 +220,8 @@ class _Source:
                 "if not all(map(isfinite, density)):",
                 "    density = [-inf]",
             ]
-        self._define("CONSTANTS", repr(mixture._constant.tolist()))
-        power, freedom = repr(float(mixture._power)), repr(float(mixture.freedom))
+        self._define("CONSTANTS", repr(mixture.constant.tolist()))
+        power, freedom = repr(float(mixture.power)), repr(float(mixture.freedom))
         return [f"density = [c - {power} * log1p(square(k) / {freedom}) for k, c in enumerate(CONSTANTS)]"]
 
 

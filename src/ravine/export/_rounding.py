@@ -104,14 +104,14 @@ def _near_mixture(mixture: Mixture, Z: Floats, size: Floats, unit: float) -> tup
         distance_error[:, k] = np.sqrt((along_error**2).sum(axis=1)) + unit * distance[:, k]
         square_error = (2 * distance[:, k] + distance_error[:, k]) * distance_error[:, k]
         if math.isinf(mixture.freedom):
-            center, constant, direction = mixture._plane
+            center, constant, direction = mixture.planes
             density[:, k] = (Z - center) @ direction[k] + constant[k]
             error[:, k] = unit * ((size + np.abs(center)) @ np.abs(direction[k]) + abs(constant[k]))
         else:
             log = np.log1p(distance[:, k] ** 2 / mixture.freedom)
-            density[:, k] = mixture._constant[k] - mixture._power * log
+            density[:, k] = mixture.constant[k] - mixture.power * log
             relative = square_error / (mixture.freedom + distance[:, k] ** 2)
-            error[:, k] = mixture._power * (relative + unit * (1 + log)) + unit * abs(mixture._constant[k])
+            error[:, k] = mixture.power * (relative + unit * (1 + log)) + unit * abs(mixture.constant[k])
     has_density = np.isfinite(density).any(axis=1) & ~np.isnan(error).any(axis=1)
     best = np.where(has_density, np.nan_to_num(density, nan=-np.inf).argmax(axis=1), 0)
     at = np.arange(len(Z)), best

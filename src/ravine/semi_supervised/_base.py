@@ -41,6 +41,7 @@ from ravine._matrix import (
 )
 from ravine._schema import Array, Custom, Group, Number, Sizes, State, all_or_none, require
 from ravine._sklearn import StrOptions, safe_indexing
+from ravine.cluster._arrays import answering, on_host
 from ravine.cluster._base import N_JOBS, RowEstimator, fitting, one_blas_thread
 from ravine.cuts import Cut
 from ravine.cuts._density import depth_at, normal_bandwidth, projected_density
@@ -233,6 +234,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         self.transduction_[is_labeled] = labels[is_labeled]
         return self
 
+    @answering
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the class of each row.
 
@@ -258,6 +260,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         check_is_fitted(self)
         return self._predict(self._validate(X, reset=False, order="C"))
 
+    @answering
     def decision_function(self, X: ArrayLike) -> Floats:
         """Compute how strongly each row belongs to the classes.
 
@@ -285,6 +288,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         check_is_fitted(self)
         return self._decide(self._validate(X, reset=False, order="C"))
 
+    @answering
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Predict the probability of each class.
 
@@ -345,6 +349,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         """
         check_is_fitted(self)
         has_minus_one = bool(np.isin(UNLABELED, self.classes_)) if self.classes_.dtype.kind in "if" else False
+        X, y, sample_weight = (on_host(array) for array in (X, y, sample_weight))
         labels, is_labeled = read_labels(np.asarray(y), has_minus_one)
         rows = np.flatnonzero(is_labeled)
         weights = None if sample_weight is None else np.asarray(sample_weight)[rows]

@@ -8,7 +8,9 @@ from ravine._outofcore import ChunkedNode
 from ravine.cuts import Cut
 from ravine.cuts._cut import RoughCut
 from ravine.cuts._pursuit import is_small
+from ravine.tree._derived import with_leaves
 from ravine.tree._grow import FindCut, NodeRows
+from ravine.tree._tree import HyperplaneTree
 
 FindChunkedCut = Callable[[ChunkedNode], Cut | RoughCut[Any] | None]
 """Finds the cut of a node of out-of-core data; it may search a sample of the rows only."""
@@ -76,3 +78,9 @@ class ChunkedRows(NodeRows):
     def children(self, node: ChunkedNode, division: tuple[ChunkedNode, ChunkedNode]) -> tuple[ChunkedNode, ChunkedNode]:
         """Return the two nodes that `divide` returned."""
         return division
+
+
+def with_counts_of_chunks(tree: HyperplaneTree, root: ChunkedNode) -> HyperplaneTree:
+    """Return the same cuts with the counts of out-of-core data, as `with_counts_of` does for in-memory data."""
+    cuts = tree.normal, tree.offset, tree.left, tree.right
+    return with_leaves(tree, *root.leaf_moments(cuts, tree.leaves, tree.mean[tree.leaves]))

@@ -185,7 +185,7 @@ class Mixture:
         return np.arange(self.mean.shape[1]) if self.beside is None else np.flatnonzero(self.beside == 0)
 
     @property
-    def _power(self) -> float:
+    def power(self) -> float:
         """Power of the density of a t distribution."""
         return (self.freedom + len(self.described)) / 2
 
@@ -204,6 +204,13 @@ class Mixture:
     def merged(self, label: Ints) -> "Mixture":
         """Return the mixture for fewer clusters; `label` has the new label of each old one."""
         return replace(self, cluster=label[self.cluster])
+
+    @property
+    def first_components(self) -> Ints:
+        """The first component of each cluster."""
+        first = np.zeros(self.n_clusters, dtype=np.int64)
+        first[self.cluster[::-1]] = np.arange(len(self.cluster))[::-1]
+        return first
 
     @property
     def has_labels(self) -> bool:
@@ -232,16 +239,14 @@ class Mixture:
         `label` has the label of each row by the cuts. Where no component has a density above zero, the result is the
         first component of that cluster.
         """
-        first_of = np.zeros(self.n_clusters, dtype=np.int64)
-        first_of[self.cluster[::-1]] = np.arange(len(self.cluster))[::-1]
-        first = first_of[label]
+        first = self.first_components[label]
 
         def predict_block(b: slice) -> Ints:
             rows = _dense(X, b)
             if math.isinf(self.freedom):
                 return _largest(self._linear(rows), first[b])
             out = np.empty(len(rows), dtype=np.int64)
-            components = self.mean, self.factor, self._constant, self.freedom, self._power
+            components = self.mean, self.factor, self.constant, self.freedom, self.power
             _kernels.mixture.likeliest(rows, *components, first[b], out)
             return out
 
@@ -292,7 +297,7 @@ class Mixture:
                 out[b] = self._linear(rows)
                 return
             common = np.empty((len(rows), 1))
-            _kernels.mixture.squared_distances(rows, self._plane[0][np.newaxis], self.factor, common)
+            _kernels.mixture.squared_distances(rows, self.planes[0][np.newaxis], self.factor, common)
             out[b] = self._linear(rows) - 0.5 * common
 
         with np.errstate(over="ignore", invalid="ignore"):
@@ -300,7 +305,7 @@ class Mixture:
         return out
 
     @cached_property
-    def _constant(self) -> Floats:
+    def constant(self) -> Floats:
         """Logarithm of the weighted density of each component at its mean."""
         volume = np.log(np.diagonal(self.factor, axis1=1, axis2=2)[:, self.described]).sum(axis=1)
         half, freedom = len(self.described) / 2, self.freedom
@@ -312,21 +317,21 @@ class Mixture:
 
     def _log_densities(self, squares: Floats) -> Floats:
         """Return the logarithms of the weighted densities at some squared distances from each component."""
-        return np.asarray(self._constant - self._power * np.log1p(squares / self.freedom))
+        return np.asarray(self.constant - self.power * np.log1p(squares / self.freedom))
 
     @cached_property
-    def _plane(self) -> tuple[Floats, Floats, Floats]:
+    def planes(self) -> tuple[Floats, Floats, Floats]:
         """Center, constants and directions: with a shared covariance, log densities differ by linear functions.
 
         They are ``(x - center) @ direction[k] + constant[k]``, and a term that is the same for all components.
         """
         center = self.weight @ self.mean
         whitened = (self.mean - center) @ self.factor[0].T
-        return center, self._constant - 0.5 * (whitened**2).sum(axis=1), whitened @ self.factor[0]
+        return center, self.constant - 0.5 * (whitened**2).sum(axis=1), whitened @ self.factor[0]
 
     def _linear(self, rows: Floats) -> Floats:
         """Return the log densities with a shared covariance, without the term that is the same for all components."""
-        center, constant, direction = self._plane
+        center, constant, direction = self.planes
         out = np.empty((len(rows), len(self.weight)))
         with np.errstate(over="ignore", invalid="ignore"):
             _kernels.rows.project_all(rows - center, direction, out)
@@ -579,7 +584,7 @@ def _log_joint(Z: Floats, mixture: Mixture) -> tuple[Floats, Floats]:
     If the components share their covariance, the term that is the same for all is left out, and so are the distances.
     """
     if math.isinf(mixture.freedom):
-        center, constant, direction = mixture._plane
+        center, constant, direction = mixture.planes
         return np.asarray((Z - center) @ direction.T + constant), np.empty(0)
     squares = np.empty((len(Z), len(mixture.weight)))
     for k, factor in enumerate(mixture.factor):
