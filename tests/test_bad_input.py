@@ -62,6 +62,19 @@ def with_cell(value, dtype=np.float64):
     return X
 
 
+class AnnData:
+    """Stands for the class of that name: a sequence of parts of itself, which NumPy reads forever."""
+
+    __module__ = "anndata._core.anndata"
+    shape = GOOD.shape
+
+    def __len__(self):
+        return len(GOOD)
+
+    def __getitem__(self, index):
+        return self
+
+
 def frame_of(value, n=40):
     return pd.DataFrame({"a": np.arange(float(n)), "b": [value] * n})
 
@@ -95,6 +108,8 @@ REFUSED_EVERYWHERE = {
     "dates in a Polars frame": (pl.from_pandas(frame_of(datetime.date(2020, 1, 1))), "dates or durations"),
     "two columns of one name": (pd.DataFrame(GOOD, columns=["a", "a"]), "two columns named 'a': rename"),
     "dates as objects": ([[datetime.date(2020, 1, 1), 1]] * 4, "not 'datetime.date'"),
+    "a frame that is not read yet": (pl.DataFrame(GOOD).lazy(), "LazyFrame.*pass X.collect"),
+    "an AnnData": (AnnData(), "AnnData.*pass one of its matrices"),
 }
 """Rows that no method takes, and what is said of them."""
 

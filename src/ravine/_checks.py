@@ -21,6 +21,13 @@ LIGHTEST, HEAVIEST = 1e-100, 1e100
 NEGLIGIBLE = 1e-15
 """A weight below this share of the largest one becomes 0, since rounding would lose it in a sum with the largest."""
 
+INSTEAD = {
+    ("anndata", "AnnData"): "one of its matrices, such as X.obsm['X_pca'] or X.X",
+    ("polars", "LazyFrame"): "X.collect()",
+    ("xarray", "Dataset"): "one of its arrays, such as X['name']",
+}
+"""What to pass instead of an object, by its package and its class."""
+
 
 def checked_sparse(X: Any) -> Matrix:
     """Return sparse rows in CSR format, without a copy if they already are; raise ValueError if they are malformed.
@@ -90,6 +97,14 @@ def refuse_what_is_no_number(array: Any, name: str) -> None:
     types = list(array.dtypes) if hasattr(array, "columns") else [getattr(array, "dtype", None)]
     if any(str(dtype).lower().startswith(("date", "time", "duration")) for dtype in types):
         raise ValueError(f"{name} holds dates or durations: convert them to numbers, for example days since the first")
+
+
+def refuse_what_has_no_rows(X: Any) -> None:
+    """Raise TypeError for objects that hold a table but are none; NumPy would fail on them, or read them forever."""
+    for kind in type(X).__mro__:
+        instead = INSTEAD.get((kind.__module__.partition(".")[0], kind.__name__))
+        if instead is not None:
+            raise TypeError(f"X is of type {kind.__name__}, which is no array and no frame: pass {instead}")
 
 
 def refuse_names_given_twice(X: Any) -> None:

@@ -28,6 +28,7 @@ from ravine._checks import (
     checked_weights,
     refuse_names_given_twice,
     refuse_product,
+    refuse_what_has_no_rows,
     refuse_what_is_no_number,
 )
 from ravine._matrix import LARGEST, SMALLEST, Floats, Ints, Matrix, Moments, column_extent, with_weight
@@ -294,6 +295,7 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         X = on_host(X)
         if self._accept_sparse and sparse.issparse(X):
             X = checked_sparse(X)
+        refuse_what_has_no_rows(X)
         refuse_names_given_twice(X)
         refuse_what_is_no_number(X, "X")
         if self._is_large_and_finite(X):
