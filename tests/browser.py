@@ -21,3 +21,12 @@ def launched():
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+def wait_until(page, expression):
+    """Wait until an expression in JavaScript is true. That of Playwright is forbidden by the policy of a report."""
+    for _ in range(200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(25)
+    raise AssertionError(f"not true within five seconds: {expression}")

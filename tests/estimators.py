@@ -61,7 +61,7 @@ def learned(model):
     for holder in (model, tree, getattr(tree, "mixture", None)):
         for name in dir(holder) if holder is not None else ():
             is_learned = name.endswith("_") and not name.startswith("_") if holder is model else name[0] != "_"
-            is_learned = is_learned and name != "freedom"  # infinite for Gaussian components
+            is_learned = is_learned and name not in ("freedom", "power")  # infinite for Gaussian components
             value = getattr(holder, name, None) if is_learned else None
             if isinstance(value, np.ndarray | float) and np.asarray(value).dtype.kind == "f":
                 state[name] = np.asarray(value)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
-from tests.browser import needs_browser
+from tests.browser import needs_browser, wait_until
 
 from ravine import HSDC, PDDP, MDHClassifier, NCutH, StreamClusterer, SupportVectorClustering, report
 from ravine.datasets import make_blobs
@@ -253,7 +253,7 @@ def test_model_without_a_tree_has_a_page_of_its_groups(browser, tmp_path, kind):
     faults = [fault["id"] for fault in Axe().run(page).response["violations"] if fault["impact"] != "minor"]
     page.set_viewport_size({"width": 360, "height": 760})
     # Charts are drawn anew when the browser reports their new width, a frame later.
-    page.wait_for_function("document.scrollingElement.scrollWidth <= innerWidth")
+    wait_until(page, "document.scrollingElement.scrollWidth <= innerWidth")
     page.context.close()
     assert faults == []
     assert troubles == []

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from scipy.stats import ks_2samp
 from sklearn.metrics import adjusted_rand_score, completeness_score, homogeneity_score, normalized_mutual_info_score
 from sklearn.pipeline import make_pipeline
-from tests.browser import needs_browser
+from tests.browser import needs_browser, wait_until
 from tests.report.test_browser import clusters_of, opened, set_clusters
 
 from ravine import IncrementalMDH, NCutH, report
@@ -463,7 +463,7 @@ def assert_fits(page):
     """Nothing is wider than the page, at any width of the window."""
     for width in (1440, 1200, 1000, 800, 390, 1280):
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_function(f"Math.max(...({OVERFLOW})()) <= 0.5")  # charts are drawn anew a frame or two later
+        wait_until(page, f"Math.max(...({OVERFLOW})()) <= 0.5")  # charts are drawn anew a frame or two later
 
 
 def test_page_with_classes_fits_windows_of_any_width_and_has_no_fault_of_accessibility(page):

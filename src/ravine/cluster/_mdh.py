@@ -111,7 +111,7 @@ class MDH(PursuitClusterer):
     >>> X = load_iris().data
     >>> model = MDH().fit(X)
     >>> [int(n) for n in model.tree_.count[model.tree_.leaves]]
-    [50, 100]
+    [100, 50]
 
     There is one cut. The p-value of its valley, on rows that were not used to find the cut, is far below
     `significance`.

@@ -127,7 +127,7 @@ class NCutH(PursuitClusterer):
     A row that is far from its cluster gets the label -1 if ``outliers="label"``.
 
     >>> NCutH(outliers="label").fit(X).predict([[5.0, 3.4, 1.5, 0.2], [50.0, 3.4, 1.5, 0.2]])
-    array([ 0, -1])
+    array([ 1, -1])
     """
 
     _reads_devices: ClassVar[bool] = True
