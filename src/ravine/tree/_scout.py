@@ -55,8 +55,9 @@ ALPHAS, N_COMPONENTS = (0.0, 0.9), 2
 BANDWIDTH, TOLERANCE = 0.9, 3e-5
 """Bandwidth factor and tolerance of that search."""
 
-N_DIMENSIONS, N_POWERS = 16, 8
-"""The scout searches among so many principal components, which this many subspace iterations find."""
+N_DIMENSIONS, N_POWERS, ENOUGH = 16, 8, 8.0
+"""The scout searches among so many principal components, which this many subspace iterations find. If its first start
+ends at a valley with the last number as its score, there is no second one."""
 
 SCOUT_TOLERANCE, GRID_STEP, SCOUT_REACH = 3e-4, 0.2, 4.0
 """Tolerance of the scout, and in bandwidths the step of its grid and where its kernel ends."""
@@ -95,7 +96,7 @@ def density_scout(X: Matrix, weights: Floats, moments: Moments) -> Floats | None
     deviation = math.sqrt(float(weights @ Y[:, 0] ** 2) / moments.count)
     searches = _Searches(weights, moments.count, deviation)
     best = _along(searches.follow(Y, np.eye(1, len(V))[0], ALPHAS) @ V, Z, weights)
-    if best.scores[0] < CLEAR_SCORE and len(V) > 1:
+    if best.scores[0] < ENOUGH and len(V) > 1:
         other = _along(searches.follow(Y, np.eye(1, len(V), 1)[0], ALPHAS) @ V, Z, weights)
         best = other if is_less(best.scores[0], other.scores[0]) else best
     # Bounds other than the last keep a cut at the mean, where there may be a cluster.
