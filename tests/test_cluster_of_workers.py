@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn import clone
 from sklearn.metrics import adjusted_rand_score
 from tests.callbacks import TaskCallback
@@ -89,6 +90,15 @@ def test_workers_give_the_tree_of_one_process(model, blobs, undisturbed, monkeyp
     with dask.config.set(scheduler="synchronous"):
         here = clone(model).fit(is_out_of_core(blobs[0]))
     assert here.tree_ == undisturbed[str(model)].tree_
+
+
+def test_cells_far_outside_change_no_cut_on_workers(blobs, client):
+    X = blobs[0].copy()
+    X[::500, 1] = 1e4
+    model = NCutH(3).fit(is_out_of_core(X))
+    here = NCutH(3).fit(X)
+    assert adjusted_rand_score(model.labels_.compute(), here.labels_) == 1
+    assert_array_equal(np.sort(model.tree_.count), np.sort(here.tree_.count))
 
 
 def test_workers_draw_the_sample_of_one_process(blobs, client, monkeypatch):

@@ -144,6 +144,20 @@ def test_partition_is_that_of_rows_in_memory(model, kind, blobs, in_memory, larg
     assert adjusted_rand_score(found.tree_.predict(blobs[0]), in_memory) == 1
 
 
+@pytest.mark.parametrize("kind", ["array", "files"])
+@pytest.mark.parametrize("model", [NCutH(4), MDH()], ids=str)
+def test_cells_far_outside_change_no_cut_as_in_memory(model, kind, blobs, large, tmp_path):
+    X = blobs[0].copy()
+    X[::400, 1] = 1e4
+    here = clone(model).fit(X)
+    assert here.n_clusters_ == 4
+    large.clear()
+    found = clone(model).fit(collection(kind, X, tmp_path))
+    assert len(large) >= 3
+    assert adjusted_rand_score(found.tree_.predict(X), here.labels_) == 1
+    assert_array_equal(np.sort(found.tree_.count), np.sort(here.tree_.count))
+
+
 @pytest.mark.parametrize("model", MODELS[:2], ids=str)
 def test_large_nodes_are_searched_on_all_rows(model, blobs, large, monkeypatch):
     searched = set()

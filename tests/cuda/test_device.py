@@ -10,7 +10,15 @@ from tests.outofcore.test_chunks import held, leaves_of, make_rows, unit
 from tests.strategies import random_tree
 
 from ravine import _kernels
-from ravine._outofcore import ChunkedNode, DeviceChunks, _device, _device_reductions, _launch, _node, is_on_device
+from ravine._outofcore import (
+    ChunkedNode,
+    DeviceChunks,
+    _device_reductions,
+    _launch,
+    _node,
+    is_on_device,
+    without_far_cells,
+)
 from ravine._outofcore._device_arrays import to_host
 from ravine._scaling import Scaling
 from ravine.cuts import _chunked
@@ -216,26 +224,16 @@ def test_cells_far_outside_are_moved_as_in_memory(weighted, dtype, rng):
     X = rng.normal(size=(80, 3)).astype(dtype)
     X[5, 1], X[7, 1], X[9, 2] = 999, -5000, 700
     w = rng.uniform(0.5, 2, size=80) if weighted else np.ones(80)
-    chunks = on_device(X, w).without_far_cells()
+    found = without_far_cells(ChunkedNode.root(on_device(X, w)))
     moved = Scaling.of(X, w).without_far_cells(X)
     assert not np.array_equal(moved, X)
-    assert_array_equal(_device_reductions._take(chunks._rows, chunks.everything()[0][0]).X, moved)
-    same_moments(ChunkedNode.root(chunks), ChunkedNode.root(held(moved, w)))
-
-
-def test_cells_far_outside_are_found_in_a_sample_of_many_rows(rng, monkeypatch):
-    monkeypatch.setattr(_device, "EDGE_ROWS", 60)
-    X = rng.normal(size=(80, 2))
-    X[5, 1] = 999
-    chunks = on_device(X).without_far_cells()
-    found = _device_reductions._take(chunks._rows, chunks.everything()[0][0]).X
-    assert found[5, 1] < 5
-    assert_array_equal(np.delete(found, 5, axis=0), np.delete(X, 5, axis=0))
+    assert_array_equal(_device_reductions._take(found.whole.chunks._rows, found.handles[0]).X, moved)
+    same_moments(found, ChunkedNode.root(held(moved, w)))
 
 
 def test_without_cells_far_outside_the_rows_are_the_same(rng):
-    chunks = on_device(rows_of("normal", rng))
-    assert chunks.without_far_cells() is chunks
+    node = ChunkedNode.root(on_device(rows_of("normal", rng)))
+    assert without_far_cells(node) is node
 
 
 @pytest.mark.parametrize(
@@ -284,7 +282,7 @@ def test_too_little_memory_says_how_much_is_needed(rng, monkeypatch):
 def test_rows_are_never_changed(rng):
     X = cuda.to_device(rows_of("outliers", rng))
     before = X.copy_to_host()
-    root = ChunkedNode.root(DeviceChunks(X).without_far_cells())
+    root = without_far_cells(ChunkedNode.root(DeviceChunks(X)))
     root.children(unit(rng, 3), 0.0)
     assert_array_equal(X.copy_to_host(), before)
 

@@ -22,6 +22,7 @@ from ravine._outofcore._device_arrays import (
     moved_beside,
     to_host,
 )
+from ravine._outofcore._far_cells import without_far_cells
 from ravine._outofcore._node import ChunkedNode
 from ravine._outofcore._reductions import FetchedRows
 
@@ -45,6 +46,7 @@ __all__ = [
     "moved_beside",
     "tables_of",
     "to_host",
+    "without_far_cells",
 ]
 
 

@@ -15,6 +15,7 @@ from ravine._outofcore import _reductions
 from ravine._outofcore._copied import CopiedRows, Part
 from ravine._outofcore._scratch import SETTING, is_switched_off
 from ravine._outofcore._shared_passes import SharedPasses
+from ravine._scaling import moved_in
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -56,9 +57,13 @@ class Chunks(ABC):
         The extent is None if there are no rows.
         """
 
-    def without_far_cells(self) -> "Chunks":
-        """Return the rows with the cells far outside moved in, where this takes no copy of them; or else the rows."""
-        return self
+    @abstractmethod
+    def moved_in(self, edges: Floats) -> "Chunks":
+        """Return the rows with the cells far outside moved to these edges, those of `ravine._scaling.edges_of`.
+
+        Nodes of the rows as they are are of no use then, so that rows are not held twice. `everything` makes new ones,
+        and closes the moved rows.
+        """
 
     @abstractmethod
     def reduce(self, reduction: Reduction, handles: Handles, *arguments: Any) -> Any:
@@ -121,6 +126,7 @@ class LocalChunks(Chunks):
         self.n_passes, self.n_rows_read = 0, 0
         self._copied, self._n_rows = copied, n_rows
         self._copy: CopiedRows | None = None
+        self._moved: LocalChunks | None = None
         self._rows: Handles = []
         self._shared_passes = SharedPasses(self._pass)
 
@@ -158,8 +164,19 @@ class LocalChunks(Chunks):
         self._rows = handles
         return [Part(0, self._copy.n_rows, rows=handles)], merged
 
+    def moved_in(self, edges: Floats) -> "LocalChunks":
+        """Return chunks that move cells when they read rows; they are copied to disk in place of these."""
+        self.close()
+        copied, self._copied = self._copied, False  # hardly any pass over the rows as they are will follow
+        read = partial(_moved, self.read, edges)
+        self._moved = LocalChunks(read, self.n_features, self.feature_names, self._n_jobs, copied, self._n_rows)
+        return self._moved
+
     def close(self) -> None:
         """Delete the copy on disk, if there is one."""
+        if self._moved is not None:
+            self._moved.close()
+            self._moved = None
         if self._copy is not None:
             self._copy.close()
             self._copy = None
@@ -366,6 +383,13 @@ def _read_ahead(chunks: Iterator[Item]) -> Iterator[Item]:
         while (chunk := coming.result()) is not end:
             coming = pool.submit(next, chunks, end)
             yield chunk
+
+
+def _moved(
+    read: Callable[[], Iterator[tuple[Matrix, Floats | None]]], edges: Floats
+) -> Iterator[tuple[Matrix, Floats | None]]:
+    for X, weights in read():
+        yield moved_in(X, *edges), weights
 
 
 def _or_ones(weights: Floats | None, X: Matrix) -> Floats:

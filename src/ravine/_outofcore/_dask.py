@@ -22,6 +22,7 @@ from ravine._matrix import Floats, Matrix
 from ravine._outofcore import _reductions
 from ravine._outofcore._chunks import Chunks, Handles, LocalChunks, Reduction
 from ravine._outofcore._group import Group, Path, merged
+from ravine._scaling import moved_in
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -85,13 +86,22 @@ class DaskChunks(Chunks):
         Rows of each partition, and their weights or None.
     n_features : int
     feature_names : list of str, optional
+    edges : ndarray of shape (3, n_features), optional
+        Edges to which the cells far outside are moved.
     """
 
     def __init__(
-        self, client: Any, blocks: list[Any], weights: list[Any], n_features: int, feature_names: list[str] | None
+        self,
+        client: Any,
+        blocks: list[Any],
+        weights: list[Any],
+        n_features: int,
+        feature_names: list[str] | None,
+        edges: Floats | None = None,
     ) -> None:
         self._client, self.n_features, self.feature_names = client, n_features, feature_names
-        self._blocks, self._weights = blocks, weights
+        self._blocks, self._weights, self._edges = blocks, weights, edges
+        self._moved: DaskChunks | None = None
         self._chunks: list[Any] = []
         self._least = 0.0
         self._groups: _Groups | None = None
@@ -104,7 +114,8 @@ class DaskChunks(Chunks):
         self.close()
         raw = self._client.compute(self._blocks)
         of_weights = [None if weight is None else self._client.compute(weight) for weight in self._weights]
-        self._chunks = [self._client.submit(_prepared, *pair, pure=False) for pair in zip(raw, of_weights, strict=True)]
+        pairs = zip(raw, of_weights, strict=True)
+        self._chunks = [self._client.submit(_prepared, *pair, self._edges, pure=False) for pair in pairs]
         self._least = least
         root: Path = ()
         return [root], self.reduce(_reductions.extent, [root])
@@ -121,8 +132,18 @@ class DaskChunks(Chunks):
         found = self._ask("divide", path, cut, by)
         return [(*path, (*cut, True))], [(*path, (*cut, False))], *found.sides
 
+    def moved_in(self, edges: Floats) -> "DaskChunks":
+        """Return partitions that are computed again, with the cells moved; the workers free those of these chunks."""
+        self.close()
+        names = self.n_features, self.feature_names
+        self._moved = DaskChunks(self._client, self._blocks, self._weights, *names, edges)
+        return self._moved
+
     def close(self) -> None:
         """Let the workers free what they hold."""
+        if self._moved is not None:
+            self._moved.close()
+            self._moved = None
         self._drop(self._groups)
         self._chunks = []
 
@@ -232,11 +253,12 @@ def _blocks(X: Any) -> list[Any]:
     return list(delayed) if isinstance(delayed, list) else list(np.ravel(delayed))
 
 
-def _prepared(X: Any, weights: Any) -> tuple[Matrix, Floats | None]:
-    """Convert rows to the form that the passes read."""
+def _prepared(X: Any, weights: Any, edges: Floats | None = None) -> tuple[Matrix, Floats | None]:
+    """Convert rows to the form that the passes read, and move the cells beyond the edges, if there are any."""
     if sparse.issparse(X):
         raise ValueError(
             "a partition of X is a sparse matrix, but out-of-core data must be dense: convert it with map_blocks"
         )
     rows = np.ascontiguousarray(as_floats(X, "a partition of X"))
+    rows = rows if edges is None else moved_in(rows, *edges)
     return rows, None if weights is None else as_floats(weights, "sample_weight").astype(np.float64)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ravine._matrix import LARGEST, Floats
-from ravine._outofcore import _reductions
 from ravine._outofcore._chunks import Chunks, Handles, Item, Result
 from ravine._outofcore._device_arrays import as_rows, as_weights, cuda, on_device_of
 from ravine._outofcore._device_reductions import (
@@ -23,15 +22,7 @@ from ravine._outofcore._device_reductions import (
     divided,
 )
 from ravine._outofcore._launch import to_device
-from ravine._outofcore._node import Whole, about_mean
-from ravine._outofcore._reductions import Extent, FetchedRows
-from ravine._scaling import NEAR, edges_of
-
-EDGE_ROWS = 1 << 20
-"""Edges of columns with cells far outside are those of all rows up to so many, and else of a sample of this size."""
-
-EDGE_SEED = 0
-"""Seed of that sample."""
+from ravine._outofcore._reductions import Extent
 
 BYTES_PER_ROW, OTHER_BYTES = 24, 1 << 29
 """Memory that a fit needs besides the rows: for lists of row numbers, random numbers and labels, and for tables."""
@@ -125,39 +116,9 @@ class DeviceChunks(Chunks):
             left, right = (described(self._rows, part, by) if part.n else None for part in both)
         return [both[0]], [both[1]], left, right
 
-    def without_far_cells(self) -> "DeviceChunks":
-        """Return the rows with the cells far outside moved in, as `ravine._scaling.Scaling` does in memory."""
-        handles, extent = self.everything()
-        if extent is None:
-            return self
-        mean, squares = self._spread(handles, extent)
-        farthest = np.maximum(extent.high - mean, mean - extent.low)
-        suspect = np.flatnonzero(farthest**2 > NEAR**2 * squares)
-        if not len(suspect):
-            return self
-        rows, low, high = self._edge_rows(handles, extent), extent.low[suspect], extent.high[suspect]
-        # The ends of all rows, with hardly any weight, say whether a cell is far outside if the rows are a sample.
-        columns = np.vstack([rows.X[:, suspect].astype(np.float64), low, high])
-        found = edges_of(columns, np.append(rows.weights, [np.finfo(np.float64).tiny] * 2))
-        if not np.isfinite(found[2]).any():
-            return self
-        edges = np.outer([-np.inf, np.inf, np.inf], np.ones(self.n_features))
-        edges[:, suspect] = found
+    def moved_in(self, edges: Floats) -> "DeviceChunks":
+        """Return the same rows, of which cells are moved whenever they are read."""
         return DeviceChunks(self._source, self._given, edges)
-
-    def _spread(self, handles: Handles, extent: Extent) -> tuple[Floats, Floats]:
-        """Return mean and variance of each column."""
-        center = (extent.low + extent.high) / 2
-        _, *pairs = self.reduce(_reductions.moments, handles, center, *Whole(self, extent).moment_grids).sums
-        count, mean, squares = about_mean(center, *(pair.sum(axis=0) for pair in pairs))
-        return mean, squares / float(count)
-
-    def _edge_rows(self, handles: Handles, extent: Extent) -> FetchedRows:
-        if handles[0].n <= EDGE_ROWS:
-            taken: FetchedRows = self.reduce(_reductions.take, handles)
-            return taken
-        drawn = self.reduce(_reductions.draw, handles, EDGE_ROWS, EDGE_SEED, extent.lightest < extent.heaviest)
-        return FetchedRows(drawn.X, drawn.weights)
 
 
 def check_device_rows(X: Any) -> None:

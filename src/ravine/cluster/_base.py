@@ -544,7 +544,6 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedTre
         refuse_magnitude(extent.largest)
         refuse_product(extent.heaviest, root.n_rows, float((extent.high - extent.low).max()))
         self._name_columns(root)
-        self._check_chunked_outlier(root)
         return root
 
     def _check_chunked_outlier(self, root: ChunkedNode) -> None:

@@ -10,7 +10,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ravine._matrix import Floats, Matrix, moments_of
-from ravine._outofcore import ChunkedNode, Chunks
+from ravine._outofcore import ChunkedNode
 from ravine.cluster._base import one_blas_thread
 from ravine.cluster._number import SEED
 from ravine.cluster._soft import SoftTreeClusterer
@@ -113,19 +113,19 @@ class BatchTreeClusterer(SoftTreeClusterer, ABC):
     def _grow_on_chunks(
         self,
         X: Any,
-        chunks: Chunks,
         root: ChunkedNode,
+        searched: ChunkedNode,
         find_cut: FindCut,
         find_chunked_cut: FindChunkedCut,
         finish_chunked_cut: FinishChunkedCut | None = None,
         **options: Any,
     ) -> None:
-        """Grow the tree on out-of-core data, as `_grow` does in memory; `chunks` are the rows as they are."""
+        """Grow the tree on out-of-core data, as `_grow` does in memory; cuts are searched in the rows of `searched`."""
         with self._progress_of_cuts(X) as on_split, one_blas_thread():
-            rows = ChunkedRows(root, find_cut, find_chunked_cut, finish_chunked_cut)
+            rows = ChunkedRows(searched, find_cut, find_chunked_cut, finish_chunked_cut)
             tree = grow_on(rows, n_clusters=self.n_clusters, on_split=on_split, n_jobs=self.n_jobs, **options)
-            if root.whole.chunks is not chunks:
-                root = ChunkedNode.root(chunks)
+            if searched is not root:
+                root = ChunkedNode.root(root.whole.chunks)
                 tree = with_counts_of_chunks(tree, root)
             self.tree_ = self._refined_on_chunks(tree, root)
         self._label_chunks(X)

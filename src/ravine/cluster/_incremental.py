@@ -298,6 +298,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         if self.algorithm == "online":
             raise ValueError("algorithm='online' reads the rows in their order: use partial_fit for out-of-core data")
         root = self._root_of_chunks(chunks_of(X, sample_weight, self.n_jobs))
+        self._check_chunked_outlier(root)
         if root.n_rows <= self.sample_size:
             few = root.fetch()
             read, count_rows = self._in_memory(few.X, few.weights)

@@ -189,6 +189,7 @@ class PDDP(FittedPDDP, BatchTreeClusterer):
         if is_out_of_core(X):
             with chunks_of(X, sample_weight, self.n_jobs, copied=True) as chunks:
                 root = self._root_of_chunks(chunks)
+                self._check_chunked_outlier(root)
                 few = self._fetch_if_few(root)
                 if few is None:
                     self._fit_chunks(X, root, tested)
@@ -218,7 +219,7 @@ class PDDP(FittedPDDP, BatchTreeClusterer):
         if tested:
             cuts = self._tested(size)
             find_cut, find_chunked_cut, options = cuts.find_cut, cuts.find_chunked_cut, options | self._acceptance()
-        self._grow_on_chunks(X, root.whole.chunks, root, find_cut, find_chunked_cut, **options)
+        self._grow_on_chunks(X, root, root, find_cut, find_chunked_cut, **options)
 
     def _options(self, min_cluster_size: float) -> dict[str, Any]:
         order = checked_order(self._order())

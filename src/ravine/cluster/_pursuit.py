@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ravine._matrix import Floats, Matrix, Moments, moments_of, with_weight
-from ravine._outofcore import ChunkedNode, Chunks, chunks_of, is_out_of_core
+from ravine._outofcore import ChunkedNode, chunks_of, is_out_of_core, without_far_cells
 from ravine._scaling import Scaling
 from ravine._sklearn import Interval, StrOptions, is_fitted
 from ravine.cluster._base import N_JOBS, OUTLIERS, checked_directions, checked_order, fitting
@@ -123,15 +123,17 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         starts = make_chunked_starts(self._init())
         self._chunked_cut_finder(1.0)  # raises before any rows are read if the method needs in-memory data
         with chunks_of(X, sample_weight, self.n_jobs, copied=True) as chunks:
-            root = self._root_of_chunks(chunks.without_far_cells())
+            root = self._root_of_chunks(chunks)
             few = self._fetch_if_few(root)
+            searched = without_far_cells(root)
+            self._check_chunked_outlier(searched)
             if few is None:
-                self._fit_many(X, chunks, root, starts)
+                self._fit_many(X, root, searched, starts)
         if few is not None:
             self._fit_rows(few.X, few.weights)
             self._label_chunks(X)
 
-    def _fit_many(self, X: Any, chunks: Chunks, root: ChunkedNode, starts: ChunkedStarts) -> None:
+    def _fit_many(self, X: Any, root: ChunkedNode, searched: ChunkedNode, starts: ChunkedStarts) -> None:
         tested, total = self.n_clusters is None, root.moments.count
         size = self._least_size(total, tested)
         find_cut = self._find_cut(size, total)
@@ -146,7 +148,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
             "order": checked_order(self._order()),
             "find_chunked_cut": find_chunked_cut,
         }
-        self._grow_on_chunks(X, chunks, root, finish_chunked_cut=self._chunked_finisher(), **options)
+        self._grow_on_chunks(X, root, searched, finish_chunked_cut=self._chunked_finisher(), **options)
 
     def directions(self, X: ArrayLike, n_components: int = 2) -> Floats:
         """Find orthogonal directions that show the structure of the data, for plots.
