@@ -13,6 +13,7 @@ from numba import cuda, types
 from numba.cuda import dispatcher
 
 from ravine import _kernels
+from ravine._outofcore._device_arrays import cuda as cuda_with_new_numpy
 
 CAPABILITY = (8, 0)
 """The kind of device."""
@@ -48,7 +49,7 @@ def signatures(kind):
         "gather": (X, edges, LISTED, X),
         "gather_values": (FLOATS, WHOLE, LISTED, FLOATS),
         "label_outliers": (*every, WHOLES, TABLE, CUBE, FLOATS, WHOLES),
-        "leaves": (*some, *CUTS, LISTED),
+        "leaves": (*some, *CUTS, WHOLES, LISTED),
         "likeliest": (*every, TABLE, CUBE, FLOATS, NUMBER, NUMBER, WHOLES, WHOLES, WHOLES),
         "likeliest_of_planes": (*every, FLOATS, FLOATS, TABLE, WHOLES, WHOLES, WHOLES),
         "look": (*some, *WEIGHTS, *ALONG, FLOATS, WHOLES, WHOLES, *[NUMBER] * 3, array(WHOLE, 2), TABLE, FLOATS),
@@ -72,6 +73,7 @@ def signatures(kind):
 
 def main():
     """Compile, and say which kernels failed."""
+    cuda_with_new_numpy()
     # Functions of the device ask for its kind, which would need a driver.
     dispatcher.get_current_device = type("Device", (), {"compute_capability": CAPABILITY})
     kernels = {name for name in _kernels.cuda.__all__ if name.islower()}

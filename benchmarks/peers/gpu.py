@@ -250,13 +250,15 @@ def main() -> None:
     if find_spec("torch") is None:
         sys.exit("torch makes the rows and is the peer: install it for this version of CUDA")
     stem, entry = args.out / NAME, stored.run_details(sys.argv[1:], ["torch", "numba-cuda"])
-    tables = {
-        "times": times(args.rows, args.columns, args.host_rows),
-        "bytes": same_bytes(args.rows // 10, args.columns),
-        "clusters": clusters(args.data),
+    tables: dict[str, Callable[[], pd.DataFrame]] = {
+        "times": lambda: times(args.rows, args.columns, args.host_rows),
+        "bytes": lambda: same_bytes(args.rows // 10, args.columns),
+        "clusters": lambda: clusters(args.data),
     }
     stored.record(stem, entry, anew=True)
-    for part, table in tables.items():
+    for part, measure in tables.items():
+        table = measure()
+        print(table.to_string(), flush=True)
         stored.write_table(stem, part, table)
     stored.write_page(stem, page(stem))
 

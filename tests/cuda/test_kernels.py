@@ -88,18 +88,19 @@ def test_positions(kind, rng):
     assert_allclose(out.copy_to_host(), X.astype(float) @ v - 0.25, atol=1e-12)
 
 
+@pytest.mark.parametrize("n_leaves", [5, 400])  # the cuts of the larger tree do not fit into the memory of a block
 @pytest.mark.parametrize("kind", KINDS)
-def test_walk_and_leaves(kind, rng):
+def test_walk_and_leaves(kind, n_leaves, rng):
     X = rows_of(kind, rng)
-    tree = random_tree(5, X.shape[1], 0)
-    cuts = [to_device(array) for array in (tree.normal, tree.offset, tree.left, tree.right)]
+    tree = random_tree(n_leaves, X.shape[1], 0)
+    column = np.cumsum(~tree.is_leaf) - 1
+    cuts = [to_device(array) for array in (tree.normal, tree.offset, tree.left, tree.right, column)]
     expected = [naive.walk(x, tree.normal, tree.offset, tree.left, tree.right) for x in X]
     leaf = zeros(len(X), np.int32)
     launch(_kernels.cuda.leaves, blocks(X), *given(X), *cuts, leaf)
     assert_array_equal(leaf.copy_to_host(), expected)
-    column, distance = np.cumsum(~tree.is_leaf) - 1, zeros((len(X), len(tree.cuts)))
-    label, rows = zeros(len(X), np.int64), given(X)
-    settings = to_device(tree.label), label, to_device(column), distance
+    label, rows, distance = zeros(len(X), np.int64), given(X), zeros((len(X), len(tree.cuts)))
+    settings = to_device(tree.label), label, distance
     launch(_kernels.cuda.walk, blocks(X), *rows[:2], len(X), *cuts, *settings)
     assert_array_equal(label.copy_to_host(), tree.label[expected])
     assert_allclose(distance.copy_to_host(), tree.signed_distance(X), atol=1e-12)

@@ -6,6 +6,9 @@ there is such an array.
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -36,9 +39,23 @@ def cuda() -> Any:
     """Return the module `numba.cuda`."""
     try:
         from numba import cuda
+
+        _import_with_new_numpy()
     except ImportError as error:
         raise ImportError("arrays on a CUDA device need numba-cuda: pip install 'ravine[gpu]'") from error
     return cuda
+
+
+@cache
+def _import_with_new_numpy() -> None:
+    """Import what numba-cuda compiles with: up to 0.30, it reads a name that NumPy 2.5 no longer has."""
+    if np.lib.NumpyVersion(np.__version__) >= "2.5.0.dev0":
+        np.row_stack = np.vstack  # type: ignore[attr-defined]  # noqa: NPY201
+        try:
+            if find_spec("numba.cuda.np") is not None:
+                import_module("numba.cuda.np.arrayobj")
+        finally:
+            del np.row_stack  # type: ignore[attr-defined]  # noqa: NPY201
 
 
 def device_of(X: Any) -> int:

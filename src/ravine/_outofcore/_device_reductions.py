@@ -332,8 +332,9 @@ def _leaf_moments(
     rows: DeviceRows, part: Part, cuts: tuple[Any, ...], leaves: Ints, centers: Floats, *grids: Any
 ) -> Sums:
     leaf = cuda().device_array(part.n, np.int32)
-    given = rows.of(part)
-    launch(_kernels.cuda.leaves, row_blocks(part.n, rows.n_features), *given, *(to_device(cut) for cut in cuts), leaf)
+    given, left = rows.of(part), cuts[2]
+    tree = (to_device(array) for array in (*cuts, np.cumsum(left >= 0) - 1))
+    launch(_kernels.cuda.leaves, row_blocks(part.n, rows.n_features), *given, *tree, leaf)
     found = []
     for number, center in zip(leaves, centers, strict=True):
         mine = _those_equal(leaf, int(number), part)

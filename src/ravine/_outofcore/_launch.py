@@ -15,7 +15,8 @@ MOST_BLOCKS = 2048
 def launch(kernel: Any, grid: Any, *arguments: Any, threads: int = 0) -> None:
     """Start a kernel with so many blocks of `threads` threads, or else of the usual number."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Grid size")  # few rows leave most of the device idle, which is no fault
+        # Few rows leave most of the device idle, which is no fault. The text may begin with codes for colors.
+        warnings.filterwarnings("ignore", ".*Grid size")
         configured = kernel[grid, threads or _kernels.cuda.THREADS]
     configured(*arguments)
 

@@ -38,10 +38,8 @@ def signed_distance(tree: HyperplaneTree, X: Any) -> Any:
 
 
 def _walk(tree: HyperplaneTree, rows: Any, label: Any, distance: Any) -> None:
-    column = np.cumsum(~tree.is_leaf) - 1
-    cuts = tree.normal, tree.offset, tree.left, tree.right, tree.label
-    settings = (*(to_device(array) for array in cuts), label, to_device(column), distance)
-    _launch_on(rows, _kernels.cuda.walk, *settings)
+    cuts = tree.normal, tree.offset, tree.left, tree.right, np.cumsum(~tree.is_leaf) - 1, tree.label
+    _launch_on(rows, _kernels.cuda.walk, *(to_device(array) for array in cuts), label, distance)
 
 
 def _label_by_mixture(mixture: Mixture, rows: Any, label: Any) -> None:

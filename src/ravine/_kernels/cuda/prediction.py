@@ -7,6 +7,32 @@ from numba import cuda
 
 from ravine._kernels.cuda._tile import TILE, load, position, rows_in_tile
 
+NEAR = 1024
+"""Number of values of the cuts that a block keeps in its own memory: rows of a block are at different cuts."""
+
+
+@cuda.jit(device=True)
+def keep_near(normal, left, column, near, t, n_threads):
+    """Copy the cuts into the memory of the block, in the order of their columns; return whether there is room."""
+    n, d = normal.shape
+    width = d | 1
+    if (column[n - 1] + 1) * width > near.shape[0]:
+        return False
+    for k in range(t, n * d, n_threads):
+        node = k // d
+        if left[node] >= 0:
+            near[column[node] * width + k % d] = normal[node, k % d]
+    return True
+
+
+@cuda.jit(device=True)
+def position_at(tile, t, d, normal, column, near, is_near, node):
+    """Return the product of row t of the tile with the normal of a cut."""
+    if is_near:
+        begin = column[node] * (d | 1)
+        return position(tile, t, d, near[begin : begin + d])
+    return position(tile, t, d, normal[node])
+
 
 @cuda.jit
 def look_up(table, places, out):
@@ -16,14 +42,16 @@ def look_up(table, places, out):
 
 
 @cuda.jit
-def walk(X, edges, n, normal, offset, left, right, label, out, column, distance):
+def walk(X, edges, n, normal, offset, left, right, column, label, out, distance):
     """Compute out[i] = the label of the leaf of row i, which goes left at a cut if X[i] · normal < offset.
 
     distance[i, column[node]] is set for each cut on the way, unless `distance` has no columns.
     """
     tile = cuda.shared.array(TILE, np.float64)
+    near = cuda.shared.array(NEAR, np.float64)
     d, t = X.shape[1], cuda.threadIdx.x
     size, every = rows_in_tile(d, cuda.blockDim.x), label[:0]
+    is_near = keep_near(normal, left, column, near, t, cuda.blockDim.x)
     for start in range(cuda.blockIdx.x * size, n, cuda.gridDim.x * size):
         stop = min(start + size, n)
         load(X, edges, every, start, stop, tile, t, cuda.blockDim.x)
@@ -31,7 +59,7 @@ def walk(X, edges, n, normal, offset, left, right, label, out, column, distance)
         if t < stop - start:
             node = 0
             while left[node] >= 0:
-                s = position(tile, t, d, normal[node])
+                s = position_at(tile, t, d, normal, column, near, is_near, node)
                 if distance.shape[1] > 0:
                     distance[start + t, column[node]] = s - offset[node]
                 node = left[node] if s < offset[node] else right[node]
@@ -40,11 +68,13 @@ def walk(X, edges, n, normal, offset, left, right, label, out, column, distance)
 
 
 @cuda.jit
-def leaves(X, edges, rows, n, normal, offset, left, right, out):
+def leaves(X, edges, rows, n, normal, offset, left, right, column, out):
     """Compute out[k] = the leaf of a row."""
     tile = cuda.shared.array(TILE, np.float64)
+    near = cuda.shared.array(NEAR, np.float64)
     d, t = X.shape[1], cuda.threadIdx.x
     size = rows_in_tile(d, cuda.blockDim.x)
+    is_near = keep_near(normal, left, column, near, t, cuda.blockDim.x)
     for start in range(cuda.blockIdx.x * size, n, cuda.gridDim.x * size):
         stop = min(start + size, n)
         load(X, edges, rows, start, stop, tile, t, cuda.blockDim.x)
@@ -52,7 +82,7 @@ def leaves(X, edges, rows, n, normal, offset, left, right, out):
         if t < stop - start:
             node = 0
             while left[node] >= 0:
-                s = position(tile, t, d, normal[node])
+                s = position_at(tile, t, d, normal, column, near, is_near, node)
                 node = left[node] if s < offset[node] else right[node]
             out[start + t] = node
         cuda.syncthreads()
