@@ -50,12 +50,12 @@ def cuda() -> Any:
 def _import_with_new_numpy() -> None:
     """Import what numba-cuda compiles with: up to 0.30, it reads a name that NumPy 2.5 no longer has."""
     if np.lib.NumpyVersion(np.__version__) >= "2.5.0.dev0":
-        np.row_stack = np.vstack  # type: ignore[attr-defined]  # noqa: NPY201
+        np.row_stack = np.vstack  # noqa: NPY201
         try:
             if find_spec("numba.cuda.np") is not None:
                 import_module("numba.cuda.np.arrayobj")
         finally:
-            del np.row_stack  # type: ignore[attr-defined]  # noqa: NPY201
+            del np.row_stack  # noqa: NPY201
 
 
 def device_of(X: Any) -> int:
