@@ -154,7 +154,7 @@ def test_rounded_scatter_is_exact(weighted, n_columns, rng, monkeypatch):
     for name, value in (("SCATTER_WIDTH", 8), ("SCATTER_ROWS", 4), ("SCATTER_SLICE", 8)):
         monkeypatch.setattr(_kernels.cuda.sums, name, value)
         monkeypatch.setattr(_kernels.cuda, name, value, raising=False)
-    monkeypatch.setattr(_device_reductions, "SCATTER_THREADS", 4)  # one for each square of products
+    monkeypatch.setattr(_device_reductions, "SCATTER_THREADS", 8)  # at least one for each square of products
     monkeypatch.setattr(_node, "MANY_ROWS", 1)
     monkeypatch.setattr(_node, "MANY_COLUMNS", 1)
     X = rng.normal(size=(50, n_columns))

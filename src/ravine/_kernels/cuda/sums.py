@@ -9,11 +9,14 @@ import math
 import numpy as np
 from numba import cuda
 
-from ravine._kernels.cuda._tile import THREADS, TILE, coarse, load, position, read, rint, row_of, rows_in_tile
+from ravine._kernels.cuda._tile import THREADS, TILE, coarse, load, position, read, read_four, rint, row_of, rows_in_tile
 
 SCATTER_WIDTH, SCATTER_ROWS, SCATTER_SLICE, SIDE = 64, 32, 256, 4
 """`rounded_scatter`: columns of a tile, its rows, rows whose products are summed in float64, and the side of the square
 of products that a thread sums."""
+
+BOTH_HALVES = 2 * SCATTER_ROWS
+"""Number of rows of a tile of `rounded_scatter`: two halves with other columns of the same rows."""
 
 
 @cuda.jit
@@ -27,11 +30,19 @@ def extent(X, edges, rows, n, low, high, strange):
         return
     j = first + t % width
     least, most, n_strange = np.inf, -np.inf, 0
-    for k in range(cuda.blockIdx.x * step + t // width, n, cuda.gridDim.x * step):
+    k, every = cuda.blockIdx.x * step + t // width, cuda.gridDim.x * step
+    while k + 3 * every < n:
+        x0, x1, x2, x3 = read_four(X, rows, k, every, j, edges)
+        least = min(least, min(min(x0, x1), min(x2, x3)))
+        most = max(most, max(max(x0, x1), max(x2, x3)))
+        n_strange += (x0 != x0) + (x1 != x1) + (x2 != x2) + (x3 != x3)
+        k += 4 * every
+    while k < n:
         x = read(X, row_of(rows, k), j, edges)
         least = min(least, x)
         most = max(most, x)
         n_strange += x != x
+        k += every
     cuda.atomic.min(low, j, least)
     cuda.atomic.max(high, j, most)
     if n_strange > 0:
@@ -50,10 +61,17 @@ def moments(X, edges, rows, n, w, w_step, center, fine, count_grid, grid, square
     j = first + t % width
     c, g, sg = center[j], grid[j], square_grid[j]
     n0, n1, a0, a1, b0, b1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for k in range(cuda.blockIdx.x * step + t // width, n, cuda.gridDim.x * step):
-        i = row_of(rows, k)
-        weight = w[i * w_step]
-        apart = read(X, i, j, edges) - c
+    ahead, every = cuda.blockIdx.x * step + t // width, cuda.gridDim.x * step
+    x1, w1 = 0.0, 0.0
+    if ahead < n:
+        i = row_of(rows, ahead)
+        x1, w1 = read(X, i, j, edges), w[i * w_step]
+    for _ in range(ahead, n, every):
+        apart, weight = x1 - c, w1
+        ahead += every
+        if ahead < n:  # read now, so that the sums do not wait for memory
+            i = row_of(rows, ahead)
+            x1, w1 = read(X, i, j, edges), w[i * w_step]
         if j == 0:
             part = coarse(weight, count_grid)
             n0 += part
@@ -149,15 +167,40 @@ def pull(X, edges, rows, n, w, w_step, center, v, origin, step, first, slopes, t
 
 
 @cuda.jit(device=True)
-def _load_rounded(X, edges, rows, start, stop, w, w_step, center, scale, begin, tile):
-    """Fill a tile of `SCATTER_ROWS` rows with integers, and with 0 where there are no more rows or columns."""
-    for k in range(cuda.threadIdx.x, SCATTER_ROWS * SCATTER_WIDTH, cuda.blockDim.x):
-        r, j = k // SCATTER_WIDTH, begin + k % SCATTER_WIDTH
-        y = 0.0
-        if start + r < stop and j < X.shape[1]:
+def _load_rounded(X, edges, rows, start, stop, w, w_step, center, scale, begin, tile, half):
+    """Fill half of a tile, `SCATTER_ROWS` rows, with integers, and with 0 where there are no more rows or columns.
+
+    The number of threads is a multiple of `SCATTER_WIDTH`, so that a thread has one column.
+    """
+    t, step = cuda.threadIdx.x, cuda.blockDim.x // SCATTER_WIDTH
+    at, r = t % SCATTER_WIDTH, t // SCATTER_WIDTH
+    j, n_rows = begin + at, stop - start
+    if j < X.shape[1]:
+        c, s = center[j], scale[j]
+        while r + 3 * step < min(n_rows, SCATTER_ROWS):
+            x0, x1, x2, x3 = read_four(X, rows, start + r, step, j, edges)
+            for x in (x0, x1, x2, x3):
+                weight = w[row_of(rows, start + r) * w_step]
+                tile[half + r, at] = rint((x - c) * math.sqrt(weight) * s)
+                r += step
+        while r < min(n_rows, SCATTER_ROWS):
             i = row_of(rows, start + r)
-            y = rint((read(X, i, j, edges) - center[j]) * math.sqrt(w[i * w_step]) * scale[j])
-        tile[r, k % SCATTER_WIDTH] = y
+            tile[half + r, at] = rint((read(X, i, j, edges) - c) * math.sqrt(w[i * w_step]) * s)
+            r += step
+    while r < SCATTER_ROWS:
+        tile[half + r, at] = 0.0
+        r += step
+
+
+@cuda.jit(device=True)
+def _square(number, is_same):
+    """Return row and column of a square of products; on the diagonal of the matrix only those of its lower half."""
+    if not is_same:
+        return number // (SCATTER_WIDTH // SIDE), number % (SCATTER_WIDTH // SIDE)
+    line = 0
+    while (line + 1) * (line + 2) // 2 <= number:
+        line += 1
+    return line, number - line * (line + 1) // 2
 
 
 @cuda.jit
@@ -165,12 +208,11 @@ def rounded_scatter(X, edges, rows, n, w, w_step, center, scale, low_bits, total
     """Add the lower half of Σ y yᵀ for y = √w (x - center) · scale, rounded to integers; see `_reductions.Rounding`.
 
     total[0] and total[1] are the upper and the `low_bits` lower bits of the sums. Blocks with another y sum other
-    squares of `SCATTER_WIDTH` columns, and each thread has squares of `SIDE` by `SIDE` of their products. Sums over
-    `SCATTER_SLICE` rows are exact in float64, and sums of these in 64 bits. The number of threads divides that of the
-    squares, since all threads of a block fill its tiles.
+    squares of `SCATTER_WIDTH` columns, and each thread has a square of `SIDE` by `SIDE` of their products. Sums over
+    `SCATTER_SLICE` rows are exact in float64, and sums of these in 64 bits. All threads of a block fill its tiles, also
+    those that have no square: on the diagonal of the matrix, half of the squares are left out.
     """
-    left = cuda.shared.array((SCATTER_ROWS, SCATTER_WIDTH), np.float64)
-    right = cuda.shared.array((SCATTER_ROWS, SCATTER_WIDTH), np.float64)
+    tile = cuda.shared.array((BOTH_HALVES, SCATTER_WIDTH), np.float64)
     products = cuda.local.array((SIDE, SIDE), np.float64)
     sums = cuda.local.array((SIDE, SIDE), np.int64)
     tile_j = 0
@@ -178,35 +220,41 @@ def rounded_scatter(X, edges, rows, n, w, w_step, center, scale, low_bits, total
         tile_j += 1
     begin_j = SCATTER_WIDTH * tile_j
     begin_k = SCATTER_WIDTH * (cuda.blockIdx.y - tile_j * (tile_j + 1) // 2)
+    is_same = begin_j == begin_k
+    other = 0 if is_same else SCATTER_ROWS
     span = -(-n // (cuda.gridDim.x * SCATTER_SLICE)) * SCATTER_SLICE  # rows of a block
     first = cuda.blockIdx.x * span
     per_line = SCATTER_WIDTH // SIDE
-    for square in range(cuda.threadIdx.x, per_line * per_line, cuda.blockDim.x):
-        at_j, at_k = square // per_line * SIDE, square % per_line * SIDE
-        for a in range(SIDE):
-            for b in range(SIDE):
-                products[a, b] = 0.0
-                sums[a, b] = 0
-        for start in range(first, min(first + span, n), SCATTER_ROWS):
-            cuda.syncthreads()
-            _load_rounded(X, edges, rows, start, min(first + span, n), w, w_step, center, scale, begin_j, left)
-            _load_rounded(X, edges, rows, start, min(first + span, n), w, w_step, center, scale, begin_k, right)
-            cuda.syncthreads()
+    is_busy = cuda.threadIdx.x < (per_line * (per_line + 1) // 2 if is_same else per_line * per_line)
+    line, place = _square(cuda.threadIdx.x if is_busy else 0, is_same)
+    at_j, at_k = line * SIDE, place * SIDE
+    for a in range(SIDE):
+        for b in range(SIDE):
+            products[a, b] = 0.0
+            sums[a, b] = 0
+    for start in range(first, min(first + span, n), SCATTER_ROWS):
+        stop = min(first + span, n)
+        cuda.syncthreads()
+        _load_rounded(X, edges, rows, start, stop, w, w_step, center, scale, begin_j, tile, 0)
+        if not is_same:
+            _load_rounded(X, edges, rows, start, stop, w, w_step, center, scale, begin_k, tile, other)
+        cuda.syncthreads()
+        if is_busy:
             for r in range(SCATTER_ROWS):
                 for a in range(SIDE):
-                    y = left[r, at_j + a]
+                    y = tile[r, at_j + a]
                     for b in range(SIDE):
-                        products[a, b] += y * right[r, at_k + b]
+                        products[a, b] += y * tile[other + r, at_k + b]
             if (start - first) % SCATTER_SLICE == SCATTER_SLICE - SCATTER_ROWS:
                 for a in range(SIDE):
                     for b in range(SIDE):
                         sums[a, b] += np.int64(products[a, b])
                         products[a, b] = 0.0
-        for a in range(SIDE):
-            for b in range(SIDE):
-                j, k = begin_j + at_j + a, begin_k + at_k + b
-                if k <= j and j < X.shape[1]:
-                    value = sums[a, b] + np.int64(products[a, b])
-                    upper = value >> low_bits
-                    cuda.atomic.add(total, (0, j, k), upper)
-                    cuda.atomic.add(total, (1, j, k), value - (upper << low_bits))
+    for a in range(SIDE):
+        for b in range(SIDE):
+            j, k = begin_j + at_j + a, begin_k + at_k + b
+            if is_busy and k <= j and j < X.shape[1]:
+                value = sums[a, b] + np.int64(products[a, b])
+                upper = value >> low_bits
+                cuda.atomic.add(total, (0, j, k), upper)
+                cuda.atomic.add(total, (1, j, k), value - (upper << low_bits))
