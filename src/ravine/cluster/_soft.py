@@ -153,7 +153,7 @@ class SoftTreeClusterer(EvidenceTreeClusterer):
         label = tree.label[tree.apply(rows, self.n_jobs, check_input=False)]
         with one_blas_thread():
             always = self.assign_labels == "mixture"
-            mixture = fit_mixture(rows, total, label, tree.n_clusters, always, shares_of_cuts(tree))
+            mixture = fit_mixture(rows, total, label, tree.n_clusters, always, shares_of_cuts(tree), self.n_jobs)
             if mixture is not None and self.outliers == "label":
                 mixture = with_limit(mixture, rows, total, label)
         if self.outliers == "label" and (mixture is None or mixture.limit is None):

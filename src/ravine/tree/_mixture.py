@@ -19,7 +19,7 @@ import scipy
 from scipy import sparse
 
 from ravine import _kernels
-from ravine._blocks import map_blocks
+from ravine._blocks import LEAST_CELLS, map_blocks, map_items
 from ravine._matrix import Bools, Floats, Ints, Matrix, column_moments, scatter
 from ravine._scaling import Scaling, weighted_quantiles
 from ravine._schema import POSITIVE, Array, Group, Number, Sizes, State, require
@@ -250,7 +250,7 @@ class Mixture:
             _kernels.mixture.likeliest(rows, *components, first[b], out)
             return out
 
-        parts = map_blocks(predict_block, X.shape, n_jobs)
+        parts = map_blocks(predict_block, self._work(X), n_jobs)
         return np.concatenate(parts) if parts else first
 
     def distance(self, X: Matrix, component: Ints, n_jobs: int | None = None) -> Floats:
@@ -301,8 +301,12 @@ class Mixture:
             out[b] = self._linear(rows) - 0.5 * common
 
         with np.errstate(over="ignore", invalid="ignore"):
-            map_blocks(fill, X.shape, n_jobs)
+            map_blocks(fill, self._work(X), n_jobs)
         return out
+
+    def _work(self, X: Matrix) -> tuple[int, int]:
+        """Return the number of rows, and what to compare one with all components costs."""
+        return X.shape[0], X.shape[1] * len(self.weight)
 
     @cached_property
     def constant(self) -> Floats:
@@ -369,6 +373,7 @@ def fit_mixture(
     n_clusters: int,
     always_decides: bool = False,
     used: Floats | None = None,
+    n_jobs: int | None = None,
 ) -> Mixture | None:
     """Fit a mixture to rows that a tree has labeled.
 
@@ -385,6 +390,8 @@ def fit_mixture(
         Whether labels come from the mixture even if it moves hardly any row, or if there are few rows.
     used : ndarray of shape (n_features,), optional
         Share of each column in the cuts. By default, all columns are used alike.
+    n_jobs : int or None
+        Number of threads. The result does not depend on it.
 
     Returns
     -------
@@ -395,18 +402,18 @@ def fit_mixture(
     if n_columns > MOST_COLUMNS or len(np.unique(label)) < n_clusters:
         return None
     if used is not None and used.any():
-        is_discrete = discrete_columns(X, weights)
+        is_discrete = discrete_columns(X, weights, n_jobs)
         if used[is_discrete].sum() < LEAST_USED * used.sum() * is_discrete.mean():
-            return _beside_discrete(X, weights, label, n_clusters, always_decides, is_discrete)
+            return _beside_discrete(X, weights, label, n_clusters, always_decides, is_discrete, n_jobs)
     if _has_own_covariances(X, weights, n_clusters):
         differs = differing_columns(X, weights, label, n_clusters)
         if differs.any() and not differs.all():
-            return _with_common_columns(X, weights, label, n_clusters, always_decides, differs)
-    return _fit_to_all_columns(X, weights, label, n_clusters, always_decides)
+            return _with_common_columns(X, weights, label, n_clusters, always_decides, differs, n_jobs)
+    return _fit_to_all_columns(X, weights, label, n_clusters, always_decides, n_jobs)
 
 
 def _fit_to_all_columns(
-    X: Floats, weights: Floats, label: Ints, n_clusters: int, always_decides: bool
+    X: Floats, weights: Floats, label: Ints, n_clusters: int, always_decides: bool, n_jobs: int | None
 ) -> Mixture | None:
     n_columns = X.shape[1]
     scaling, count = Scaling.of(X, weights), float(weights.sum())
@@ -415,8 +422,8 @@ def _fit_to_all_columns(
     if scaling.moves_cells:  # they may be a cluster of their own
         ways.append((X - scaling.center) / scaling.scale)
     for Z in ways:
-        mixture = _maximize(Z, weights / count, label, n_clusters)
-        found = mixture.predict(Z, label)
+        mixture = _maximize(Z, weights / count, label, n_clusters, n_jobs)
+        found = mixture.predict(Z, label, n_jobs)
         if len(np.unique(found)) == n_clusters:
             break
     else:
@@ -427,14 +434,20 @@ def _fit_to_all_columns(
     return replace(mixture.unscaled(scaling.center, scaling.scale), decides=decides)
 
 
-def discrete_columns(X: Floats, weights: Floats) -> Bools:
+def discrete_columns(X: Floats, weights: Floats, n_jobs: int | None = None) -> Bools:
     """Return which columns have two values with nearly all of the weight; constant columns are not among them."""
-    is_discrete = np.zeros(X.shape[1], dtype=bool)
-    for j in range(X.shape[1]):
+
+    def is_discrete(j: int) -> bool:
         values, place = np.unique(X[:, j], return_inverse=True)
         share = np.sort(np.bincount(place, weights))[::-1] / weights.sum()
-        is_discrete[j] = len(values) > 1 and share[:N_VALUES].sum() >= DISCRETE_SHARE * (1 - TIE)
-    return is_discrete
+        return len(values) > 1 and bool(share[:N_VALUES].sum() >= DISCRETE_SHARE * (1 - TIE))
+
+    return np.array(map_items(is_discrete, range(X.shape[1]), _worth(X, n_jobs)), dtype=bool)
+
+
+def _worth(X: Floats, n_jobs: int | None) -> int | None:
+    """Return the number of threads for steps over columns or components: one for few rows."""
+    return n_jobs if X.size >= LEAST_CELLS else 1
 
 
 def differing_columns(X: Floats, weights: Floats, label: Ints, n_clusters: int) -> Bools:
@@ -465,11 +478,17 @@ def _differs(Z: Floats, weights: Floats, label: Ints, n_clusters: int) -> Bools:
 
 
 def _with_common_columns(
-    X: Floats, weights: Floats, label: Ints, n_clusters: int, always_decides: bool, differs: Bools
+    X: Floats,
+    weights: Floats,
+    label: Ints,
+    n_clusters: int,
+    always_decides: bool,
+    differs: Bools,
+    n_jobs: int | None,
 ) -> Mixture | None:
     """Fit the mixture to the columns that differ; the others have one distribution for all components."""
     own, common = np.flatnonzero(differs), np.flatnonzero(~differs)
-    found = _fit_to_all_columns(np.ascontiguousarray(X[:, own]), weights, label, n_clusters, always_decides)
+    found = _fit_to_all_columns(np.ascontiguousarray(X[:, own]), weights, label, n_clusters, always_decides, n_jobs)
     if found is None:
         return None
     others = np.ascontiguousarray(X[:, common])
@@ -487,11 +506,18 @@ def _with_common_columns(
 
 
 def _beside_discrete(
-    X: Floats, weights: Floats, label: Ints, n_clusters: int, always_decides: bool, is_discrete: Bools
+    X: Floats,
+    weights: Floats,
+    label: Ints,
+    n_clusters: int,
+    always_decides: bool,
+    is_discrete: Bools,
+    n_jobs: int | None,
 ) -> Mixture | None:
     """Fit the mixture to the other columns; in the discrete ones, components have the means of their clusters."""
     described = np.flatnonzero(~is_discrete)
-    found = fit_mixture(np.ascontiguousarray(X[:, described]), weights, label, n_clusters, always_decides)
+    rows = np.ascontiguousarray(X[:, described])
+    found = fit_mixture(rows, weights, label, n_clusters, always_decides, n_jobs=n_jobs)
     if found is None:
         return None
     others = np.asarray(X[:, is_discrete], dtype=np.float64)
@@ -512,7 +538,7 @@ def _has_own_covariances(X: Floats, weights: Floats, n_clusters: int) -> bool:
     return X.shape[1] <= MOST_OWN and n_effective >= X.shape[1] * n_clusters * (1 - TIE)
 
 
-def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture:
+def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int, n_jobs: int | None = None) -> Mixture:
     """Return the mixture after expectation maximization, from the memberships that the labels give.
 
     `share` are the weights of the rows, which add up to 1. Rows far from a component count less in its mean and in its
@@ -530,14 +556,14 @@ def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture
         weight, trusted = part.sum(axis=0), part * trust
         mean = (trusted.T @ Z) / trusted.sum(axis=0)[:, np.newaxis]
         if has_own:
-            covariance = _own_covariances(Z, trusted, mean, n_effective)
+            covariance = _own_covariances(Z, trusted, mean, n_effective, n_jobs)
             weight = np.minimum(weight, 1.0)  # that of a single component may exceed 1 by rounding
         else:
             within = total - (mean * weight[:, np.newaxis]).T @ mean
             covariance = _regular(within, n_clusters, n_effective)[np.newaxis]
             weight = np.full(n_clusters, 1 / n_clusters)
         mixture = Mixture(weight, mean, _factors(covariance), cluster, freedom)
-        joint, squares = _log_joint(Z, mixture)
+        joint, squares = _log_joint(Z, mixture, n_jobs)
         if has_own:
             trust = (freedom + Z.shape[1]) / (freedom + squares)
         joint -= joint.max(axis=1, keepdims=True)
@@ -550,14 +576,16 @@ def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int) -> Mixture
     return mixture
 
 
-def _own_covariances(Z: Floats, trusted: Floats, mean: Floats, n_effective: float) -> Floats:
+def _own_covariances(
+    Z: Floats, trusted: Floats, mean: Floats, n_effective: float, n_jobs: int | None = None
+) -> Floats:
     """Return the average of the covariance of each component and the pooled one, by their numbers of rows.
 
     `trusted` are the shares of the rows, smaller for rows far out. A covariance is divided by their sum, as in the
     parameter-expanded algorithm of Kent, Tyler and Vardi (1994): with many columns, rows count for more than 1.
     """
     kept = np.ascontiguousarray(np.where(trusted > NEGLIGIBLE, trusted, 0.0).T)
-    scatters = np.array([scatter(Z, of_rows, center) for of_rows, center in zip(kept, mean, strict=True)])
+    scatters = np.array(map_items(lambda k: scatter(Z, kept[k], mean[k]), range(len(mean)), _worth(Z, n_jobs)))
     pooled = _regular(scatters.sum(axis=0) / kept.sum(), len(mean), n_effective)
     prior = (PRIOR_ROWS + Z.shape[1]) / n_effective
     return np.asarray((scatters + prior * pooled) / (kept.sum(axis=1) + prior)[:, np.newaxis, np.newaxis])
@@ -578,7 +606,7 @@ def _factors(covariance: Floats) -> Floats:
     return np.tril(np.linalg.inv(np.linalg.cholesky(covariance)))
 
 
-def _log_joint(Z: Floats, mixture: Mixture) -> tuple[Floats, Floats]:
+def _log_joint(Z: Floats, mixture: Mixture, n_jobs: int | None = None) -> tuple[Floats, Floats]:
     """Return what `Mixture._joint` does, by products of matrices, for memberships only, and squared distances.
 
     If the components share their covariance, the term that is the same for all is left out, and so are the distances.
@@ -587,9 +615,12 @@ def _log_joint(Z: Floats, mixture: Mixture) -> tuple[Floats, Floats]:
         center, constant, direction = mixture.planes
         return np.asarray((Z - center) @ direction.T + constant), np.empty(0)
     squares = np.empty((len(Z), len(mixture.weight)))
-    for k, factor in enumerate(mixture.factor):
-        white = (Z - mixture.mean[k]) @ factor.T
+
+    def measure(k: int) -> None:
+        white = (Z - mixture.mean[k]) @ mixture.factor[k].T
         squares[:, k] = np.einsum("ij,ij->i", white, white)
+
+    map_items(measure, range(len(mixture.weight)), _worth(Z, n_jobs))
     return mixture._log_densities(squares), squares
 
 
