@@ -76,16 +76,21 @@ def lines_of_blocks(
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def map_rows(function: Callable[[slice], Result], shape: tuple[int, int], n_jobs: int | None) -> list[Result]:
+def map_rows(
+    function: Callable[[slice], Result], shape: tuple[int, int], n_jobs: int | None, least_rows: int = 1
+) -> list[Result]:
     """Call `function` on slices that cover the rows, and return the results in order.
 
-    The slices depend on the number of threads, so the results must not depend on where a slice begins.
+    The slices depend on the number of threads, so the results must not depend on where a slice begins. `least_rows` is
+    the number of rows for which a slice is worth its result.
     """
     n_rows, n_columns = shape[0], max(shape[1], 1)
-    if n_rows * n_columns < 2 * LEAST_CELLS:
+    n_slices = max(n_rows // least_rows, 1)
+    if n_rows * n_columns < 2 * LEAST_CELLS or n_slices == 1:
         check_threads(n_jobs)
         return [function(slice(0, n_rows))]
-    return map_items(function, _slices(_even_bounds(n_rows, n_rows * n_columns, n_jobs)), n_jobs)
+    bounds = _even_bounds(n_slices, n_rows * n_columns, n_jobs)
+    return map_items(function, _slices([bound * n_rows // n_slices for bound in bounds]), n_jobs)
 
 
 def _even_bounds(n_items: int, n_cells: int, n_jobs: int | None) -> list[int]:

@@ -22,6 +22,9 @@ DENSE_POINTS = 1 << 16
 CELLS_PER_VALUE = 8
 """To put a value on a grid, or between positions, costs as much as to read this many cells."""
 
+VALUES_PER_RESULT = 4
+"""A thread has at least this many values for each number that it returns: others would take longer to merge."""
+
 BUCKETS_PER_POSITION = 4
 """Buckets of equal width find the neighbors of a value among positions, this many for each position."""
 
@@ -123,7 +126,7 @@ def on_lattice(values: Floats, rows: NDArray[Any], weights: Floats, step: float,
 
 def nearest_rows(
     X: Matrix,
-    rows: NDArray[Any],
+    rows: NDArray[Any] | None,
     values: Floats,
     positions: Floats,
     step: float,
@@ -132,9 +135,10 @@ def nearest_rows(
 ) -> tuple[NDArray[Any], Floats]:
     """For each position on a line, find the nearest of the rows with these values, and its distance.
 
-    Distances are integer multiples of a small share of a lattice step. A position is often midway between two rows, and
-    rounding must not choose one of them: among all rows that are equally near, that with the smallest fingerprint is
-    taken. `numbers` are the fingerprints of all rows, if they are known; `X` is not read then.
+    `rows` are the numbers of the rows; None stands for all rows of `X`. Distances are integer multiples of a small
+    share of a lattice step. A position is often midway between two rows, and rounding must not choose one of them:
+    among all rows that are equally near, that with the smallest fingerprint is taken. `numbers` are the fingerprints of
+    all rows, if they are known; `X` is not read then.
 
     The values are not sorted. The first pass finds the extremes between each two positions, which say how far
     the nearest row is, and the second one the rows at this distance.
@@ -148,12 +152,13 @@ def nearest_rows(
     contents = numbers, *fingerprint_factors(X.shape[1], 0)
 
     def find(b: slice) -> tuple[NDArray[Any], NDArray[np.uint64]]:
+        mine = np.arange(b.start, b.stop) if rows is None else rows[b]
         found: tuple[NDArray[Any], NDArray[np.uint64]] = _kernels.along.rows_at_distance(
-            dense, rows[b], values[b], cells[b], extremes, positions, distance, first_before, end_after, unit, *contents
+            dense, mine, values[b], cells[b], extremes, positions, distance, first_before, end_after, unit, *contents
         )
         return found
 
-    found = map_rows(find, (len(values), CELLS_PER_VALUE), n_jobs)
+    found = map_rows(find, (len(values), CELLS_PER_VALUE), n_jobs, least_rows=VALUES_PER_RESULT * n)
     row, number = np.stack([row for row, _ in found]), np.stack([number for _, number in found])
     best = np.where(row >= 0, number, np.uint64(2**64 - 1)).argmin(axis=0)
     return row[best, np.arange(n)], distance
@@ -184,7 +189,8 @@ def _cells_of(values: Floats, positions: Floats, n_jobs: int | None) -> tuple[ND
         extremes: Floats = _kernels.along.cell_extremes(values[b], positions, starts, *line, cells[b])
         return extremes
 
-    parts = np.stack(map_rows(find, (len(values), CELLS_PER_VALUE), n_jobs))
+    least = VALUES_PER_RESULT * len(positions)
+    parts = np.stack(map_rows(find, (len(values), CELLS_PER_VALUE), n_jobs, least_rows=least))
     return cells, np.stack([parts[:, 0].min(axis=0), parts[:, 1].max(axis=0)])
 
 
@@ -201,22 +207,31 @@ def even_positions(positions: Floats, mass: Floats, n: int) -> Floats:
 
 
 def even_rows(
-    X: Matrix, values: Floats, weights: Floats, step: float, n: int, n_jobs: int | None = None
+    X: Matrix,
+    values: Floats,
+    weights: Floats,
+    step: float,
+    n: int,
+    n_jobs: int | None = None,
+    extent: tuple[float, float] | None = None,
 ) -> NDArray[Any]:
-    """Return `n` rows spread evenly over the weight along a line, given the values of all rows on it."""
-    low, high = _range(values, n_jobs)
+    """Return `n` rows spread evenly over the weight along a line, given the values of all rows on it.
+
+    `extent` are the smallest and the largest value, if they are known.
+    """
+    low, high = _range(values, n_jobs) if extent is None else extent
     first = _floor(low, step)
-    n_points, rows = _floor(high, step) - first + 2, np.arange(X.shape[0])
+    n_points = _floor(high, step) - first + 2
     if n_points > DENSE_POINTS:
         count = float(weights.sum())
-        bounds = (count, count * max(-low, high) ** 2)
-        on = on_lattice(values, rows, weights, step, fine_for(X.shape[0]), *(grid_for(bound) for bound in bounds))
+        grids = (grid_for(bound) for bound in (count, count * max(-low, high) ** 2))
+        on = on_lattice(values, np.arange(X.shape[0]), weights, step, fine_for(X.shape[0]), *grids)
         positions, mass = on.positions, on.mass
     else:
         mass = _masses(values, weights, step, first, n_points, n_jobs)
         used = np.flatnonzero(mass)
         positions, mass = np.clip(step * (first + used), low, high), mass[used]
-    return nearest_rows(X, rows, values, even_positions(positions, mass, n), step, n_jobs)[0]
+    return nearest_rows(X, None, values, even_positions(positions, mass, n), step, n_jobs)[0]
 
 
 def _range(values: Floats, n_jobs: int | None) -> tuple[float, float]:
@@ -233,7 +248,10 @@ def _masses(values: Floats, weights: Floats, step: float, first: int, n_points: 
         _kernels.along.exact_masses(values[b], weights[b], step, first, fine, grid, pair)
         return pair
 
-    return np.asarray(np.sum(map_rows(add_up, (len(values), 1), n_jobs), axis=0).sum(axis=0))
+    total, *others = map_rows(add_up, (len(values), CELLS_PER_VALUE), n_jobs, least_rows=VALUES_PER_RESULT * n_points)
+    for pair in others:
+        total += pair
+    return np.asarray(total.sum(axis=0))
 
 
 def grid_for(bound: Any) -> Any:

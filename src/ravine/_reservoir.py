@@ -100,6 +100,8 @@ class Reservoir:
 
 
 def _joined(arrays: tuple[Any, ...]) -> Any:
+    if len(arrays) == 1:
+        return arrays[0]
     return sparse.vstack(arrays, format="csr") if sparse.issparse(arrays[0]) else np.concatenate(arrays)
 
 
@@ -118,9 +120,8 @@ def content_sample(X: Matrix, weights: Floats, size: int, seed: int, n_jobs: int
 
     The copies of a row draw different keys, so a row that occurs ten times in the data is drawn ten times as often.
     """
-    drawn = content_numbers(X, weights, seed, bool((weights != weights[0]).any()), n_jobs)
-    rows = largest(drawn, size)
-    return rows, keys_of(drawn[rows])
+    rows, drawn = largest_numbers(X, weights, size, seed, bool((weights != weights[0]).any()), n_jobs)
+    return rows, keys_of(drawn)
 
 
 def content_rows(X: Matrix, weights: Floats, size: int, seed: int, n_jobs: int | None = None) -> tuple[Matrix, Floats]:
@@ -138,17 +139,34 @@ def content_numbers(
 
     Copies of a row get different numbers.
     """
+    return _content_numbers(X, weights, seed, by_weight, n_jobs)[0]
+
+
+def largest_numbers(
+    X: Matrix, weights: Floats, size: int, seed: int, by_weight: bool, n_jobs: int | None = None
+) -> tuple[Ints, NDArray[np.uint64]]:
+    """Return the rows with the largest of the `content_numbers`, at most `size` of them, and these numbers."""
+    drawn, in_order = _content_numbers(X, weights, seed, by_weight, n_jobs)
+    rows = largest(drawn, size) if in_order is None else np.flatnonzero(drawn >= in_order[-min(size, len(in_order))])
+    return rows, drawn[rows]
+
+
+def _content_numbers(
+    X: Matrix, weights: Floats, seed: int, by_weight: bool, n_jobs: int | None
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64] | None]:
+    """Return the `content_numbers`, and the same in ascending order if no row is a copy of another one."""
     drawn = fingerprint(X, seed, n_jobs)
     if by_weight:
         drawn = mix(drawn + weights.view(np.uint64))
     in_order = sorted_numbers(drawn, n_jobs)
     is_copy = np.append(False, in_order[1:] == in_order[:-1])
-    if is_copy.any():
-        order = np.argsort(drawn)
-        number = np.arange(len(order))
-        copy = number - np.maximum.accumulate(np.where(is_copy, 0, number))
-        drawn[order[is_copy]] = mix(in_order + copy.astype(np.uint64) * GOLDEN)[is_copy]
-    return drawn
+    if not is_copy.any():
+        return drawn, in_order
+    order = np.argsort(drawn)
+    number = np.arange(len(order))
+    copy = number - np.maximum.accumulate(np.where(is_copy, 0, number))
+    drawn[order[is_copy]] = mix(in_order + copy.astype(np.uint64) * GOLDEN)[is_copy]
+    return drawn, None
 
 
 def sorted_numbers(numbers: NDArray[np.uint64], n_jobs: int | None = None) -> NDArray[np.uint64]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ravine import _kernels
 from ravine._lattice import DENSE_POINTS, Lattice, added, comes_first, nearest_rows, on_lattice
 from ravine._matrix import Floats, Matrix, fingerprint, walk
-from ravine._reservoir import content_numbers, largest
+from ravine._reservoir import largest, largest_numbers
 
 Rows = NDArray[np.int32]
 """Which rows of a chunk belong to a node."""
@@ -338,9 +338,8 @@ def draw(X: Matrix, weights: Floats, rows: Rows, size: int, seed: int, by_weight
     """Draw a sample as described in `Drawn`; equal rows at different positions in a chunk draw different numbers."""
     whole = len(rows) == X.shape[0]
     mine, its_weights = (X, weights) if whole else (X[rows], weights[rows])
-    number = content_numbers(mine, its_weights, seed, by_weight)
-    kept = largest(number, size)
-    return Drawn(size, number[kept], mine[kept], its_weights[kept])
+    kept, numbers = largest_numbers(mine, its_weights, size, seed, by_weight)
+    return Drawn(size, numbers, mine[kept], its_weights[kept])
 
 
 @dataclass(frozen=True)

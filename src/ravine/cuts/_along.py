@@ -117,7 +117,7 @@ class Along:
     def sample(self, n: int) -> Ints:
         """Return rows spread evenly over the weight along the direction."""
         step = self.deviation / POINTS_PER_DEVIATION
-        return np.asarray(even_rows(self.X, self.values, self.weights, step, n, self.n_jobs))
+        return np.asarray(even_rows(self.X, self.values, self.weights, step, n, self.n_jobs, (self.low, self.high)))
 
 
 def values_along(

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from ravine._matrix import Bools, Floats, Matrix, Moments, walk
+from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, walk
 from ravine._ties import rounding_length
 from ravine.cuts._surface import Surface
 
@@ -101,7 +101,10 @@ class Cut:
         left : ndarray of shape (n_samples,)
             Whether each row goes left.
         """
-        return self.heights(X, n_jobs) < 0
+        if self.surface is not None:
+            return self.surface.heights(X, n_jobs) < 0
+        leaf: Bools = walk(X, *self._tree, n_jobs=n_jobs) == 1
+        return leaf
 
     def heights(self, X: Matrix, n_jobs: int | None = None) -> Floats:
         """Return the signed distance of each row to the hyperplane, or its height over the surface; negative is left.
@@ -120,10 +123,14 @@ class Cut:
         """
         if self.surface is not None:
             return self.surface.heights(X, n_jobs)
-        tree = (self.normal[np.newaxis], np.array([self.offset]), np.array([1, -1, -1]), np.array([2, -1, -1]))
         out = np.empty((X.shape[0], 1))
-        walk(X, *tree, column=np.zeros(1, dtype=np.int64), distance=out, n_jobs=n_jobs)
+        walk(X, *self._tree, column=np.zeros(1, dtype=np.int64), distance=out, n_jobs=n_jobs)
         return out[:, 0]
+
+    @property
+    def _tree(self) -> tuple[Floats, Floats, Ints, Ints]:
+        """The arrays of a tree with this cut only, whose leaves are 1 and 2."""
+        return self.normal[np.newaxis], np.array([self.offset]), np.array([1, -1, -1]), np.array([2, -1, -1])
 
 
 @dataclass(frozen=True)

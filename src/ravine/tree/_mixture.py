@@ -576,9 +576,7 @@ def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int, n_jobs: in
     return mixture
 
 
-def _own_covariances(
-    Z: Floats, trusted: Floats, mean: Floats, n_effective: float, n_jobs: int | None = None
-) -> Floats:
+def _own_covariances(Z: Floats, trusted: Floats, mean: Floats, n_effective: float, n_jobs: int | None = None) -> Floats:
     """Return the average of the covariance of each component and the pooled one, by their numbers of rows.
 
     `trusted` are the shares of the rows, smaller for rows far out. A covariance is divided by their sum, as in the

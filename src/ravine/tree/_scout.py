@@ -18,7 +18,7 @@ from scipy import sparse
 from ravine import _kernels
 from ravine._matrix import Floats, Matrix, Moments, moments_of, multiply, project
 from ravine._outofcore import ChunkedNode
-from ravine._reservoir import content_numbers, largest
+from ravine._reservoir import content_numbers, largest_numbers
 from ravine._ties import is_less, pointing_up
 from ravine.cuts import Cut
 from ravine.cuts._chunked import moved_to_valley
@@ -243,14 +243,15 @@ class ConfirmedCuts:
 
     def find_cut(self, X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
         """Find the cut of a node in memory: the method of `ravine.tree.grow`."""
+        sample, kept = (X, weights), None
         if self._test is None and X.shape[0] > TESTED_ROWS:
             self._by_weight = bool((weights != weights[0]).any())
-            number = content_numbers(X, weights, SAMPLE_SEED, self._by_weight, self._n_jobs)
-            self._least_number = number[largest(number, TESTED_ROWS)].min()
-        sample = X, weights
-        if self._least_number is not None:
-            number = content_numbers(X, weights, SAMPLE_SEED, self._by_weight, self._n_jobs)
-            kept = np.flatnonzero(number >= self._least_number)
+            kept, numbers = largest_numbers(X, weights, TESTED_ROWS, SAMPLE_SEED, self._by_weight, self._n_jobs)
+            self._least_number = numbers.min()
+        elif self._least_number is not None:
+            numbers = content_numbers(X, weights, SAMPLE_SEED, self._by_weight, self._n_jobs)
+            kept = np.flatnonzero(numbers >= self._least_number)
+        if kept is not None:
             sample = X[kept], _of_total(weights[kept], moments.count)
         self._test = self._test or self._begin(*sample)
         return self._test.cut(X, weights, moments, self._whole, self._significance, sample)

@@ -9,7 +9,18 @@ import math
 import numpy as np
 from numba import cuda
 
-from ravine._kernels.cuda._tile import THREADS, TILE, coarse, load, position, read, read_four, rint, row_of, rows_in_tile
+from ravine._kernels.cuda._tile import (
+    THREADS,
+    TILE,
+    coarse,
+    load,
+    position,
+    read,
+    read_four,
+    rint,
+    row_of,
+    rows_in_tile,
+)
 
 SCATTER_WIDTH, SCATTER_ROWS, SCATTER_SLICE, SIDE = 64, 32, 256, 4
 """`rounded_scatter`: columns of a tile, its rows, rows whose products are summed in float64, and the side of the square
