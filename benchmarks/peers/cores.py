@@ -3,8 +3,8 @@
     python -m benchmarks.peers.cores --out results
     python -m benchmarks.peers.cores --out results --threads 1 2 --rows 200000
 
-Ten groups in 50 columns, in float64 and float32. Every time is the best of three in one run. A pass is
-`ravine._matrix.project`, which reads every row once. `identical` says whether the tree is, to the bit, that of the
+Ten groups in 50 columns, in float64 and float32. Every time is the best of three in one run, or of `--repeats`. A pass
+is `ravine._matrix.project`, which reads every row once. `identical` says whether the tree is, to the bit, that of the
 first number of threads. Writes cores.csv, cores.md and cores.json.
 """
 
@@ -49,22 +49,22 @@ def groups(n_rows: int, seed: int = 1) -> NDArray[np.float64]:
     return X
 
 
-def measure(X: NDArray[Any], threads: int) -> Iterator[tuple[str, float, HyperplaneTree | None]]:
+def measure(X: NDArray[Any], threads: int, repeats: int) -> Iterator[tuple[str, float, HyperplaneTree | None]]:
     """Yield the name, the seconds and the tree, if there is one, of everything that is measured."""
     direction = np.full(COLUMNS, COLUMNS**-0.5)
     yield PASS, best(lambda: project(X, direction, threads)), None
     for name, make in FITS.items():
         models: list[Any] = []
-        seconds = best(lambda: models.append(make(threads).fit(X)), REPEATS)  # noqa: B023 — called at once
+        seconds = best(lambda: models.append(make(threads).fit(X)), repeats)  # noqa: B023 — called at once
         yield name, seconds, models[0].tree_
         if name == next(iter(FITS)):
             model = models[0]
             yield PREDICT, best(lambda: model.predict(X)), None  # noqa: B023 — called at once
     with threadpool_limits(threads):
-        yield PEER, best(lambda: KMeans(GROUPS, n_init=1, random_state=0).fit(X), REPEATS), None
+        yield PEER, best(lambda: KMeans(GROUPS, n_init=1, random_state=0).fit(X), repeats), None
 
 
-def table(n_rows: int, threads: list[int]) -> pd.DataFrame:
+def table(n_rows: int, threads: list[int], repeats: int = REPEATS) -> pd.DataFrame:
     """Return one line for each type of numbers, method and number of threads."""
     lines = []
     for kind in (np.float64, np.float32):
@@ -74,7 +74,7 @@ def table(n_rows: int, threads: list[int]) -> pd.DataFrame:
             print(f"{kind.__name__}: {name} is compiled", flush=True)
         first: dict[str, Any] = {}
         for count in threads:
-            for name, seconds, tree in measure(X, count):
+            for name, seconds, tree in measure(X, count, repeats):
                 arrays = None if tree is None else (tree.normal.tobytes(), tree.offset.tobytes(), tree.count.tobytes())
                 is_same = first.setdefault(name, arrays) == arrays
                 lines.append(
@@ -109,10 +109,11 @@ def main() -> None:
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("--rows", type=int, default=1_000_000, help="number of rows (1,000,000)")
     cli.add_argument("--threads", type=int, nargs="+", default=[1, 2, 4, 8, 16], help="numbers of threads")
+    cli.add_argument("--repeats", type=int, default=REPEATS, help="how often each fit is timed (3)")
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
     stem, entry = args.out / NAME, stored.run_details(sys.argv[1:])
-    found = table(args.rows, args.threads)
+    found = table(args.rows, args.threads, args.repeats)
     stored.record(stem, entry, anew=True)
     found.to_csv(f"{stem}.csv", index=False, float_format="%.6g", lineterminator="\n")
     stored.write_page(stem, page(stem))

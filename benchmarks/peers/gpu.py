@@ -1,12 +1,15 @@
 """Rows on a CUDA device: times, memory, the same bytes each time, and the clusters of the host.
 
     python -m benchmarks.peers.gpu --data FOLDER --out results
+    python -m benchmarks.peers.gpu --parts times bytes --out results
     python -m benchmarks.peers.gpu --check
 
 Needs torch and the extra `gpu`. The rows are ten clouds in float32, made on the device. Times are the best of three,
 after a first fit that compiles; KMeans is twenty iterations of plain torch on the same rows. The host fits fewer rows
-on all cores. Memory is that of the device, sampled during a fit. `--check` measures nothing: it runs the tests of the
-kernels, reductions and estimators in tests/cuda on the device, and a fit for each library of arrays that is installed.
+on all cores. Memory is that of the device, sampled during a fit. `large` fits three times as many rows, and `from_host`
+rows that stay in the memory of the host. A later run with other parts keeps the tables of this one. `--check` measures
+nothing: it runs the tests of the kernels, reductions and estimators in tests/cuda on the device, and a fit for each
+library of arrays that is installed.
 Writes gpu.md and .json, and a CSV for each part.
 """
 
@@ -31,7 +34,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks import report, runner, stored
 from benchmarks.worker import DataSet, load
-from ravine import MDH, PDDP, IncrementalMDH, NCutH
+from ravine import MDH, PDDP, IncrementalMDH, NCutH, _outofcore, gpu
 from ravine.cluster import _base
 
 NAME = "gpu"
@@ -49,6 +52,25 @@ TABLES: dict[str, tuple[str, str, dict[str, str]]] = {
         "Times and memory",
         "`first_s` is the first fit, which compiles; `memory` is the peak as a multiple of the rows.",
         {"what": "{}", "rows": "{:,}", "columns": "{}", "first_s": "{:.2f}", "seconds": "{:.3f}", "memory": "{:.2f}"},
+    ),
+    "large": (
+        "Rows that fill most of the device",
+        "One fit; `memory` is the peak as a multiple of the rows.",
+        {"what": "{}", "rows": "{:,}", "columns": "{}", "seconds": "{:.2f}", "memory": "{:.2f}"},
+    ),
+    "from_host": (
+        "Rows in the memory of the host",
+        "`passes` is the number of rows that were sent to the device, as a multiple of all rows; `reading_s` is what "
+        "so many rows take to be sent and do nothing else.",
+        {
+            "what": "{}",
+            "rows": "{:,}",
+            "columns": "{}",
+            "seconds": "{:.1f}",
+            "passes": "{:.1f}",
+            "reading_s": "{:.1f}",
+            "times_reading": "{:.2f}",
+        },
     ),
     "bytes": (
         "The same bytes",
@@ -143,10 +165,10 @@ def times(n_rows: int, n_columns: int, host_rows: int) -> pd.DataFrame:
     X = rows_on_device(n_rows, n_columns)
     size, found = X.numel() * X.element_size(), []
 
-    def measure(what: str, call: Callable[[], object]) -> None:
+    def measure(what: str, call: Callable[[], object], repeats: int = 3) -> None:
         first = timed(call)
         with Peak() as peak:
-            seconds = min(timed(call) for _ in range(3))
+            seconds = min(timed(call) for _ in range(repeats))
         line = {"what": what, "rows": n_rows, "columns": n_columns, "first_s": first, "seconds": seconds}
         found.append({**line, "memory": 1 + peak.most / size})
 
@@ -154,7 +176,7 @@ def times(n_rows: int, n_columns: int, host_rows: int) -> pd.DataFrame:
         measure(name, lambda make=make: make().fit(X))  # type: ignore[misc]
     model = NCutH(CLUSTERS).fit(X)
     measure("predict of NCutH(10)", lambda: model.predict(X))
-    measure(f"KMeans(10), {ITERATIONS} iterations", lambda: k_means(X))
+    measure(f"KMeans(10), {ITERATIONS} iterations", lambda: k_means(X), repeats=1)
     few = X[:: n_rows // host_rows].cpu().numpy()
     NCutH(CLUSTERS).fit(few[:100_000])
     start = time.perf_counter()
@@ -162,6 +184,39 @@ def times(n_rows: int, n_columns: int, host_rows: int) -> pd.DataFrame:
     seconds = time.perf_counter() - start
     found.append({"what": "NCutH(10) on the host", "rows": len(few), "columns": n_columns, "seconds": seconds})
     return pd.DataFrame(found)
+
+
+def large(n_rows: int, n_columns: int) -> pd.DataFrame:
+    """A fit to rows that fill most of the device."""
+    X = rows_on_device(n_rows, n_columns)
+    with Peak() as peak:
+        seconds = timed(lambda: NCutH(CLUSTERS).fit(X))
+    memory = 1 + peak.most / (X.numel() * X.element_size())
+    line = {"what": "NCutH(10)", "rows": n_rows, "columns": n_columns, "seconds": seconds, "memory": memory}
+    return pd.DataFrame([line])
+
+
+def from_host(n_rows: int, n_columns: int) -> pd.DataFrame:
+    """A fit to rows in the memory of the host, and how long it takes to send them as often and do nothing else."""
+    X = gpu.from_host(rows_on_device(n_rows, n_columns).cpu().numpy())
+    made: list[_outofcore.ChunksFromHost] = []
+
+    class Kept(_outofcore.ChunksFromHost):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            made.append(self)
+
+    def send() -> None:
+        for _ in X.sent(-1):
+            pass
+
+    send()
+    once = min(timed(send) for _ in range(2))
+    with mock.patch.object(_outofcore, "ChunksFromHost", Kept):
+        seconds = timed(lambda: NCutH(CLUSTERS).fit(X))
+    passes = sum(chunks.n_rows_read for chunks in made) / n_rows + 1  # the labels are one more pass
+    line = {"what": "NCutH(10)", "rows": n_rows, "columns": n_columns, "seconds": seconds, "passes": passes}
+    return pd.DataFrame([{**line, "reading_s": passes * once, "times_reading": seconds / (passes * once)}])
 
 
 def same_bytes(n_rows: int, n_columns: int) -> pd.DataFrame:
@@ -200,6 +255,8 @@ def clusters(folder: Path | None) -> pd.DataFrame:
 def page(stem: Path) -> str:
     parts = []
     for name, (title, about, formats) in TABLES.items():
+        if not Path(f"{stem}_{name}.csv").exists():
+            continue
         parts.append(report.section(title, about, report.formatted(stored.read_table(stem, name), formats)))
     return stored.page("Rows on a CUDA device", stem, parts)
 
@@ -236,6 +293,7 @@ def main() -> None:
     """Measure, print and write; or check."""
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("--check", action="store_true", help="run the tests on the device, and measure nothing")
+    cli.add_argument("--parts", nargs="+", choices=TABLES, default=list(TABLES), metavar="PART", help="what to measure")
     cli.add_argument("--data", type=Path, help="folder of Parquet files; without it, only made rows are used")
     cli.add_argument("--rows", type=int, default=100_000_000, help="rows on the device")
     cli.add_argument("--columns", type=int, default=64)
@@ -252,15 +310,17 @@ def main() -> None:
     stem, entry = args.out / NAME, stored.run_details(sys.argv[1:], ["torch", "numba-cuda"])
     tables: dict[str, Callable[[], pd.DataFrame]] = {
         "times": lambda: times(args.rows, args.columns, args.host_rows),
+        "large": lambda: large(3 * args.rows, args.columns),
+        "from_host": lambda: from_host(args.rows // 5, args.columns),
         "bytes": lambda: same_bytes(args.rows // 10, args.columns),
         "clusters": lambda: clusters(args.data),
     }
-    stored.record(stem, entry, anew=True)
-    for part, measure in tables.items():
-        table = measure()
+    stored.record(stem, entry, anew=args.parts == list(TABLES))
+    for part in args.parts:
+        table = tables[part]()
         print(table.to_string(), flush=True)
         stored.write_table(stem, part, table)
-    stored.write_page(stem, page(stem))
+        stored.write_page(stem, page(stem))
 
 
 if __name__ == "__main__":

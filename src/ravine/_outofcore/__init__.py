@@ -23,15 +23,19 @@ from ravine._outofcore._device_arrays import (
     to_host,
 )
 from ravine._outofcore._far_cells import without_far_cells
+from ravine._outofcore._from_host import CHUNK_BYTES, ChunksFromHost, RowsFromHost, is_from_host
 from ravine._outofcore._node import ChunkedNode
 from ravine._outofcore._reductions import FetchedRows
 
 __all__ = [
+    "CHUNK_BYTES",
     "ChunkedNode",
     "Chunks",
+    "ChunksFromHost",
     "DeviceChunks",
     "FetchedRows",
     "LocalChunks",
+    "RowsFromHost",
     "blocks_on_host",
     "check_device_rows",
     "chunked_root",
@@ -40,6 +44,7 @@ __all__ = [
     "fill_block",
     "in_order",
     "is_dask",
+    "is_from_host",
     "is_on_device",
     "is_out_of_core",
     "is_tensor",
@@ -51,8 +56,8 @@ __all__ = [
 
 
 def is_out_of_core(X: Any) -> bool:
-    """Return whether rows are out of core: a Dask collection, a pyarrow dataset, chunks, or an array on a device."""
-    return is_dask(X) or is_arrow_dataset(X) or isinstance(X, LocalChunks) or is_on_device(X)
+    """Return whether rows are out of core: a Dask collection, a pyarrow dataset, chunks, or read by a device."""
+    return is_dask(X) or is_arrow_dataset(X) or isinstance(X, LocalChunks) or is_on_device(X) or is_from_host(X)
 
 
 def chunks_of(X: Any, sample_weight: Any = None, n_jobs: int | None = None, copied: bool = False) -> Chunks:
@@ -62,6 +67,8 @@ def chunks_of(X: Any, sample_weight: Any = None, n_jobs: int | None = None, copi
     """
     if is_on_device(X):
         return DeviceChunks(X, sample_weight)
+    if is_from_host(X):
+        return ChunksFromHost(X, sample_weight, n_jobs)
     chunks = dask_chunks(X, sample_weight, n_jobs) if is_dask(X) else _local_chunks(X, sample_weight, n_jobs)
     return chunks.copied() if copied and isinstance(chunks, LocalChunks) else chunks
 

@@ -17,6 +17,7 @@ from ravine._outofcore import (
     check_device_rows,
     empty_like,
     fill_block,
+    is_from_host,
     is_on_device,
     is_tensor,
     moved_beside,
@@ -27,13 +28,22 @@ from ravine.tree import _device
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
+BY_KERNEL: dict[str, Callable[..., Any]] = {"predict": _device.predict, "transform": _device.signed_distance}
+"""Methods that are computed on a device; the host computes the others."""
+
 
 def learning(method: Method) -> Method:
     """Let `fit` or `partial_fit` take arrays of other libraries; `labels_` is then an array like X."""
 
     @wraps(method)
     def learn(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_on_device(X):
+        if is_from_host(X):
+            refuse_device(self)
+            _refuse_mixed(*args, *kwargs.values())
+            if method.__name__ == "partial_fit" or self._is_few(X):
+                X = X.rows  # the host learns them
+            is_few = False
+        elif is_on_device(X):
             refuse_device(self)
             is_few = self._is_few(X)
             if is_few:
@@ -66,6 +76,11 @@ def answering(method: Method) -> Method:
             validate_data(self, X, reset=False, skip_check_array=True)
             check_device_rows(X)
             return _answer_on_device(self, method, X)
+        if is_from_host(X):
+            check_is_fitted(self)
+            refuse_device(self)
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return _answer_from_host(self, method, X)
         found = method(self, on_host(X), *args, **kwargs)
         return like(found, X) if is_elsewhere(X) else found
 
@@ -74,15 +89,27 @@ def answering(method: Method) -> Method:
 
 def _answer_on_device(model: Any, method: Callable[..., Any], X: Any) -> Any:
     """Return what a method returns for rows on a device; the host computes what no kernel does, block by block."""
-    by_kernel = {"predict": _device.predict, "transform": _device.signed_distance}
-    if method.__name__ in by_kernel:
-        return by_kernel[method.__name__](model.tree_, X)
+    if method.__name__ in BY_KERNEL:
+        return BY_KERNEL[method.__name__](model.tree_, X)
     out: Any = None
     for block, rows in blocks_on_host(X):
         found = np.asarray(method(model, rows))
         out = empty_like(X, (X.shape[0], *found.shape[1:]), found.dtype) if out is None else out
         fill_block(out, block, found)
     return out
+
+
+def _answer_from_host(model: Any, method: Callable[..., Any], X: Any) -> Any:
+    """Return what a method returns for rows that a device reads from the host, chunk by chunk."""
+    if method.__name__ not in BY_KERNEL:
+        return method(model, X.rows)
+    out: Any = None
+    for stretch, rows in X.sent(model.n_jobs):
+        check_device_rows(rows)
+        found = to_host(BY_KERNEL[method.__name__](model.tree_, rows))
+        out = np.empty((len(X), *found.shape[1:]), found.dtype) if out is None else out
+        out[stretch] = found
+    return method(model, X.rows) if out is None else out
 
 
 def refuse_device(model: Any) -> None:

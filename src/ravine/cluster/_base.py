@@ -32,7 +32,7 @@ from ravine._checks import (
     refuse_what_is_no_number,
 )
 from ravine._matrix import LARGEST, SMALLEST, Floats, Ints, Matrix, Moments, column_extent, with_weight
-from ravine._outofcore import ChunkedNode, Chunks, FetchedRows, is_dask, is_on_device, is_out_of_core
+from ravine._outofcore import ChunkedNode, Chunks, FetchedRows, is_dask, is_from_host, is_on_device, is_out_of_core
 from ravine._schema import Group, Sizes
 from ravine._sklearn import Interval, InvalidParameterError, StrOptions, fit_context, is_fitted
 from ravine._warnings import warn_user
@@ -571,9 +571,9 @@ class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedTre
         return math.prod(X.shape) <= FETCHED_CELLS
 
     def _label_chunks(self, X: Any) -> None:
-        """Set `labels_`: lazy for a Dask collection, on the device for rows there, not kept for files."""
+        """Set `labels_`: lazy for a Dask collection, where the rows are if a device reads them, not kept for files."""
         self._drop_labels()
-        if is_dask(X) or is_on_device(X):
+        if is_dask(X) or is_on_device(X) or is_from_host(X):
             self.labels_ = self.predict(X)
 
     def _progress_of_cuts(self, X: Matrix) -> AbstractContextManager[Callable[..., bool]]:
