@@ -6,10 +6,10 @@
 
 Needs torch and the extra `gpu`. The rows are ten clouds in float32, made on the device. Times are the best of three,
 after a first fit that compiles; KMeans is twenty iterations of plain torch on the same rows. The host fits fewer rows
-on all cores. Memory is that of the device, sampled during a fit. `large` fits three times as many rows, and `from_host`
-rows that stay in the memory of the host. A later run with other parts keeps the tables of this one. `--check` measures
-nothing: it runs the tests of the kernels, reductions and estimators in tests/cuda on the device, and a fit for each
-library of arrays that is installed.
+on all cores; `sizes` has both for several tables. Memory is that of the device, sampled during a fit. `large` fits
+three times as many rows, and `from_host` rows that stay in the memory of the host. A later run with other parts keeps
+the tables of this one. `--check` measures nothing: it runs the tests of the kernels, reductions and estimators in
+tests/cuda on the device, and a fit for each library of arrays that is installed.
 Writes gpu.md and .json, and a CSV for each part.
 """
 
@@ -47,11 +47,18 @@ METHODS: dict[str, Callable[[], Any]] = {
     "IncrementalMDH()": IncrementalMDH,
 }
 SETS = ("pendigits", "satimage", "shuttle", "mnist")
+SIZES = [(100_000, 16), (100_000, 256), (1_000_000, 16), (1_000_000, 64), (1_000_000, 256), (10_000_000, 16)]
+"""Rows and columns of the tables for which both times are shown."""
 TABLES: dict[str, tuple[str, str, dict[str, str]]] = {
     "times": (
         "Times and memory",
         "`first_s` is the first fit, which compiles; `memory` is the peak as a multiple of the rows.",
         {"what": "{}", "rows": "{:,}", "columns": "{}", "first_s": "{:.2f}", "seconds": "{:.3f}", "memory": "{:.2f}"},
+    ),
+    "sizes": (
+        "When a device pays",
+        "Seconds of `NCutH(10)` on the device and on all cores of the host, with the rows in the memory of each.",
+        {"rows": "{:,}", "columns": "{}", "device": "{:.2f}", "host": "{:.2f}", "times_faster": "{:.1f}"},
     ),
     "large": (
         "Rows that fill most of the device",
@@ -186,6 +193,22 @@ def times(n_rows: int, n_columns: int, host_rows: int) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+def sizes() -> pd.DataFrame:
+    """The same fit on the device and on the host, for tables of several sizes."""
+    found = []
+    for n_rows, n_columns in SIZES:
+        X = rows_on_device(n_rows, n_columns)
+        on_host = X.cpu().numpy()
+        seconds = []
+        for rows in (X, on_host):
+            NCutH(CLUSTERS).fit(rows[:100_000])
+            seconds.append(min(timed(lambda rows=rows: NCutH(CLUSTERS).fit(rows)) for _ in range(2)))  # type: ignore[misc]
+        device, host = seconds
+        line = {"rows": n_rows, "columns": n_columns, "device": device, "host": host}
+        found.append({**line, "times_faster": host / device})
+    return pd.DataFrame(found)
+
+
 def large(n_rows: int, n_columns: int) -> pd.DataFrame:
     """A fit to rows that fill most of the device."""
     X = rows_on_device(n_rows, n_columns)
@@ -310,6 +333,7 @@ def main() -> None:
     stem, entry = args.out / NAME, stored.run_details(sys.argv[1:], ["torch", "numba-cuda"])
     tables: dict[str, Callable[[], pd.DataFrame]] = {
         "times": lambda: times(args.rows, args.columns, args.host_rows),
+        "sizes": sizes,
         "large": lambda: large(3 * args.rows, args.columns),
         "from_host": lambda: from_host(args.rows // 5, args.columns),
         "bytes": lambda: same_bytes(args.rows // 10, args.columns),
