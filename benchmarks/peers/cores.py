@@ -64,8 +64,8 @@ def measure(X: NDArray[Any], threads: int, repeats: int) -> Iterator[tuple[str, 
         yield PEER, best(lambda: KMeans(GROUPS, n_init=1, random_state=0).fit(X), repeats), None
 
 
-def table(n_rows: int, threads: list[int], repeats: int = REPEATS) -> pd.DataFrame:
-    """Return one line for each type of numbers, method and number of threads."""
+def tables(n_rows: int, threads: list[int], repeats: int = REPEATS) -> Iterator[pd.DataFrame]:
+    """Yield what is known after each number of threads: one line for each type of numbers, method and number."""
     lines = []
     for kind in (np.float64, np.float32):
         X = groups(n_rows).astype(kind, copy=False)
@@ -81,7 +81,7 @@ def table(n_rows: int, threads: list[int], repeats: int = REPEATS) -> pd.DataFra
                     {"type": kind.__name__, "method": name, "threads": count, "seconds": seconds, "identical": is_same}
                 )
                 print(*lines[-1].values(), flush=True)
-    return pd.DataFrame(lines)
+            yield pd.DataFrame(lines)
 
 
 def page(stem: Path) -> str:
@@ -113,10 +113,10 @@ def main() -> None:
     cli.add_argument("--out", type=Path, default=Path("results"), metavar="DIR", help="where the results go (results)")
     args = cli.parse_args()
     stem, entry = args.out / NAME, stored.run_details(sys.argv[1:])
-    found = table(args.rows, args.threads, args.repeats)
     stored.record(stem, entry, anew=True)
-    found.to_csv(f"{stem}.csv", index=False, float_format="%.6g", lineterminator="\n")
-    stored.write_page(stem, page(stem))
+    for found in tables(args.rows, args.threads, args.repeats):
+        found.to_csv(f"{stem}.csv", index=False, float_format="%.6g", lineterminator="\n")
+        stored.write_page(stem, page(stem))
 
 
 if __name__ == "__main__":

@@ -272,6 +272,7 @@ def clusters(folder: Path | None) -> pd.DataFrame:
             ari = adjusted_rand_score(host.labels_, model.labels_.cpu().numpy())
             line = {"dataset": name, "method": method, "ari": ari}
             found.append({**line, "k_device": model.n_clusters_, "k_host": host.n_clusters_})
+            print(*found[-1].values(), flush=True)
     return pd.DataFrame(found)
 
 
