@@ -73,7 +73,8 @@ def blocks_of(rows, block_rows):
 @pytest.mark.parametrize("n_rows", [1, 5, 64, 65, 1000])
 @pytest.mark.parametrize("least_cells", [1, 12])
 def test_blocks_cover_all_rows_and_do_not_depend_on_the_threads(n_rows, least_cells, four_cores, monkeypatch):
-    monkeypatch.setattr(_blocks, "LEAST_CELLS", least_cells)
+    for least in ("LEAST_CELLS", "LEAST_SHARE"):
+        monkeypatch.setattr(_blocks, least, least_cells)
     one, four = (_blocks.lines_of_blocks(blocks_of, (n_rows, 3), n_jobs) for n_jobs in (1, 4))
     np.testing.assert_array_equal(one, four)
     assert len(one) <= _blocks.N_BLOCKS
@@ -84,7 +85,8 @@ def test_blocks_cover_all_rows_and_do_not_depend_on_the_threads(n_rows, least_ce
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
 @pytest.mark.parametrize("n_rows", [0, 1, 7, 100])
 def test_slices_cover_all_rows_in_order(n_rows, n_jobs, four_cores, monkeypatch):
-    monkeypatch.setattr(_blocks, "LEAST_CELLS", 5)
+    for least in ("LEAST_CELLS", "LEAST_SHARE"):
+        monkeypatch.setattr(_blocks, least, 5)
     slices = _blocks.map_rows(lambda rows: rows, (n_rows, 2), n_jobs)
     assert [i for rows in slices for i in range(n_rows)[rows]] == list(range(n_rows))
     assert len(slices) <= 2 * n_jobs

@@ -83,7 +83,8 @@ def test_numbers_of_rows_are_mixed_as_arrays_are():
 
 
 def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, rng):
-    monkeypatch.setattr(_blocks, "LEAST_CELLS", 35)
+    for least in ("LEAST_CELLS", "LEAST_SHARE"):
+        monkeypatch.setattr(_blocks, least, 35)
     one, three = (_matrix.moments_of(X, weights, n_jobs) for n_jobs in (1, 3))
     assert_array_equal(one.mean, three.mean)
     assert one.sum_sq == three.sum_sq

@@ -143,7 +143,8 @@ def test_data_have_copies_where_two_rows_are_equal(seed, n_values, n, as_csr):
 @pytest.mark.parametrize("n_values", [1, 3, 1 << 60])
 @pytest.mark.parametrize("n", [0, 1, 5, 333])
 def test_numbers_are_sorted_on_any_number_of_threads(n, n_values, four_cores, monkeypatch):
-    monkeypatch.setattr(_blocks, "LEAST_CELLS", 16)
+    for least in ("LEAST_CELLS", "LEAST_SHARE"):
+        monkeypatch.setattr(_blocks, least, 16)
     numbers = np.random.default_rng(n).integers(n_values, size=n, dtype=np.uint64)
     for n_jobs in (1, 2, 4):
         assert_array_equal(sorted_numbers(numbers, n_jobs), np.sort(numbers))

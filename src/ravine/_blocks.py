@@ -28,7 +28,10 @@ BLOCK_CELLS = 1 << 20
 sums."""
 
 N_BLOCKS, LEAST_CELLS = 64, 1 << 15
-"""Maximum number of blocks of a sum, and minimum number of values in a block or in the share of a thread."""
+"""Maximum number of blocks of a sum, and minimum number of values in a block."""
+
+LEAST_SHARE = 1 << 18
+"""Minimum number of values in the share of a thread: they take several times as long as waking one."""
 
 RUNS_PER_THREAD = 2
 """A pass has this many calls for each thread, so that one that begins late does less."""
@@ -86,7 +89,7 @@ def map_rows(
     """
     n_rows, n_columns = shape[0], max(shape[1], 1)
     n_slices = max(n_rows // least_rows, 1)
-    if n_rows * n_columns < 2 * LEAST_CELLS or n_slices == 1:
+    if n_rows * n_columns < 2 * LEAST_SHARE or n_slices == 1:
         check_threads(n_jobs)
         return [function(slice(0, n_rows))]
     bounds = _even_bounds(n_slices, n_rows * n_columns, n_jobs)
@@ -95,7 +98,7 @@ def map_rows(
 
 def _even_bounds(n_items: int, n_cells: int, n_jobs: int | None) -> list[int]:
     """Return where runs of items begin and end, with enough work in each to be worth a thread."""
-    n_runs = max(min(n_cells // LEAST_CELLS, n_items), 1)
+    n_runs = max(min(n_cells // LEAST_SHARE, n_items), 1)
     if n_runs > 1:
         n_threads = count_threads(n_jobs)
         n_runs = min(n_runs, RUNS_PER_THREAD * n_threads if n_threads > 1 else 1)

@@ -134,7 +134,8 @@ def test_number_of_threads_changes_nothing(model, blobs, monkeypatch):
     from ravine import _blocks
 
     monkeypatch.setattr(_blocks, "BLOCK_CELLS", 500)
-    monkeypatch.setattr(_blocks, "LEAST_CELLS", 50)
+    for least in ("LEAST_CELLS", "LEAST_SHARE"):
+        monkeypatch.setattr(_blocks, least, 50)
     one, four = (clone(model).set_params(n_jobs=n_jobs).fit(blobs[0]) for n_jobs in (1, 4))
     assert_array_equal(one.labels_, four.labels_)
     if hasattr(one, "tree_"):

@@ -22,7 +22,8 @@ KINDS = ["normal", "rounded", "far", "heavy tails", "twice", "one value"]
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(_blocks, "LEAST_CELLS", 100)
+    for least in ("LEAST_CELLS", "LEAST_SHARE"):
+        monkeypatch.setattr(_blocks, least, 100)
 
 
 @pytest.fixture

@@ -225,7 +225,8 @@ def test_lazily_searched_leaves_keep_to_size_depth_and_belief():
 @pytest.fixture
 def sixteen_cores(monkeypatch):
     monkeypatch.setattr(joblib, "cpu_count", lambda: 16)
-    monkeypatch.setattr(_blocks, "LEAST_CELLS", 1 << 10)
+    for least in ("LEAST_CELLS", "LEAST_SHARE"):
+        monkeypatch.setattr(_blocks, least, 1 << 10)
     for cached in (_blocks.count_threads, _blocks._helpers):
         cached.cache_clear()
     yield
