@@ -77,6 +77,7 @@ PAGES = [
     Page("number_of_clusters", "peers.number_of_clusters", "scikit-learn"),
     Page("predict", "peers.predict", "scikit-learn"),
     Page("cores", "peers.cores", "threads"),
+    Page("gpu", "peers.gpu", "gpu"),
     Page("labels_and_clusters", "peers.labels_and_clusters", "scikit-learn"),
     Page("strong_peers", "peers.strong_peers", "strong-peers"),
     Page("false_clusters", "peers.false_clusters", "false-clusters"),

@@ -46,6 +46,7 @@ METHODS: dict[str, Callable[[], Any]] = {
     "PDDP(10)": lambda: PDDP(CLUSTERS),
     "IncrementalMDH()": IncrementalMDH,
 }
+TEST_PACKAGES = ("pytest", "hypothesis", "clarabel")
 SETS = ("pendigits", "satimage", "shuttle", "mnist")
 SIZES = [(100_000, 16), (100_000, 256), (1_000_000, 16), (1_000_000, 64), (1_000_000, 256), (10_000_000, 16)]
 """Rows and columns of the tables for which both times are shown."""
@@ -285,12 +286,21 @@ def page(stem: Path) -> str:
     return stored.page("Rows on a CUDA device", stem, parts)
 
 
+def run_tests() -> int:
+    """Run the tests of tests/cuda on the device, without those of the documentation; return their exit status."""
+    missing = [name for name in TEST_PACKAGES if find_spec(name) is None]
+    if missing:
+        print(f"the tests were not run, since {', '.join(missing)} is not installed: pip install 'ravine[test]'")
+        return 1
+    options = ["-q", "-p", "no:xdist", "-o", "addopts=--strict-markers --import-mode=importlib", "--confcutdir=tests"]
+    variables = {**os.environ, "RAVINE_TEST_DEVICE": "1"}
+    words = [sys.executable, "-m", "pytest", *options, "tests/cuda"]
+    return subprocess.run(words, env=variables, cwd=Path(__file__).parents[2]).returncode
+
+
 def check() -> int:
     """Run the tests of tests/cuda on the device, and a fit for each library; return the exit status of the tests."""
-    tests = Path(__file__).parents[2] / "tests" / "cuda"
-    options = ["-q", "-p", "no:xdist", "-o", "addopts=--strict-markers --import-mode=importlib"]
-    variables = {**os.environ, "RAVINE_TEST_DEVICE": "1"}
-    done = subprocess.run([sys.executable, "-m", "pytest", *options, str(tests)], env=variables, cwd=tests.parents[1])
+    status = run_tests()
     rows = np.random.default_rng(0).normal(size=(3000, 4)).astype(np.float32)
     rows += 9 * (np.arange(3000) % 3)[:, np.newaxis]
     expected = NCutH(3).fit(rows).labels_
@@ -310,7 +320,7 @@ def check() -> int:
                 on_host = found.cpu().numpy() if library == "torch" else found.get()
                 assert np.array_equal(on_host, expected)
         print(f"{library}: labels and predictions are {type(X).__name__} on {X.device}, as on the host")
-    return done.returncode
+    return status
 
 
 def main() -> None:
