@@ -289,7 +289,7 @@ def test_gradient_is_the_slope_of_the_value(objective, rng, monkeypatch):
     X, weights = make_rows("normal", rng), rng.uniform(0.1, 2, size=300)
     evaluations = []
 
-    def only_evaluate(evaluate, start, tolerance):
+    def only_evaluate(evaluate, start, tolerance, before=None):
         evaluations.append(evaluate)
         return start, *evaluate(start)[:2]
 

@@ -8,6 +8,7 @@ columns.
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +21,7 @@ from ravine.cuts._along import COARSE_ABOVE, POINTS_PER_DEVIATION
 from ravine.cuts._cut import Cut, RoughCut
 from ravine.cuts._density import MAX_BINS, Line, depth_at, normal_reference
 from ravine.cuts._mdh import TOLERANCE, DensityPath
-from ravine.cuts._ncut import BINS_PER_DEVIATION, NormalizedCut
+from ravine.cuts._ncut import BINS_PER_DEVIATION, NCutState, NormalizedCut
 from ravine.cuts._principal import (
     MAX_SCATTER_COLUMNS,
     directions_by_products,
@@ -76,7 +77,7 @@ def _fine_step(node: ChunkedNode, direction: Floats) -> float:
     return deviation / POINTS_PER_DEVIATION if deviation > 0 else 1.0
 
 
-def chunked_search(node: ChunkedNode, objective: LineObjective, start: Floats) -> Found:
+def chunked_search(node: ChunkedNode, objective: LineObjective, start: Floats, before: Any = None) -> Found:
     """Run `ravine.cuts._pursuit.search` on out-of-core data."""
 
     def evaluate(v: Floats) -> tuple[float, float, Callable[[], Floats]]:
@@ -91,7 +92,7 @@ def chunked_search(node: ChunkedNode, objective: LineObjective, start: Floats) -
 
         return found.value, found.position, gradient
 
-    v, value, position = descend(evaluate, start, objective.tolerance)
+    v, value, position = descend(evaluate, start, objective.tolerance, before)
     return Found(v / np.linalg.norm(v), value, position)
 
 
@@ -119,7 +120,7 @@ def chunked_ncut_cut(
     starts: ChunkedStarts,
     scale: float | Callable[[float, float], float],
     min_cluster_size: float = 1,
-) -> Cut | RoughCut[NormalizedCut] | None:
+) -> Cut | RoughCut[NCutState] | None:
     """Find the cut of `ravine.cuts._ncut.ncut_cut` for out-of-core data; the cut of a large node is rough."""
     directions = starts(node)
     deviation = node.deviation(directions[0]) if len(directions) else 0.0
@@ -130,23 +131,24 @@ def chunked_ncut_cut(
     objective = NormalizedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
     rough = node.n_rows > COARSE_ABOVE
 
-    def find(start: Floats) -> tuple[Found, Lattice | None]:
+    def find(start: Floats) -> tuple[Found, Lattice | None, Any]:
         if not rough:
-            return chunked_search(node, objective, start), None
-        direction = search(*_sample(node, start), node.moments.mean, objective, start).direction
-        return _look(node, objective, direction)
+            return chunked_search(node, objective, start), None, None
+        on_sample = search(*_sample(node, start), node.moments.mean, objective, start)
+        return *_look(node, objective, on_sample.direction), on_sample.descent
 
     ends = node.whole.chunks.at_once(find, list(directions))
-    found, on = ends[first_least([end.value for end, _ in ends])]
+    found, on, descent = ends[first_least([end.value for end, *_ in ends])]
     if not np.isfinite(found.value):
         return None
     cut = _cut_at(node, found, on)
-    return RoughCut(cut, objective) if rough else cut
+    return RoughCut(cut, (objective, descent)) if rough else cut
 
 
-def finished_chunked_ncut(node: ChunkedNode, rough: RoughCut[NormalizedCut]) -> Cut:
+def finished_chunked_ncut(node: ChunkedNode, rough: RoughCut[NCutState]) -> Cut:
     """Finish a rough cut on all rows, as `ravine.cuts._ncut.finished_ncut` does for in-memory data."""
-    return _cut_at(node, chunked_search(node, rough.state, rough.cut.normal))
+    objective, descent = rough.state
+    return _cut_at(node, chunked_search(node, objective, rough.cut.normal, descent))
 
 
 def _cut_at(node: ChunkedNode, found: Found, on: Lattice | None = None) -> Cut:

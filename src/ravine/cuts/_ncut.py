@@ -135,7 +135,7 @@ class NormalizedCut:
         return value, line.low + (k + 0.5) * line.step, potential
 
 
-State = tuple[NormalizedCut, Any]
+NCutState = tuple[NormalizedCut, Any]
 """What a search on all rows continues from: the objective, and the descent of the search on a sample."""
 
 
@@ -193,7 +193,7 @@ def rough_ncut_cut(
     scale: float | Callable[[float, float], float],
     min_cluster_size: float = 1,
     n_jobs: int | None = None,
-) -> Cut | RoughCut[State] | None:
+) -> Cut | RoughCut[NCutState] | None:
     """Find the cut of `ncut_cut`, but search a large node on a sample only.
 
     `finished_ncut` continues the search of a rough cut.
@@ -221,7 +221,7 @@ def rough_ncut_cut(
 
 
 def finished_ncut(
-    X: Matrix, weights: Floats, moments: Moments, rough: RoughCut[State], n_jobs: int | None = None
+    X: Matrix, weights: Floats, moments: Moments, rough: RoughCut[NCutState], n_jobs: int | None = None
 ) -> Cut:
     """Continue the search on all rows from a rough cut to its end."""
     objective, descent = rough.state
