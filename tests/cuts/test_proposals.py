@@ -26,6 +26,7 @@ from ravine.cuts._proposals import (
     RIDGE,
     ROWS_PER_MEAN,
     SAME,
+    DividedRows,
     Proposals,
 )
 from ravine.cuts._valley import WINDOWS
@@ -296,12 +297,16 @@ def test_candidates_include_the_direction_to_rows_that_may_be_a_group(rng):
     assert seen.scores[0] > candidates(Z, 1).scores[0] - 1e-9
 
 
+def between_sides(Z, is_left, weights=None):
+    return DividedRows.of(Z, weights).between(is_left)
+
+
 @given(seeds, st.integers(2, 8))
 def test_direction_in_the_metric_of_the_sides_solves_the_system_of_the_twin(seed, d):
     rng = np.random.default_rng(seed)
     is_left = np.arange(200) % 3 == 0
     Z = rng.normal(size=(200, d)) @ rng.normal(size=(d, d)) + np.outer(~is_left, rng.normal(size=d))
-    plain, solved = proposals.between_sides(Z, is_left)
+    plain, solved = between_sides(Z, is_left)
     apart, expected = naive.between_sides(Z, is_left, RIDGE)
     assert_allclose(plain, apart, rtol=1e-9, atol=1e-9)
     cosine = solved @ expected / np.linalg.norm(solved) / np.linalg.norm(expected)
@@ -310,30 +315,30 @@ def test_direction_in_the_metric_of_the_sides_solves_the_system_of_the_twin(seed
 
 def test_direction_in_the_metric_does_not_depend_on_how_the_scatter_matrix_is_multiplied(monkeypatch, rng):
     Z = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 5))
-    by_matrix = proposals.between_sides(Z, Z[:, 0] < 0)
+    by_matrix = between_sides(Z, Z[:, 0] < 0)
     monkeypatch.setattr(proposals, "SMALL", 0)
-    assert_allclose(proposals.between_sides(Z, Z[:, 0] < 0), by_matrix, rtol=1e-9)
+    assert_allclose(between_sides(Z, Z[:, 0] < 0), by_matrix, rtol=1e-9)
 
 
 def test_sides_of_repeated_rows_are_those_of_weights(rng):
     Z, repeats = rng.normal(size=(120, 4)), rng.integers(1, 4, size=120)
-    weighted = proposals.between_sides(Z, Z[:, 0] < 0.3, repeats.astype(float))
+    weighted = between_sides(Z, Z[:, 0] < 0.3, repeats.astype(float))
     repeated = np.repeat(Z, repeats, axis=0)
-    assert_allclose(weighted, proposals.between_sides(repeated, repeated[:, 0] < 0.3), rtol=1e-9)
+    assert_allclose(weighted, between_sides(repeated, repeated[:, 0] < 0.3), rtol=1e-9)
 
 
 def test_equal_sides_have_no_direction(rng):
     for n in (7, 30, 100):
         half = rng.normal(size=(n, 3))
         both = np.vstack([half, half[rng.permutation(n)]])
-        assert not proposals.between_sides(both, np.arange(2 * n) < n).any()
+        assert not between_sides(both, np.arange(2 * n) < n).any()
 
 
 def test_few_rows_have_no_metric(rng):
     Z = rng.normal(size=(30, 10))
-    assert len(proposals.between_sides(Z, Z[:, 0] < 0)) == 1
+    assert len(between_sides(Z, Z[:, 0] < 0)) == 1
     twice = np.tile(Z, (2, 1))
-    assert len(proposals.between_sides(twice, twice[:, 0] < 0)) == 2
+    assert len(between_sides(twice, twice[:, 0] < 0)) == 2
 
 
 def test_improved_direction_has_a_stronger_valley_and_is_unit_length(rng):

@@ -11,6 +11,7 @@ first fit on a machine would wait seconds longer for the compiler.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -260,43 +261,82 @@ def rank(
 # Improving a direction
 
 
-def between_sides(
-    Z: Floats, is_left: Bools, weights: Floats | None = None, rows_per_column: int = ROWS_PER_COLUMN
-) -> Floats:
-    """Return the directions between the means of two sides: as it is, and in the metric of the rows within the sides.
+@dataclass(frozen=True)
+class DividedRows:
+    """Rows that are divided into two sides, in one way after another.
 
-    The second one solves a linear system with the covariance within the sides, by conjugate gradients. It is left out
-    if there are few rows. There is only a vector of zeros if the means differ by rounding alone.
+    Attributes
+    ----------
+    Z : ndarray of shape (n_samples, n_features)
+    share : ndarray of shape (n_samples,)
+        Share of each row in the weight.
+    mean_square : float
+        Mean square of the length of a row.
+    solves : bool
+        Whether there are enough rows for a direction in their metric.
+    scatter : ndarray of shape (n_features, n_features) or None
+        Mean of the products of two columns; None if there are many columns, or if it is not needed.
     """
-    n, d = Z.shape
-    share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
-    of_sides = np.vstack([np.where(is_left, share, 0.0), np.where(is_left, 0.0, share)])
-    sizes = of_sides.sum(axis=1)
-    means = multiply(of_sides, Z) / sizes[:, np.newaxis]
-    apart = means[1] - means[0]
-    scaled = Z * share[:, np.newaxis]
-    mean_square = float(np.einsum("ij,ij->", scaled, Z))
-    if np.linalg.norm(apart) <= ROUNDING * math.sqrt(mean_square):
-        return np.zeros((1, d))
-    if n <= rows_per_column * d:
-        return apart[np.newaxis]
-    scatter = multiply(np.ascontiguousarray(scaled.T), Z) if d <= SMALL else None
-    trace = mean_square - float(sizes @ (means**2).sum(axis=1))
-    ridge = max(RIDGE * trace / d, 1e-12)
-    solution, residual = np.zeros(d), apart.copy()
-    step = residual.copy()
-    square = first_square = float(residual @ residual)
-    for _ in range(N_SOLVES):
-        if not square > OF_A_SUM * first_square:
-            break
-        times_scatter = weighted_sum(Z, share * project(Z, step)) if scatter is None else scatter @ step
-        out = ridge * step + times_scatter - (sizes * (means @ step)) @ means
-        length = square / float(step @ out)
-        solution += length * step
-        residual -= length * out
-        before, square = square, float(residual @ residual)
-        step = residual + square / before * step
-    return np.vstack([apart, solution])
+
+    Z: Floats
+    share: Floats
+    mean_square: float
+    solves: bool
+    scatter: Floats | None
+
+    @classmethod
+    def of(cls, Z: Floats, weights: Floats | None = None, rows_per_column: int = ROWS_PER_COLUMN) -> "DividedRows":
+        """Return what does not depend on the sides."""
+        n, d = Z.shape
+        share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+        scaled = Z * share[:, np.newaxis]
+        solves = n > rows_per_column * d
+        scatter = multiply(np.ascontiguousarray(scaled.T), Z) if solves and d <= SMALL else None
+        return cls(Z, share, float(np.einsum("ij,ij->", scaled, Z)), solves, scatter)
+
+    def between(self, is_left: Bools) -> Floats:
+        """Return the directions between the means of two sides: as it is, and in the metric of the rows on the sides.
+
+        The second one solves a linear system with the covariance within the sides, by conjugate gradients. It is left
+        out if there are few rows. There is only a vector of zeros if the means differ by rounding alone.
+        """
+        d = self.Z.shape[1]
+        of_sides = np.array([is_left, ~is_left]) * self.share
+        sizes = of_sides.sum(axis=1)
+        means = multiply(of_sides, self.Z) / sizes[:, np.newaxis]
+        apart = means[1] - means[0]
+        if math.sqrt(float(apart @ apart)) <= ROUNDING * math.sqrt(self.mean_square):
+            return np.zeros((1, d))
+        if not self.solves:
+            return apart[np.newaxis]
+        trace = self.mean_square - float(sizes @ (means**2).sum(axis=1))
+        times_covariance = self._times_covariance(sizes, means, max(RIDGE * trace / d, 1e-12))
+        solution, residual = np.zeros(d), apart.copy()
+        step = residual.copy()
+        square = first_square = float(residual @ residual)
+        for _ in range(N_SOLVES):
+            if not square > OF_A_SUM * first_square:
+                break
+            out = times_covariance(step)
+            length = square / float(step @ out)
+            solution += length * step
+            residual -= length * out
+            before, square = square, float(residual @ residual)
+            step = residual + square / before * step
+        return np.array([apart, solution])
+
+    def _times_covariance(self, sizes: Floats, means: Floats, ridge: float) -> Callable[[Floats], Floats]:
+        """Return a function that multiplies a vector by the covariance within the sides, with a ridge."""
+        between = (sizes[:, np.newaxis] * means).T
+        if self.scatter is not None:
+            covariance = self.scatter - between @ means
+            covariance.flat[:: len(covariance) + 1] += ridge
+            return covariance.__matmul__
+
+        def times(v: Floats) -> Floats:
+            return ridge * v + weighted_sum(self.Z, self.share * project(self.Z, v)) - between @ (means @ v)
+
+        return times
 
 
 def polish(
@@ -316,12 +356,13 @@ def polish(
     """
     kernel = _kernels.density
     directions, valleys, resolutions = seen.directions.copy(), seen.valleys.copy(), seen.resolutions.copy()
+    rows = DividedRows.of(Z, weights, rows_per_column)
     for k in range(len(directions)):
         for _ in range(N_POLISHES):
             is_left = project(Z, directions[k]) < valleys[k, kernel.POSITION]
             if not 0 < np.count_nonzero(is_left) < len(Z):
                 break
-            units = _units(between_sides(Z, is_left, weights, rows_per_column))
+            units = _units(rows.between(is_left))
             values = np.array([project(Z, unit) for unit in units]).reshape(len(units), len(Z))
             turned = rank(Proposals(units, values), steps, least_side, 1, weights=weights)
             if not len(turned.scores) or turned.scores[0] <= better * valleys[k, kernel.SCORE]:

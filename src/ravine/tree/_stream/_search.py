@@ -13,7 +13,7 @@ import numpy as np
 from ravine import _kernels
 from ravine._matrix import Bools, Floats, project
 from ravine._ties import is_less, pointing_up
-from ravine.cuts._proposals import NO_WORSE, Proposals, between_sides, counts_around, polish, propose, rank
+from ravine.cuts._proposals import NO_WORSE, DividedRows, Proposals, counts_around, polish, propose, rank
 from ravine.tree._valley_test import binomial_bound
 
 N_BEST = 2
@@ -171,7 +171,7 @@ def placed_between(X: Floats, is_right: Bools, unit: Floats, steps: Floats, p_va
     """
     center = X.mean(axis=0)
     Z, steps = (X - center) / unit, steps / unit
-    direction = pointing_up(between_sides(Z, ~is_right)[-1:])
+    direction = pointing_up(DividedRows.of(Z).between(~is_right)[-1:])
     if not len(direction):
         return None
     least_side = FEWEST_ON_SIDE / len(X)
