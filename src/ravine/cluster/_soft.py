@@ -113,7 +113,7 @@ class SoftTreeClusterer(EvidenceTreeClusterer):
     def score(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
         """Compute the mean log density of some rows, for instance of held-out rows in GridSearchCV.
 
-        A model with ``assign_labels="tree"`` does not have this method, and neither has a fitted model without a mixture.
+        A model with ``assign_labels="tree"`` does not have this method, nor has a fitted model without a mixture.
 
         Parameters
         ----------
