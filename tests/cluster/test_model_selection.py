@@ -54,10 +54,9 @@ def each(models):
     return pytest.mark.parametrize("model", models, ids=lambda model: type(model).__name__)
 
 
-@pytest.fixture(scope="module")
-def X():
-    rows, _ = make_blobs(150, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
-    return rows
+@pytest.fixture(scope="module", name="X")
+def rows():
+    return make_blobs(150, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)[0]
 
 
 def places(model):
