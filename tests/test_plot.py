@@ -1214,7 +1214,7 @@ def test_of_many_rows_the_same_silhouettes_are_drawn_each_time(fitted, monkeypat
 
 def test_many_clusters_have_squares_without_numbers_and_too_many_are_refused(rng):
     X = rng.normal(size=(400, 2))
-    assert plot.distances(PDDP(20, criterion="mean").fit(X), X).texts == []
+    assert not list(plot.distances(PDDP(20, criterion="mean").fit(X), X).texts)
     for picture in (plot.silhouette, plot.distances):
         with pytest.raises(ValueError, match=r"too many for this plot: .*cut_to\(40\)"):
             picture(PDDP(60, criterion="mean").fit(X), X)
