@@ -94,6 +94,8 @@ PAGES = [
     Page("startup", "startup", "startup"),
     Page("first_use", "first_use", "first-use"),
     Page("exports", "exports", "exports"),
+    Page("model_selection", "clients.model_selection", "model-selection"),
+    Page("serving", "clients.serving", "serving"),
 ]
 
 

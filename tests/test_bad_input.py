@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -62,6 +63,21 @@ def with_cell(value, dtype=np.float64):
     return X
 
 
+class Labeled:
+    """Stands for DataArray of xarray: an array behind `__array__`, with names of its dimensions."""
+
+    dims = ("row", "column")
+
+    def __init__(self, array):
+        self.shape, self.ndim, self.dtype, self._array = array.shape, array.ndim, array.dtype, array
+
+    def __len__(self):
+        return len(self._array)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._array, dtype=dtype, copy=copy)
+
+
 class AnnData:
     """Stands for the class of that name: a sequence of parts of itself, which NumPy reads forever."""
 
@@ -73,6 +89,22 @@ class AnnData:
 
     def __getitem__(self, index):
         return self
+
+
+ARROW = pa.table({"a": GOOD[:, 0], "b": GOOD[:, 1]})
+
+
+class DuckDBPyRelation:
+    """Stands for the class of that name."""
+
+    __module__ = "duckdb._relation"
+
+
+class SparkFrame:
+    """Stands for a frame of Spark."""
+
+
+SparkFrame.__name__, SparkFrame.__module__ = "DataFrame", "pyspark.sql.classic.dataframe"
 
 
 def frame_of(value, n=40):
@@ -110,6 +142,19 @@ REFUSED_EVERYWHERE = {
     "dates as objects": ([[datetime.date(2020, 1, 1), 1]] * 4, "not 'datetime.date'"),
     "a frame that is not read yet": (pl.DataFrame(GOOD).lazy(), "LazyFrame.*pass X.collect"),
     "an AnnData": (AnnData(), "AnnData.*pass one of its matrices"),
+    "a reader of Arrow batches": (ARROW.to_reader(), "RecordBatchReader.*pass X.read_all"),
+    "a relation of DuckDB": (DuckDBPyRelation(), "DuckDBPyRelation.*pass X.to_arrow_table"),
+    "a frame of Spark": (SparkFrame(), "DataFrame.*pass X.toArrow"),
+    "words in an Arrow table": (pa.table({"a": ["u", "v"] * 9}), "could not convert string"),
+    "a gap in an Arrow table": (pa.table({"a": [1.0, None] * 9}), "contains NaN"),
+    "dates in an Arrow table": (pa.table({"a": [datetime.date(2020, 1, 1)] * 9}), "dates or durations"),
+    "a gap in a nullable column": (frame_of(pd.NA).astype({"b": "Float64"}), "contains NaN"),
+    "a gap in a Polars frame": (pl.DataFrame({"a": [1.0, None] * 9}), "contains NaN"),
+    "words as categories": (frame_of("red").astype({"b": "category"}), "could not convert string"),
+    "two columns of one name in an Arrow table": (
+        pa.table([[1.0] * 9, [2.0] * 9], ["a", "a"]),
+        "two columns named 'a'",
+    ),
 }
 """Rows that no method takes, and what is said of them."""
 
@@ -145,6 +190,12 @@ TAKEN = {
     "an empty mask": np.ma.masked_array(GOOD, mask=False),
     "numbered columns": pd.DataFrame(GOOD),
     "lists": GOOD.tolist(),
+    "an Arrow table": ARROW,
+    "a batch of an Arrow table": ARROW.to_batches()[0],
+    "decimals of Polars": pl.DataFrame(GOOD).cast(pl.Decimal(20, 9)),
+    "nullable columns": pd.DataFrame(GOOD, columns=["a", "b"]).astype("Float64"),
+    "numbers as categories": frame_of(3).astype({"b": "category"}),
+    "a labeled array": Labeled(GOOD),
 }
 """Rows that are taken by every method; the classifiers may refuse those without two classes."""
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks import messy_tables, methods, pages, report, runner, stored
+from benchmarks.clients import model_selection, serving
 from benchmarks.papers import compare, stream_tables, support_vectors, tables_3, tables_6_5_and_6_6
 from benchmarks.peers import (
     false_clusters,
@@ -856,3 +857,26 @@ def test_page_of_a_device_has_its_tables(tmp_path: Path) -> None:
     text = gpu.page(stem)
     assert "| NCutH(10) | 1,000 | 4 | – | 0.500 | 1.25 |" in text
     assert "| shuttle |" in text
+
+
+def test_the_smallest_number_within_a_standard_error_ignores_numbers_without_a_score() -> None:
+    deviation = np.full(5, np.sqrt(model_selection.FOLDS))
+    results = {"mean_test_score": np.array([-9.0, np.nan, -4.9, -4.0, -4.5]), "std_test_score": deviation}
+    assert model_selection.within_one_standard_error(results) == 2
+
+
+def test_a_search_over_numbers_has_a_line_with_all_choices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(model_selection, "NUMBERS", (1, 2, 3))
+    X, y = make_blobs(120, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    line = model_selection.measured("NCutH", X, y, 0)
+    assert (line["k_default"], line["k_best"], line["ari_se"], line["n_failed"]) == (3, 3, 1.0, 0)
+    stem = tmp_path / "model_selection"
+    about = {"kind": "real", "dataset": "blobs", "draw": 0, "n": 120, "d": 2, "classes": 3, "method": "NCutH"}
+    pd.DataFrame([about | line]).to_csv(stem.with_suffix(".csv"), index=False)
+    stored.record(stem, stored.run_details([]), anew=True)
+    assert "| real | NCutH | 0.0 | 0.0 |" in model_selection.page(stem)
+
+
+def test_the_endpoint_of_the_benchmark_is_that_of_the_page() -> None:
+    compile(serving.program(), "app.py", "exec")
+    assert '@app.post("/predict")' in serving.program()

@@ -10,7 +10,11 @@ import pytest
 from matplotlib.colors import to_hex
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import silhouette_samples
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from tests.strategies import random_tree
 
 matplotlib.use("Agg")
@@ -36,7 +40,7 @@ from ravine import (
 from ravine._svc import Nearest
 from ravine.cuts import Cut
 from ravine.datasets import make_blobs
-from ravine.plot import _clusterpath, _node, _sequence, _support, _timeline
+from ravine.plot import _clusterpath, _clusters, _node, _sequence, _support, _timeline
 from ravine.tree._prune import sum_sq_path
 from ravine.tree._stream import KINDS
 from ravine.tree._stream._timeline import in_order_of_splits, with_fewer_bins
@@ -1128,3 +1132,104 @@ def test_parts_of_a_split_follow_it_also_if_it_is_gone():
     assert ids[in_order_of_splits(ids, [split(0, 1, 2), split(1, 6, 4), split(3, 5)])].tolist() == [0, 6, 4, 3, 5, 7]
     assert in_order_of_splits(ids, [{"kind": "moved", "clusters": [3]}]) == list(range(6))
     assert sorted(in_order_of_splits(ids, [split(3, 5), split(5, 3)])) == list(range(6))
+
+
+# Silhouettes and distances
+
+
+def lengths(ax):
+    """Lengths of the bars of each cluster."""
+    return [patch.get_data().values for patch in ax.patches]
+
+
+def test_bars_are_the_silhouettes_of_each_cluster_in_order(fitted):
+    X, model = fitted
+    value = silhouette_samples(X, model.labels_)
+    ax = plot.silhouette(model, X)
+    for cluster, bars in enumerate(lengths(ax)):
+        assert_allclose(bars, np.sort(value[model.labels_ == cluster]))
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["cluster 0", "cluster 1", "cluster 2"]
+    assert f"Mean silhouette {value.mean():.2f}, 300 rows" in ax.get_title(loc="left")
+
+
+def test_means_and_sizes_of_the_clusters_stand_beside_their_bars(fitted):
+    X, model = fitted
+    value = silhouette_samples(X, model.labels_)
+    expected = [f"{value[model.labels_ == k].mean():.2f}, {(model.labels_ == k).sum()} rows" for k in range(3)]
+    assert texts(plot.silhouette(model, X).figure) == expected
+
+
+def test_squares_are_the_distances_of_means_and_the_spreads(fitted):
+    X, model = fitted
+    parts = [X[model.labels_ == k] for k in range(3)]
+    ax = plot.distances(model, X)
+    shown = ax.images[0].get_array()
+    for i, a in enumerate(parts):
+        assert_allclose(shown[i, i], np.sqrt(a.var(axis=0).sum()))
+        for j, b in enumerate(parts):
+            assert i == j or shown[i, j] == pytest.approx(np.linalg.norm(a.mean(axis=0) - b.mean(axis=0)))
+    assert [text.get_text() for text in ax.texts] == [f"{value:.2g}" for value in shown.ravel()]
+
+
+@pytest.mark.parametrize("picture", [plot.silhouette, plot.distances])
+def test_pictures_of_clusters_take_whatever_predicts(fitted, picture, kind):
+    X, model = fitted
+    pipe = make_pipeline(StandardScaler(with_mean=False), PDDP(3)).fit(X)
+    plain = picture(model, X)
+    for other in (model.tree_, model, KMeans(3, n_init=1).fit(X), pipe):
+        ax = picture(other, X if other is not model else kind(X))
+        assert len(ax.get_yticklabels()) == len(plain.get_yticklabels())
+    ax = plt.figure().add_subplot()
+    assert picture(model, X, ax=ax) is ax
+
+
+def test_distances_of_a_pipeline_are_those_of_the_rows_of_its_last_step(fitted):
+    X, _ = fitted
+    pipe = make_pipeline(StandardScaler(), PDDP(3)).fit(X)
+    ours, expected = (
+        plot.distances(*each).images[0].get_array() for each in ((pipe, X), (pipe[-1], pipe[0].transform(X)))
+    )
+    assert_allclose(ours, expected)
+
+
+def test_rows_without_a_cluster_are_left_out(fitted):
+    X, _ = fitted
+    rows = np.vstack([X, [[500.0, -300.0]]])
+    model = NCutH(3, outliers="label", min_cluster_size=5).fit(rows)
+    assert (model.labels_ == -1).any()
+    n_inside = (model.labels_ >= 0).sum()
+    assert sum(map(len, lengths(plot.silhouette(model, rows)))) == n_inside
+    assert plot.distances(model, rows).images[0].get_array().shape == (3, 3)
+
+
+def test_of_many_rows_the_same_silhouettes_are_drawn_each_time(fitted, monkeypatch):
+    X, model = fitted
+    monkeypatch.setattr(_clusters, "MOST_ROWS", 90)
+    first, second = plot.silhouette(model, X), plot.silhouette(model, X)
+    assert sum(map(len, lengths(first))) == 90
+    assert "90 of 300 rows" in first.get_title(loc="left")
+    for a, b in zip(lengths(first), lengths(second), strict=True):
+        assert_array_equal(a, b)
+
+
+def test_many_clusters_have_squares_without_numbers_and_too_many_are_refused(rng):
+    X = rng.normal(size=(400, 2))
+    assert not list(plot.distances(PDDP(20, criterion="mean").fit(X), X).texts)
+    for picture in (plot.silhouette, plot.distances):
+        with pytest.raises(ValueError, match=r"too many for this plot: .*cut_to\(40\)"):
+            picture(PDDP(60, criterion="mean").fit(X), X)
+    plt.close("all")
+
+
+def test_pictures_of_clusters_refuse_what_they_cannot_draw(fitted):
+    X, model = fitted
+    with pytest.raises(ValueError, match="these rows are 1 cluster of 300 rows"):
+        plot.silhouette(PDDP(1).fit(X), X)
+    with pytest.raises(ValueError, match="1 cluster of 1 row"):
+        plot.silhouette(model, X[:1])
+    assert plot.distances(PDDP(1).fit(X), X).images[0].get_array().shape == (1, 1)
+    for picture in (plot.silhouette, plot.distances):
+        with pytest.raises(NotFittedError):
+            picture(PDDP(), X)
+        with pytest.raises(TypeError, match="method predict"):
+            picture(None, X)

@@ -44,3 +44,13 @@ def test_versions_of_the_tests_are_allowed():
     newest = {name.lower().replace("_", "-"): version for name, version in pinned("constraints.txt").items()}
     for name, specifier in requirements(*PROJECT["optional-dependencies"]).items():
         assert specifier.contains(newest[name]), name
+
+
+def test_versions_in_the_table_of_other_tools_are_those_of_the_tests():
+    page = (ROOT / "docs" / "guide" / "clients.md").read_text(encoding="utf-8")
+    table = page.partition("## ")[0]
+    newest = {name.lower(): version for name, version in pinned("constraints.txt").items()}
+    named = [(name.lower(), version) for name, version in re.findall(r"([\w-]+) (\d+(?:\.\d+)+)", table)]
+    assert {name for name, _ in named} >= {"scikit-learn", "pandas", "polars", "pyarrow", "fastapi", "river", "dask"}
+    for name, version in named:
+        assert newest.get(name, version) == version, name

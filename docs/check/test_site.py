@@ -20,6 +20,12 @@ TASKS = {
     "explain a cluster": "guide/explain.html",
     "predict new rows": "guide/predict.html",
     "follow a stream": "guide/streams.html",
+    "search parameters": "guide/model-selection.html",
+    "serve a model": "guide/serving.html",
+    "use BERTopic": "guide/bertopic.html",
+    "cluster embeddings": "guide/embeddings.html",
+    "use Scanpy": "guide/scanpy.html",
+    "use MLflow": "guide/mlflow.html",
 }
 LOOKED_AT = ["index.html", "which-method.html", "guide/ncuth.html", "gallery/index.html", "evidence/index.html"]
 

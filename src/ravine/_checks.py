@@ -22,8 +22,11 @@ NEGLIGIBLE = 1e-15
 """A weight below this share of the largest one becomes 0, since rounding would lose it in a sum with the largest."""
 
 INSTEAD = {
+    ("duckdb", "DuckDBPyRelation"): "X.to_arrow_table()",
     ("anndata", "AnnData"): "one of its matrices, such as X.obsm['X_pca'] or X.X",
     ("polars", "LazyFrame"): "X.collect()",
+    ("pyarrow", "RecordBatchReader"): "X.read_all()",
+    ("pyspark", "DataFrame"): "X.toArrow() or X.toPandas()",
     ("xarray", "Dataset"): "one of its arrays, such as X['name']",
 }
 """What to pass instead of an object, by its package and its class."""
@@ -94,9 +97,25 @@ def refuse_what_is_no_number(array: Any, name: str) -> None:
     """Raise ValueError for values that NumPy silently converts to numbers: masked entries, dates and durations."""
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         raise ValueError(f"{name} is a masked array with masked entries: remove these rows, or fill them (.filled)")
-    types = list(array.dtypes) if hasattr(array, "columns") else [getattr(array, "dtype", None)]
+    types = [getattr(array, "dtype", None)]
+    if hasattr(array, "columns"):
+        types = list(array.schema.types if is_arrow(array) else array.dtypes)
     if any(str(dtype).lower().startswith(("date", "time", "duration")) for dtype in types):
         raise ValueError(f"{name} holds dates or durations: convert them to numbers, for example days since the first")
+
+
+def is_arrow(X: Any) -> bool:
+    """Return whether rows are a table or a batch of pyarrow, whose `columns` are arrays and not names."""
+    return type(X).__module__.partition(".")[0] == "pyarrow" and hasattr(X, "column_names")
+
+
+def as_table(X: Any) -> Any:
+    """Return a batch of pyarrow as a table, whose columns have names for scikit-learn, and anything else unchanged."""
+    if is_arrow(X) and type(X).__name__ == "RecordBatch":
+        import pyarrow as pa
+
+        return pa.Table.from_batches([X])
+    return X
 
 
 def refuse_what_has_no_rows(X: Any) -> None:
@@ -109,7 +128,7 @@ def refuse_what_has_no_rows(X: Any) -> None:
 
 def refuse_names_given_twice(X: Any) -> None:
     """Raise ValueError for a frame with two columns of the same name."""
-    names = list(getattr(X, "columns", ()))
+    names = list(X.column_names if is_arrow(X) else getattr(X, "columns", ()))
     twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
     if twice:
         raise ValueError(f"X has two columns named {sorted(map(repr, twice))[0]}: rename one, or leave it out")

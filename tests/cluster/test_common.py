@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -218,7 +219,10 @@ def test_integers_and_booleans_are_taken(model, blobs):
 def test_frames_give_names_and_the_same_labels(model, blobs, on_blobs):
     names = ["width", "height", "depth"]
     plain = on_blobs(model)
-    for frame in (pd.DataFrame(blobs[0], columns=names), pl.DataFrame(blobs[0], schema=names)):
+    arrow = pa.table(dict(zip(names, blobs[0].T, strict=True)))
+    nullable = pd.DataFrame(blobs[0], columns=names).astype("Float64")
+    frames = [nullable.astype("float64"), nullable, pl.DataFrame(blobs[0], schema=names), arrow]
+    for frame in (*frames, arrow.combine_chunks().to_batches()[0], nullable.convert_dtypes(dtype_backend="pyarrow")):
         fitted = clone(model).fit(frame)
         assert_array_equal(fitted.labels_, plain.labels_)
         assert_array_equal(fitted.feature_names_in_, names)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.cluster.hierarchy import dendrogram, fcluster, is_valid_linkage
-from sklearn.datasets import make_circles, make_moons
+from sklearn.datasets import load_iris, make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import KFold
 from tests.callbacks import TaskCallback
 
 from ravine import SumOfNorms, plot
@@ -310,6 +311,14 @@ def test_more_clusters_than_rows_are_refused(gaussians):
 def test_fewer_distinct_rows_than_clusters_are_told():
     with pytest.warns(ConvergenceWarning, match="found 2 of the 3 requested clusters: there are only 2 distinct rows"):
         SumOfNorms(n_clusters=3).fit(np.repeat([[0.0], [1.0]], 5, axis=0))
+
+
+def test_a_number_that_no_lambda_has_is_told():
+    rows, _ = next(KFold(5, shuffle=True, random_state=0).split(load_iris().data))
+    with pytest.warns(
+        ConvergenceWarning, match="found 5 of the 4 requested clusters: no lambda of the path has this number"
+    ):
+        assert SumOfNorms(4).fit(load_iris().data[rows]).n_clusters_ == 5
 
 
 def test_what_needs_a_tree_of_cuts_says_what_draws_the_model(fitted):

@@ -24,6 +24,7 @@ from threadpoolctl import ThreadpoolController
 from ravine._blocks import BLOCK_CELLS, map_blocks
 from ravine._checks import (
     as_floats,
+    as_table,
     checked_sparse,
     checked_weights,
     refuse_names_given_twice,
@@ -292,7 +293,7 @@ class RowEstimator(CallbackSupportMixin, BaseEstimator):
         """Return the rows as `validate_data` does, after checks for input that it cannot read."""
         if is_on_device(X):
             raise TypeError("X is on a CUDA device, and this method reads rows of the host: pass X.cpu() or X.get()")
-        X = on_host(X)
+        X = as_table(on_host(X))
         if self._accept_sparse and sparse.issparse(X):
             X = checked_sparse(X)
         refuse_what_has_no_rows(X)

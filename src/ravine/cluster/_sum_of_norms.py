@@ -528,10 +528,13 @@ class SumOfNorms(Clusterer):
             )
             short.append(f"the relative duality gap is {self.gap_:.2g}, above tol={self.tol:.2g}: {remedy}")
         if self.lam is None and self.n_clusters is not None and self.n_clusters != self.n_clusters_:
-            short.append(
-                f"found {self.n_clusters_} of the {self.n_clusters} requested clusters: there are only "
-                f"{len(self._points.mass)} distinct rows, or a callback stopped the fit"
-            )
+            why = f"there are only {len(self._points.mass)} distinct rows, or a callback stopped the fit"
+            if self.n_clusters_ > self.n_clusters:
+                why = (
+                    "no lambda of the path has this number of clusters that are large enough, or a callback stopped "
+                    "the fit: ask for another number, or set a smaller min_cluster_size"
+                )
+            short.append(f"found {self.n_clusters_} of the {self.n_clusters} requested clusters: {why}")
         for text in short:
             warn_user(text, ConvergenceWarning)
 

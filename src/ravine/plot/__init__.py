@@ -10,6 +10,7 @@ except ImportError as error:
     raise ImportError("plots need matplotlib: pip install 'ravine[plot]'") from error
 
 from ravine.plot._clusterpath import clusterpath, fusions
+from ravine.plot._clusters import distances, silhouette
 from ravine.plot._map import tree
 from ravine.plot._node import density, node
 from ravine.plot._panels import panels
@@ -22,11 +23,13 @@ from ravine.plot._timeline import timeline
 __all__ = [
     "clusterpath",
     "density",
+    "distances",
     "elbow",
     "fusions",
     "node",
     "panels",
     "path",
+    "silhouette",
     "stability",
     "stream",
     "support",

@@ -279,6 +279,18 @@ class Mixture:
         joint = self._joint(X, n_jobs)
         return np.asarray(scipy.special.logsumexp(joint, axis=1)) if joint.size else np.empty(0)
 
+    def log_density_beside(self, X: Matrix, center: Floats) -> Floats:
+        """Return the log density of each row in the columns that are not described, each normal around `center`.
+
+        With it, models that describe different columns have densities of the same columns, which can be compared.
+        """
+        if self.beside is None:
+            return np.zeros(X.shape[0])
+        others = np.flatnonzero(self.beside)
+        cells, variance = X[:, others], self.beside[others]
+        apart = (cells.toarray() if sparse.issparse(cells) else cells) - center[others]
+        return np.asarray(-0.5 * (apart**2 / variance + np.log(2 * np.pi * variance)).sum(axis=1))
+
     def _joint(self, X: Matrix, n_jobs: int | None, up_to_constant: bool = False) -> Floats:
         """Return the logarithm of the weighted density of each row in each component.
 

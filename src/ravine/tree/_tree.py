@@ -346,11 +346,16 @@ class HyperplaneTree:
         """
         return self._required_mixture().log_density(self._rows(X) if check_input else X, n_jobs)
 
+    def _log_density_beside(self, X: Matrix) -> Floats:
+        """Return the log density of each row in the columns that the mixture does not describe."""
+        return self._required_mixture().log_density_beside(X, self.mean[0])
+
     def _required_mixture(self) -> Mixture:
         if self.mixture is None:
             raise ValueError(
                 "the tree has no mixture, which gives memberships and densities: use a model with "
-                "assign_labels='mixture', on dense rows with at most 2,048 columns"
+                "assign_labels='mixture', on dense rows with at most 2,048 columns, and fewer clusters if some have "
+                "only a few rows and would lose all of them to others"
             )
         return self.mixture
 
