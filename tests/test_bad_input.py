@@ -109,7 +109,7 @@ REFUSED_EVERYWHERE = {
     "two columns of one name": (pd.DataFrame(GOOD, columns=["a", "a"]), "two columns named 'a': rename"),
     "dates as objects": ([[datetime.date(2020, 1, 1), 1]] * 4, "not 'datetime.date'"),
     "a frame that is not read yet": (pl.DataFrame(GOOD).lazy(), "LazyFrame.*pass X.collect"),
-    "an AnnData": (AnnData(), "AnnData.*pass one of its matrices"),
+    "an AnnData": (AnnData(), "AnnData.*pass one of its matrices.*integrations.anndata.cluster"),
 }
 """Rows that no method takes, and what is said of them."""
 

@@ -22,7 +22,9 @@ NEGLIGIBLE = 1e-15
 """A weight below this share of the largest one becomes 0, since rounding would lose it in a sum with the largest."""
 
 INSTEAD = {
-    ("anndata", "AnnData"): "one of its matrices, such as X.obsm['X_pca'] or X.X",
+    ("anndata", "AnnData"): (
+        "one of its matrices, such as X.obsm['X_pca'] or X.X, or call ravine.integrations.anndata.cluster(X)"
+    ),
     ("polars", "LazyFrame"): "X.collect()",
     ("xarray", "Dataset"): "one of its arrays, such as X['name']",
 }
