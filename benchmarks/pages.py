@@ -94,6 +94,8 @@ PAGES = [
     Page("startup", "startup", "startup"),
     Page("first_use", "first_use", "first-use"),
     Page("exports", "exports", "exports"),
+    Page("scanpy", "clients.scanpy", "clients-scanpy-mlflow"),
+    Page("mlflow", "clients.mlflow", "clients-scanpy-mlflow"),
 ]
 
 

@@ -1,0 +1,1 @@
+"""ravine inside other software: results beside its own, and models that it stores."""
