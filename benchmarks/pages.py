@@ -96,6 +96,8 @@ PAGES = [
     Page("exports", "exports", "exports"),
     Page("model_selection", "clients.model_selection", "model-selection"),
     Page("serving", "clients.serving", "serving"),
+    Page("scanpy", "clients.scanpy", "clients-scanpy-mlflow"),
+    Page("mlflow", "clients.mlflow", "clients-scanpy-mlflow"),
 ]
 
 

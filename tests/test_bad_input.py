@@ -141,7 +141,7 @@ REFUSED_EVERYWHERE = {
     "two columns of one name": (pd.DataFrame(GOOD, columns=["a", "a"]), "two columns named 'a': rename"),
     "dates as objects": ([[datetime.date(2020, 1, 1), 1]] * 4, "not 'datetime.date'"),
     "a frame that is not read yet": (pl.DataFrame(GOOD).lazy(), "LazyFrame.*pass X.collect"),
-    "an AnnData": (AnnData(), "AnnData.*pass one of its matrices"),
+    "an AnnData": (AnnData(), "AnnData.*pass one of its matrices.*integrations.anndata.cluster"),
     "a reader of Arrow batches": (ARROW.to_reader(), "RecordBatchReader.*pass X.read_all"),
     "a relation of DuckDB": (DuckDBPyRelation(), "DuckDBPyRelation.*pass X.to_arrow_table"),
     "a frame of Spark": (SparkFrame(), "DataFrame.*pass X.toArrow"),

@@ -10,6 +10,7 @@ import pytest
 from numpydoc.validate import Validator, validate
 
 import ravine
+from ravine._lazy import is_of_ravine
 
 pytest.importorskip("river", exc_type=ModuleNotFoundError)  # of which one of the objects is a part
 
@@ -39,7 +40,7 @@ def public_objects():
     for module in sorted(public_modules(), key=lambda module: module.__name__.count(".")):
         for name in module.__all__:
             public = getattr(module, name)
-            if callable(public) and public.__module__.startswith("ravine."):
+            if callable(public) and is_of_ravine(public):
                 found.setdefault(public, f"{module.__name__}.{name}")
     return found.values()
 
@@ -53,7 +54,7 @@ def with_methods(name):
             continue
         owner = next(base for base in public.__mro__ if member in vars(base))
         attribute = getattr(owner, member)
-        if owner.__module__.startswith("ravine.") and (callable(attribute) or isinstance(attribute, property)):
+        if is_of_ravine(owner) and (callable(attribute) or isinstance(attribute, property)):
             yield f"{name}.{member}"
 
 

@@ -22,8 +22,10 @@ NEGLIGIBLE = 1e-15
 """A weight below this share of the largest one becomes 0, since rounding would lose it in a sum with the largest."""
 
 INSTEAD = {
+    ("anndata", "AnnData"): (
+        "one of its matrices, such as X.obsm['X_pca'] or X.X, or call ravine.integrations.anndata.cluster(X)"
+    ),
     ("duckdb", "DuckDBPyRelation"): "X.to_arrow_table()",
-    ("anndata", "AnnData"): "one of its matrices, such as X.obsm['X_pca'] or X.X",
     ("polars", "LazyFrame"): "X.collect()",
     ("pyarrow", "RecordBatchReader"): "X.read_all()",
     ("pyspark", "DataFrame"): "X.toArrow() or X.toPandas()",

@@ -6,7 +6,9 @@ scikit-learn takes more than a second to import, since it imports `scipy.stats` 
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
+
+Class = TypeVar("Class", bound=type)
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
@@ -28,6 +30,40 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         return found
 
     return find
+
+
+def public(package: str) -> Callable[[Class], Class]:
+    """Return a decorator that gives a class the path by which users import it, in pickles and in messages.
+
+    Parameters
+    ----------
+    package : str
+        Package that has the class among its public names.
+    """
+
+    def named(one: Class) -> Class:
+        # doctest leaves out classes that seem to come from elsewhere, unless the module names them here
+        vars(sys.modules[one.__module__]).setdefault("__test__", {})[one.__name__] = one
+        one.__module__ = package
+        return one
+
+    return named
+
+
+def is_of_ravine(kind: type) -> bool:
+    """Return whether a class is one of ravine.
+
+    Parameters
+    ----------
+    kind : type
+
+    Examples
+    --------
+    >>> from ravine import PDDP
+    >>> is_of_ravine(PDDP), is_of_ravine(dict)
+    (True, False)
+    """
+    return kind.__module__.partition(".")[0] == "ravine"
 
 
 def is_a(thing: Any, *classes: str) -> bool:

@@ -10,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ravine import _kernels
 from ravine._convex._groups import group_mean, mass_of
+from ravine._lazy import public
 from ravine._matrix import Floats, Ints
 from ravine._schema import Group, Number
 
@@ -18,6 +19,7 @@ CERTIFICATE = Group({"lam": BOUND, "lower": BOUND, "upper": BOUND, "upper_any": 
 """What a file keeps of a `Certificate`."""
 
 
+@public("ravine.cluster")
 @dataclass(frozen=True)
 class Certificate:
     """Whether it is proved that the solution at λ has these clusters.

@@ -12,6 +12,7 @@ import numpy as np
 
 from ravine._convex._groups import group_mean
 from ravine._convex._problem import Problem
+from ravine._lazy import public
 from ravine._matrix import Floats, Ints
 from ravine._neighbors import components
 from ravine._schema import MOST, Array, Group, Number, Sizes, State, require
@@ -51,6 +52,7 @@ PATH = Group(
 """What a file keeps of a `FusionTree`."""
 
 
+@public("ravine.cluster")
 @dataclass(frozen=True)
 class FusionTree:
     """The tree of fusions: which groups fused at which λ.

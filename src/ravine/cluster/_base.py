@@ -34,6 +34,7 @@ from ravine._checks import (
 )
 from ravine._matrix import LARGEST, SMALLEST, Floats, Ints, Matrix, Moments, column_extent, with_weight
 from ravine._outofcore import ChunkedNode, Chunks, FetchedRows, is_dask, is_from_host, is_on_device, is_out_of_core
+from ravine._pickles import PlainPickles
 from ravine._schema import Group, Sizes
 from ravine._sklearn import Interval, InvalidParameterError, StrOptions, fit_context, is_fitted
 from ravine._warnings import warn_user
@@ -199,7 +200,7 @@ def refuse_magnitude(largest: float) -> None:
         )
 
 
-class RowEstimator(CallbackSupportMixin, BaseEstimator):
+class RowEstimator(PlainPickles, CallbackSupportMixin, BaseEstimator):
     """Base class of all estimators: checks of the data, and progress callbacks."""
 
     n_features_in_: int
@@ -380,6 +381,8 @@ def _smallest_type(labels: Ints) -> np.dtype[Any]:
 
 class TreeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedTree, Clusterer):
     """Base class of the estimators whose model is a HyperplaneTree in `tree_`."""
+
+    _in_state: ClassVar[tuple[str, ...]] = ("tree_",)
 
     n_clusters: int | None
     min_cluster_size: int | str

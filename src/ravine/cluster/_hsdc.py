@@ -12,12 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ravine._checks import numbers_of
+from ravine._lazy import public
 from ravine._sklearn import Interval
 from ravine.cluster._base import N_JOBS
 from ravine.cluster._streaming import HSDCTreeClusterer
 from ravine.tree._hsdc import HSDCSettings, HSDCTree
 
 
+@public("ravine")
 class HSDC(HSDCTreeClusterer):
     """HSDC as published, for comparison: clustering of a data stream, with reports of when and where it drifts.
 

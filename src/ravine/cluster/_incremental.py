@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from ravine._lazy import public
 from ravine._matrix import Floats, Ints, Matrix
 from ravine._outofcore import chunks_of, in_order, is_on_device, is_out_of_core
 from ravine._reservoir import Reservoir
@@ -47,6 +48,7 @@ STALE_SHARE = 0.1
 """`_recent_clusters` uses a tree until the rows learned after it are this share of the rows that it was grown from."""
 
 
+@public("ravine")
 class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
     """Clustering of large data and streams by low-density hyperplanes, in bounded memory.
 
@@ -180,6 +182,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         "n_jobs": N_JOBS,
     }
 
+    _in_state: ClassVar[tuple[str, ...]] = ("_tree", "_last_tree", "_stream", "_identities")
     _reads_devices: ClassVar[bool] = True
 
     _stream: SampledStream

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ravine._checks import numbers_of
+from ravine._lazy import public
 from ravine.cluster._base import FACTOR, checked_bandwidth
 from ravine.cluster._pursuit import PursuitClusterer, RoughSearch
 from ravine.cuts import Cut
@@ -22,6 +23,7 @@ from ravine.tree._chunked import FinishChunkedCut
 from ravine.tree._grow import Order
 
 
+@public("ravine")
 class MDH(PursuitClusterer):
     """Divisive clustering by minimum density hyperplanes.
 

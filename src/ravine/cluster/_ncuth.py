@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ravine._lazy import public
 from ravine.cluster._base import FACTOR, checked_bandwidth
 from ravine.cluster._pursuit import PursuitClusterer, RoughSearch
 from ravine.cuts import Cut
@@ -21,6 +22,7 @@ from ravine.tree._chunked import FinishChunkedCut
 from ravine.tree._grow import Order
 
 
+@public("ravine")
 class NCutH(PursuitClusterer):
     """Divisive clustering by minimum normalized cut hyperplanes.
 

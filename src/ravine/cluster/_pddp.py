@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ravine._lazy import public
 from ravine._matrix import Floats, Matrix, Moments
 from ravine._outofcore import ChunkedNode, chunks_of, is_out_of_core
 from ravine._sklearn import Interval, StrOptions
@@ -27,6 +28,7 @@ from ravine.tree._grow import ORDERS, FindCut, Order
 from ravine.tree._scout import ConfirmedCuts
 
 
+@public("ravine")
 class PDDP(FittedPDDP, BatchTreeClusterer):
     """Divisive clustering along principal directions.
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ravine._lazy import public
 from ravine._sklearn import Interval
 from ravine.cluster._base import FACTOR, N_JOBS
 from ravine.cluster._streaming import HSDCTreeClusterer
@@ -13,6 +14,7 @@ from ravine.tree._hsdc import HSDCSettings, HSDCTree
 from ravine.tree._spdc import SPDCTree
 
 
+@public("ravine")
 class SPDC(HSDCTreeClusterer):
     """SPDC as published, for comparison: clustering of a data stream in which every row moves the cuts that it passes.
 

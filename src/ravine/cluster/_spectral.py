@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ravine._lazy import public
 from ravine._matrix import Floats, Matrix
 from ravine._schema import Group, Number, State
 from ravine._sklearn import Interval, StrOptions
@@ -31,6 +32,7 @@ SAVED = Group(
 )
 
 
+@public("ravine")
 class SpectralPursuit(PursuitClusterer):
     """Divisive clustering in the projections where the rows are least connected.
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ravine._lazy import public
 from ravine._matrix import LARGEST, SMALLEST, Floats
 from ravine._schema import Array, Group, Sizes, State
 from ravine._sklearn import Interval, StrOptions
@@ -22,6 +23,7 @@ from ravine.tree._check import TREE
 from ravine.tree._stream import STREAM_TREE, StreamSettings, StreamTree, restore, sizes_of_stream, state_of
 
 
+@public("ravine")
 class StreamClusterer(StreamingTreeClusterer):
     """Clustering of a data stream that reports clusters that appear, vanish, move, merge or split.
 

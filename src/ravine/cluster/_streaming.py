@@ -53,6 +53,8 @@ class StreamingTreeClusterer(TreeClusterer, ABC):
 
     on_event: OnEvent | None
 
+    _in_state: ClassVar[tuple[str, ...]] = ("_tree", "_stream")
+
     _stream: Any  # a Follower
     _tree: HyperplaneTree | None
     _ids: Ints

@@ -38,6 +38,7 @@ from ravine._convex import (
     one_cluster,
     path_to,
 )
+from ravine._lazy import public
 from ravine._matrix import Floats, Ints
 from ravine._numbering import from_low_to_high
 from ravine._schema import Array, Field, Group, Number, Sizes, State, require
@@ -88,6 +89,7 @@ SAVED = Group(
 )
 
 
+@public("ravine")
 class SumOfNorms(Clusterer):
     """Convex clustering by a sum of norms, with its path over λ and a certificate.
 
@@ -252,6 +254,7 @@ class SumOfNorms(Clusterer):
     _accept_sparse: ClassVar[str | bool] = False
     _dtypes: ClassVar[list[Any]] = [np.float64]
     _schema: ClassVar[Group] = SAVED
+    _in_state: ClassVar[tuple[str, ...]] = ("_points", "path_", "certificate_")
 
     labels_: Ints
     lam_: float

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ravine._lazy import public
 from ravine._matrix import LARGEST, Bools, Floats, Ints
 from ravine._schema import POSITIVE, Array, Field, Group, Number, Sizes, State, require
 from ravine._sklearn import Interval, StrOptions
@@ -106,6 +107,7 @@ def _learns_online(model: "SupportVectorClustering") -> bool:
     return True
 
 
+@public("ravine")
 class SupportVectorClustering(Clusterer):
     """Clustering by the modes of a function that encloses the rows; finds clusters of any shape, and outliers.
 
@@ -248,6 +250,7 @@ class SupportVectorClustering(Clusterer):
     _accept_sparse: ClassVar[str | bool] = False
     _dtypes: ClassVar[list[Any]] = [np.float64]
     _schema: ClassVar[Group] = SAVED
+    _in_state: ClassVar[tuple[str, ...]] = ("_settled", "_stream", "_identities", "_last_modes")
 
     _settled: Clustering | None
     _stream: Stream | None

@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from ravine._lazy import public
 from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, walk
 from ravine._ties import rounding_length
 from ravine.cuts._surface import Surface
@@ -13,6 +14,7 @@ from ravine.cuts._surface import Surface
 State = TypeVar("State")
 
 
+@public("ravine.cuts")
 @dataclass(frozen=True)
 class Cut:
     """A half-space test: rows with ``x @ normal < offset`` go left.

@@ -6,9 +6,11 @@ import numpy as np
 
 from ravine import _kernels
 from ravine._blocks import map_blocks
+from ravine._lazy import public
 from ravine._matrix import Bools, Floats, Matrix, project
 
 
+@public("ravine.cuts")
 @dataclass(frozen=True, eq=False)
 class Surface:
     """A curved cut: a row goes left if the point nearest to its projection is a point of the left side.

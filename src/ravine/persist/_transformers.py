@@ -28,6 +28,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from ravine._lazy import is_of_ravine
 from ravine._schema import POSITIVE, Array, Custom, Either, Field, Found, Group, Number, State, Word, require
 from ravine.tree._pipeline import kept_by
 
@@ -615,7 +616,7 @@ def difference(one: Any, other: Any) -> str | None:
     if type(one) is not type(other):
         return "" if not {type(one), type(other)} <= {list, tuple} else difference(list(one), list(other))
     if isinstance(one, BaseEstimator):
-        is_own = type(one).__module__.startswith("ravine.")  # the schema of an estimator of ravine has all of its state
+        is_own = is_of_ravine(type(one))  # the schema of an estimator of ravine has all of its state
         return None if is_own else _different_attribute(one, other)
     if isinstance(one, list | tuple):
         if len(one) != len(other):

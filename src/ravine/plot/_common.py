@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ravine._lazy import is_of_ravine
 from ravine._matrix import Matrix
 from ravine._names import shown
 from ravine.cluster import SumOfNorms, SupportVectorClustering
@@ -98,11 +99,7 @@ def _remedy(model: Any) -> str:
     if isinstance(model, SupportVectorClustering):
         return "use plot.support"
     if isinstance(model, BaseEstimator):
-        return (
-            "use report.write to show its groups"
-            if type(model).__module__.startswith("ravine.")
-            else "fit a model of ravine"
-        )
+        return "use report.write to show its groups" if is_of_ravine(type(model)) else "fit a model of ravine"
     if hasattr(model, "records") and hasattr(model, "events"):
         return "use plot.stream"
     if hasattr(model, "jaccard") and hasattr(model, "verdicts"):

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from ravine._lazy import public
 from ravine._names import OTHER
 from ravine.prepare._date_parts import DAYS
 from ravine.prepare._spread import thresholds
@@ -14,6 +15,7 @@ Kind = Literal["number", "date", "words", "none"]
 """How the cells of a column are read, whatever its role; "none" cannot be read."""
 
 
+@public("ravine.prepare")
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """What a fitted encoder knows about one column.

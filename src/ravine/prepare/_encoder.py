@@ -12,7 +12,9 @@ import pyarrow.compute as pc
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 
+from ravine._lazy import public
 from ravine._matrix import Floats
+from ravine._pickles import PlainPickles
 from ravine._sklearn import Interval, StrOptions, fit_context
 from ravine.prepare._cells import plain, source_of
 from ravine.prepare._codec import (
@@ -38,7 +40,8 @@ DIFFERENT = 0.9
 """Categories are spread if at least this share of the rows is different: equal rows have equal draws."""
 
 
-class TableEncoder(TransformerMixin, FittedEncoder, BaseEstimator):
+@public("ravine.prepare")
+class TableEncoder(TransformerMixin, FittedEncoder, PlainPickles, BaseEstimator):
     """Turn a table with ids, dates, amounts, categories and gaps into rows for a clusterer.
 
     Every column gets a role, with a reason in a sentence (`summary`). Numbers, also those written as text
@@ -107,6 +110,8 @@ class TableEncoder(TransformerMixin, FittedEncoder, BaseEstimator):
     spend | number | numbers written as text with the unit €; 20 % of its cells are gaps, estimated (median 890.5)
     newsletter | boolean | no or yes
     """
+
+    _in_state: ClassVar[tuple[str, ...]] = ("columns_", "_gaps")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "roles": [Mapping, None],

@@ -157,6 +157,7 @@ class CutClassifier(ClassifierMixin, RowEstimator, ABC):
         "n_jobs": N_JOBS,
     }
     _schema: ClassVar[Group] = SAVED
+    _in_state: ClassVar[tuple[str, ...]] = ("cuts_", "_near")
 
     classes_: NDArray[Any]
     pairs_: Ints

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ravine._checks import numbers_of
+from ravine._lazy import public
 from ravine._matrix import Floats, Ints, Matrix, Moments, moments_of
 from ravine._sklearn import Interval, StrOptions
 from ravine.cluster._base import FACTOR, checked_bandwidth, checked_directions
@@ -21,6 +22,7 @@ from ravine.cuts._pursuit import make_starts
 from ravine.semi_supervised._base import CutClassifier, linear_svm
 
 
+@public("ravine")
 class MDHClassifier(CutClassifier):
     """Semi-supervised classifier whose boundary runs through regions of low density of all rows, labeled or not.
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ravine._lazy import public
 from ravine._matrix import Floats, Ints, Matrix, moments_of
 from ravine._sklearn import Interval, StrOptions
 from ravine.cluster._base import FACTOR, checked_directions
@@ -21,6 +22,7 @@ from ravine.cuts._pursuit import make_starts
 from ravine.semi_supervised._base import CutClassifier, linear_svm
 
 
+@public("ravine")
 class SpectralPursuitClassifier(CutClassifier):
     """Semi-supervised classifier whose boundary splits all rows, labeled or not, where they are least connected.
 

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from ravine._blocks import BLOCK_CELLS
 from ravine._checks import all_finite, as_floats, checked_sparse, checked_weights
+from ravine._lazy import public
 from ravine._matrix import Bools, Floats, Ints, Matrix, Moments, moments_of, walk
 from ravine.cuts import Cut
 from ravine.tree import _check, _html, _mixture, _surfaces, _text
@@ -22,6 +23,7 @@ from ravine.tree._coarser import labels_in
 from ravine.tree._mixture import Mixture
 
 
+@public("ravine.tree")
 @dataclass(frozen=True, eq=False, repr=False)
 class HyperplaneTree:
     """A binary tree of cuts; every leaf is a cluster.
@@ -123,6 +125,12 @@ class HyperplaneTree:
         self._set(arrays)
         if mixture is not None and mixture.n_clusters != self.n_clusters:
             raise ValueError(f"the mixture has {mixture.n_clusters} clusters, but the tree has {self.n_clusters}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.to_dict()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(vars(HyperplaneTree.from_dict(state)))
 
     def _set(self, arrays: dict[str, NDArray[Any]]) -> None:
         for name, array in arrays.items():
