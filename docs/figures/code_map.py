@@ -13,12 +13,13 @@ WHAT = {
     "report": "HTML report",
     "plot": "plots",
     "persist": "saved models",
-    "export": "models as ONNX, SQL, Python and JSON",
+    "export": "exported models",
     "_io": "tables in files",
     "evaluation": "scores on streams",
     "river": "River's interface",
-    "gpu": "rows of the host, read by a GPU",
-    "explain": "clusters in words, rules and SQL",
+    "gpu": "rows for a GPU",
+    "integrations": "AnnData",
+    "explain": "words, rules and SQL",
     "_explore": "a table in one call",
     "prepare": "tables as rows",
     "cluster": "estimators",
@@ -31,9 +32,9 @@ WHAT = {
     "_reservoir": "samples of streams",
     "_neighbors": "graphs",
     "_checks": "input checks",
-    "_lattice": "weights on a line",
+    "_lattice": "line weights",
     "_scaling": "robust scales",
-    "_structureless": "rows without clusters",
+    "_structureless": "no clusters",
     "_matrix": "dense and sparse rows",
     "_kernels": "Numba loops",
     "_blocks": "threads",
@@ -45,8 +46,9 @@ WHAT = {
     "_ties": "tie-breaking",
     "_numbering": "numbers of groups",
     "_deprecation": "old names",
-    "_read_only": "models from a file",
-    "_sklearn": "private names of scikit-learn",
+    "_read_only": "read models",
+    "_pickles": "pickles of arrays",
+    "_sklearn": "scikit-learn's names",
     "_lazy": "imports at first use",
     "_warnings": "warnings",
 }
@@ -71,7 +73,7 @@ for level, names in enumerate(rows):
     for i, name in enumerate(names):
         axes.add_patch(plt.Rectangle((i * width + 0.06, y - 0.42), width - 0.12, 0.84, fc="#e8eef5", ec="#4477aa"))
         middle = (i + 0.5) * width
-        axes.text(middle, y + 0.16, name, ha="center", va="center", weight="bold", size=9 if len(names) < 7 else 7.5)
+        axes.text(middle, y + 0.16, name, ha="center", va="center", weight="bold", size=9 if len(names) < 6 else 7)
         said = WHAT[name] if len(names) < 4 else WHAT[name].replace(" of ", "\nof ").replace("'s ", "'s\n")
         size = 8 if len(names) < 4 else 6.5
         lines = f" · {n_lines(name):,} lines" if len(names) < 4 else ""
