@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, clone
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,7 +40,7 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
 
     BERTopic takes ``labels_`` for the numbers of topics. The labels of ravine are 0 to ``n_clusters_ - 1``: when a
     cluster appears or disappears, others get a new label, and BERTopic would add their documents to the wrong topic.
-    Labels of this adapter are identifiers (`cluster_ids_`) instead. After `fit` they are the labels of the model.
+    Labels of this adapter are identifiers (`cluster_ids_`) instead.
 
     Parameters
     ----------
@@ -55,6 +56,8 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
     labels_ : ndarray of shape (n_samples,)
         Identifier of the cluster of each row of `fit`, or of the last batch of `partial_fit`; -1 for outliers, if the
         model has ``outliers="label"``.
+    cluster_ids_ : ndarray of shape (n_clusters,)
+        Identifier of each cluster, in the order of the labels of `model_`.
     probabilities_ : ndarray of shape (n_samples, n_identifiers)
         Probabilities of these rows, as in `predict_proba`. Only if `calculate_probabilities` is True.
     n_features_in_ : int
@@ -69,7 +72,7 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
     >>> import numpy as np
     >>> from ravine.bertopic import BERTopicClusterer
     >>> from ravine.datasets import make_blobs
-    >>> X, y = make_blobs(900, centers=[[0, 0], [9, 0], [-9, 9]], random_state=0)
+    >>> X, y = make_blobs(900, centers=[[0, 0], [9, 0], [-9, 0]], random_state=0)
     >>> clusterer = BERTopicClusterer()
     >>> clusterer = clusterer.partial_fit(X[y < 2][:400])
     >>> clusterer.predict([[0, 0], [9, 0]])
@@ -78,9 +81,9 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
     A third cluster appears on the left of both. They keep their numbers:
 
     >>> clusterer = clusterer.partial_fit(X)
-    >>> clusterer.predict([[0, 0], [9, 0], [-9, 9]])
+    >>> clusterer.predict([[0, 0], [9, 0], [-9, 0]])
     array([0, 1, 2])
-    >>> clusterer.model_.predict([[0, 0], [9, 0], [-9, 9]])
+    >>> clusterer.model_.predict([[0, 0], [9, 0], [-9, 0]])
     array([1, 2, 0])
     """
 
@@ -159,10 +162,15 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
             Column i is the cluster with the identifier i; 0 if it no longer exists. Each row adds up to 1.
         """
         probability: Floats = self.model_.predict_proba(X)
-        ids = identified(self.model_, np.arange(probability.shape[1]))
+        ids = self.cluster_ids_
         out = np.zeros((len(probability), ids.max() + 1))
         out[:, ids] = probability
         return out
+
+    @property
+    def cluster_ids_(self) -> Ints:
+        """Identifier of each cluster, in the order of the labels of `model_`."""
+        return identified(self.model_, np.arange(self.model_.n_clusters_))
 
     @property
     def n_features_in_(self) -> int:
@@ -191,6 +199,11 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
                 )
             self.probabilities_ = self.predict_proba(X)
         return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = get_tags(self._learner()).input_tags.sparse
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -373,8 +386,8 @@ def _topics_of_clusters(topic_model: Any) -> dict[int, int]:
 def _topics_of_labels(topic_model: Any) -> Iterator[tuple[int, int]]:
     """Yield each label of the tree with the topic of its cluster, if BERTopic knows the cluster."""
     model, topics = topic_model.hdbscan_model, _topics_of_clusters(topic_model)
-    labels = np.arange(_tree_of(topic_model).n_clusters)
-    clusters = identified(model.model_, labels) if isinstance(model, BERTopicClusterer) else labels
+    is_adapter = isinstance(model, BERTopicClusterer)
+    clusters = model.cluster_ids_ if is_adapter else np.arange(_tree_of(topic_model).n_clusters)
     for label, cluster in enumerate(map(int, clusters)):
         if cluster in topics:
             yield label, topics[cluster]
