@@ -17,6 +17,7 @@ WHAT = {
     "_io": "tables in files",
     "evaluation": "scores on streams",
     "river": "River's interface",
+    "bertopic": "BERTopic's interface",
     "explain": "clusters in words, rules and SQL",
     "_explore": "a table in one call",
     "prepare": "tables as rows",

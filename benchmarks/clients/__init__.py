@@ -1,0 +1,1 @@
+"""ravine in other tools: what a model does there, and what it costs."""
