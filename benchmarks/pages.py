@@ -94,6 +94,7 @@ PAGES = [
     Page("startup", "startup", "startup"),
     Page("first_use", "first_use", "first-use"),
     Page("exports", "exports", "exports"),
+    Page("bertopic", "clients.bertopic", "clients"),
 ]
 
 

@@ -9,10 +9,10 @@ random documents of the class, over √3, plus a little noise. Thus means and co
 Without FILE, embeddings are made: 50 topics of very different size, in 256 columns.
 
 UMAP and HDBSCAN have the settings of BERTopic. Each step has a process of its own and one thread, and is warmed up on a
-few rows. Memory is the peak of the step above what the process held before it, with the rows. `changed` is the share of
-some rows of the fit for which prediction gives another cluster than the fit. UMAP, and what needs it, runs on up to
---umap-rows rows. Needs the extra `peers`. Writes bertopic.csv, .md and .json. A line is written when it is done, and
-a later run leaves it out.
+few rows; CPU seconds are compared, which other programs change least. Memory is the peak of the step above what the
+process held before it, with the rows. `changed` is the share of some rows of the fit for which prediction gives another
+cluster than the fit. UMAP, and what needs it, runs on up to --umap-rows rows. Needs the extra `peers`, and Linux.
+Writes bertopic.csv, .md and .json. A line is written when it is done, and a later run leaves it out.
 """
 
 from __future__ import annotations
@@ -210,6 +210,7 @@ def page(stem: Path) -> str:
             report.section(f"{n_rows:,} rows, {kind}", _ratios(own), report.formatted(own, formats | scores, text=2))
         )
     note = (
+        "Every step has one thread: `cpu_s` is its time on an idle machine, `seconds` has what others took too. "
         "`mib` is the memory of the step in addition to the process with its rows. `k` is the number of classes. "
         "HDBSCAN is that of BERTopic, `min_cluster_size=10`, and once with a row in 200. Outliers count as one cluster "
         "of the scores. `changed` is the share of rows of the fit that are predicted otherwise."
@@ -219,14 +220,16 @@ def page(stem: Path) -> str:
 
 def _ratios(own: pd.DataFrame) -> str:
     """Say how long ravine takes compared with HDBSCAN, if both were run."""
-    seconds = own.set_index("step")["seconds"]
+    seconds = own.set_index("step")["cpu_s"]
     if "HDBSCAN" not in seconds:
         return "UMAP, and what needs its columns, was not run on so many rows."
     ours = [step for step in CLUSTERINGS if step.startswith("Incremental") and step in seconds]
+    alone = ", ".join(f"{seconds['HDBSCAN'] / seconds[step]:.1f} of `{step}`" for step in ours)
+    both = seconds["UMAP"] + seconds["HDBSCAN"]
+    direct = ", ".join(f"{both / seconds[step]:.1f} of `{step}`" for step in ours if STEPS[step][0] == ALL)
     return (
-        "Seconds of HDBSCAN, as a multiple of: "
-        + ", ".join(f"`{step}` {seconds['HDBSCAN'] / seconds[step]:.1f}" for step in ours)
-        + "."
+        f"CPU seconds of HDBSCAN, as a multiple of those of ravine: {alone}. Those of UMAP and HDBSCAN together, as a "
+        f"multiple of those of ravine without UMAP: {direct}."
     )
 
 
