@@ -179,6 +179,34 @@ def test_online_labels_of_a_model_as_it_is_change_their_meaning(corpus):
     assert clusterer.cluster_ids_.tolist() == clusterer.model_.cluster_ids_.tolist()
 
 
+@pytest.mark.parametrize("begins_with", ["fit", "partial_fit"])
+def test_topics_stay_until_the_documents_have_grown_by_a_share(begins_with, corpus):
+    _, first, _ = corpus.of([1, 3], slice(0, 200))
+    _, second, _ = corpus.of([0], slice(0, 120))
+    clusterer = getattr(BERTopicClusterer(regrow_share=0.5), begins_with)(first)
+    tree, labels = clusterer.tree_, clusterer.predict(corpus.embeddings)
+    clusterer.partial_fit(second[:60])
+    assert clusterer.tree_ is tree
+    assert clusterer.cluster_ids_.tolist() == [0, 1]
+    assert_array_equal(clusterer.predict(corpus.embeddings), labels)
+    assert_array_equal(clusterer.labels_, clusterer.predict(second[:60]))
+    assert clusterer.model_.n_clusters_ == 3
+    clusterer = pickle.loads(pickle.dumps(clusterer)).partial_fit(second[60:])
+    assert sorted(clusterer.cluster_ids_) == [0, 1, 2]
+    assert set(clusterer.predict(first)) == {0, 1}
+    assert set(clusterer.labels_) == {2}
+
+
+def test_a_share_of_zero_grows_the_tree_after_each_batch(corpus):
+    clusterer, model = BERTopicClusterer(regrow_share=0), IncrementalMDH()
+    for _, embeddings, _ in corpus.batches():
+        for row in range(0, len(embeddings), 100):
+            clusterer.partial_fit(embeddings[row : row + 100])
+            model.partial_fit(embeddings[row : row + 100])
+            assert clusterer.tree_ == model.tree_
+            assert_array_equal(clusterer.labels_, model.cluster_ids_[model.labels_])
+
+
 def test_online_probabilities_have_a_column_for_each_identifier(corpus):
     clusterer = BERTopicClusterer(calculate_probabilities=True)
     for _, embeddings, _ in corpus.batches():

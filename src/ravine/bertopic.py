@@ -5,6 +5,7 @@ probabilities. The functions take a fitted BERTopic and need no adapter. Nothing
 """
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from ravine._matrix import Floats, Ints
 from ravine._sklearn import is_fitted
 from ravine.cluster import IncrementalMDH
 from ravine.cluster._identity import identified
+from ravine.cluster._incremental import STALE_SHARE
 from ravine.tree import HyperplaneTree
 from ravine.tree._coarser import labels_in
 
@@ -32,7 +34,7 @@ def _learns(clusterer: "BERTopicClusterer") -> bool:
 
 
 def _has_probabilities(clusterer: "BERTopicClusterer") -> bool:
-    return hasattr(clusterer.model_, "predict_proba") if hasattr(clusterer, "model_") else False
+    return hasattr(clusterer, "_answering") and hasattr(clusterer._answering, "predict_proba")
 
 
 class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
@@ -48,16 +50,22 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         Estimator that is not fitted. The adapter learns with a clone of it. Default: `ravine.IncrementalMDH()`.
     calculate_probabilities : bool, default=False
         Whether to compute `probabilities_`, which BERTopic then stores. The model must have `predict_proba`.
+    regrow_share : float, default=0.1
+        In `partial_fit`, `IncrementalMDH` grows its tree again once the documents have grown by this share, or by this
+        share of `memory_length`. Until then, the last tree answers and no topic changes. 0 grows it after each batch.
+        Other models change their tree as they learn.
 
     Attributes
     ----------
     model_ : estimator
         The model that learns.
+    tree_ : HyperplaneTree
+        The tree that answers. Defined only if the model has one.
     labels_ : ndarray of shape (n_samples,)
         Identifier of the cluster of each row of `fit`, or of the last batch of `partial_fit`; -1 for outliers, if the
         model has ``outliers="label"``.
     cluster_ids_ : ndarray of shape (n_clusters,)
-        Identifier of each cluster, in the order of the labels of `model_`.
+        Identifier of each cluster, in the order of the labels of the tree.
     probabilities_ : ndarray of shape (n_samples, n_identifiers)
         Probabilities of these rows, as in `predict_proba`. Only if `calculate_probabilities` is True.
     n_features_in_ : int
@@ -91,9 +99,14 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
     labels_: Ints
     probabilities_: Floats
 
-    def __init__(self, model: Any = None, *, calculate_probabilities: bool = False) -> None:
+    _answering: Any  # the model as it was when its tree was last grown
+
+    def __init__(
+        self, model: Any = None, *, calculate_probabilities: bool = False, regrow_share: float = STALE_SHARE
+    ) -> None:
         self.model = model
         self.calculate_probabilities = calculate_probabilities
+        self.regrow_share = regrow_share
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Fit the model to the embeddings of all documents.
@@ -110,7 +123,8 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         self : object
             The fitted adapter.
         """
-        return self._describe(clone(self._learner()).fit(X), X)
+        model = clone(self._learner()).fit(X)
+        return self._describe(model, _answering(model), model.labels_, X)
 
     @available_if(_learns)
     def partial_fit(self, X: ArrayLike, y: object = None) -> Self:
@@ -128,8 +142,14 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         self : object
             The updated adapter.
         """
-        model = self.model_ if hasattr(self, "model_") else clone(self._learner())
-        return self._describe(model.partial_fit(X), X)
+        is_first = not hasattr(self, "model_")
+        model = clone(self._learner()) if is_first else self.model_
+        model.partial_fit(X)
+        if not isinstance(model, IncrementalMDH):
+            return self._describe(model, model, model.labels_, X)
+        is_new = is_first or model._is_stale(self.regrow_share, self._answering._n_grown_from)
+        answering = _answering(model) if is_new else self._answering
+        return self._describe(model, answering, answering.predict(X), X)
 
     def predict(self, X: ArrayLike) -> Ints:
         """Predict the cluster of each row, as an identifier.
@@ -145,7 +165,7 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
             Identifier of the cluster; -1 for outliers, if the model has ``outliers="label"``.
         """
         check_is_fitted(self)
-        return identified(self.model_, self.model_.predict(X))
+        return identified(self._answering, self._answering.predict(X))
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -161,7 +181,7 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
         probability : ndarray of shape (n_samples, n_identifiers)
             Column i is the cluster with the identifier i; 0 if it no longer exists. Each row adds up to 1.
         """
-        probability: Floats = self.model_.predict_proba(X)
+        probability: Floats = self._answering.predict_proba(X)
         ids = self.cluster_ids_
         out = np.zeros((len(probability), ids.max() + 1))
         out[:, ids] = probability
@@ -169,8 +189,14 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def cluster_ids_(self) -> Ints:
-        """Identifier of each cluster, in the order of the labels of `model_`."""
-        return identified(self.model_, np.arange(self.model_.n_clusters_))
+        """Identifier of each cluster, in the order of the labels of the tree."""
+        return identified(self._answering, np.arange(self._answering.n_clusters_))
+
+    @property
+    def tree_(self) -> HyperplaneTree:
+        """The tree that answers."""
+        tree: HyperplaneTree = self._answering.tree_
+        return tree
 
     @property
     def n_features_in_(self) -> int:
@@ -185,14 +211,14 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError("the model is already fitted, and BERTopic would fit it again: pass an unfitted model")
         return learner
 
-    def _describe(self, model: Any, X: ArrayLike) -> Self:
-        """Keep the model, and what BERTopic reads of it after each fit."""
-        self.model_ = model
-        self.labels_ = identified(model, model.labels_)
+    def _describe(self, model: Any, answering: Any, labels: Ints, X: ArrayLike) -> Self:
+        """Keep the model that learns, the one that answers, and what BERTopic reads after each fit."""
+        self.model_, self._answering = model, answering
+        self.labels_ = identified(answering, labels)
         if hasattr(self, "probabilities_"):
             del self.probabilities_
         if self.calculate_probabilities:
-            if not hasattr(model, "predict_proba"):
+            if not hasattr(answering, "predict_proba"):
                 raise ValueError(
                     f"calculate_probabilities=True needs a model with predict_proba, which this {type(model).__name__} "
                     "does not have: it fits no mixture with these parameters, or to these rows"
@@ -207,6 +233,19 @@ class BERTopicClusterer(ClusterMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
+
+
+def _answering(model: Any) -> Any:
+    """Return what answers until the tree is grown again: the model, or one of `IncrementalMDH` with its present tree.
+
+    That one is for predictions only, and shares the rows of the model that learns.
+    """
+    if not isinstance(model, IncrementalMDH):
+        return model
+    model.tree_  # noqa: B018 — grows the tree and updates the identifiers
+    out = copy(model)
+    out._drop_labels()
+    return out
 
 
 def topic_probabilities(topic_model: Any, embeddings: Any) -> Floats:
@@ -370,7 +409,6 @@ def _check_nested(groups: list[set[int]]) -> None:
 def _tree_of(topic_model: Any) -> HyperplaneTree:
     """Return the tree of the cluster model."""
     model = topic_model.hdbscan_model
-    model = model.model_ if isinstance(model, BERTopicClusterer) else model
     tree = getattr(model, "tree_", None)
     if not isinstance(tree, HyperplaneTree):
         raise TypeError(f"{type(model).__name__} has no tree of cuts: use a model of ravine that has tree_")
