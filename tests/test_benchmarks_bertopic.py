@@ -55,3 +55,16 @@ def test_page_compares_the_steps_that_were_run(tmp_path):
     assert "## 1,000,000 rows, enlarged\n\nUMAP, and what needs its columns, was not run on so many rows." in text
     assert bertopic.wanted(1_000_000, 100_000) == ["IncrementalMDH", "IncrementalMDH(k)"]
     assert bertopic.wanted(100_000, 100_000) == list(bertopic.STEPS)
+
+
+def test_online_rows_of_clear_classes_keep_their_cluster():
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 3
+    X = (10 * np.eye(3, 8)[y] + rng.normal(size=(600, 8))).astype(np.float32)
+    often, seldom, _ = found = [bertopic.online(name, X, y) for name in bertopic.ONLINE]
+    assert often["trees"] > seldom["trees"] > 1
+    for row in found:
+        assert row["nmi"] > 0.99
+        assert row["kept, new tree"] > 0.99
+    assert seldom["kept, same tree"] == 1
+    assert often["kept, same tree"] is None or often["kept, same tree"] == 1

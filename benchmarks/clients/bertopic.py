@@ -12,7 +12,12 @@ UMAP and HDBSCAN have the settings of BERTopic. Each step has a process of its o
 few rows; CPU seconds are compared, which other programs change least. Memory is the peak of the step above what the
 process held before it, with the rows. `changed` is the share of some rows of the fit for which prediction gives another
 cluster than the fit. UMAP, and what needs it, runs on up to --umap-rows rows. Needs the extra `peers`, and Linux.
-Writes bertopic.csv, .md and .json. A line is written when it is done, and a later run leaves it out.
+
+The rows as they are also come in ten batches, as in `BERTopic.partial_fit`, with k given. `kept` is the share of all
+rows whose cluster is the same before and after a batch, if the tree was not grown again, and if it was.
+
+Writes bertopic.csv, bertopic_online.csv, bertopic.md and .json. A line is written when it is done, and a later run
+leaves it out.
 """
 
 from __future__ import annotations
@@ -32,10 +37,13 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from threadpoolctl import threadpool_limits
 
 from benchmarks import report, stored
 from ravine import IncrementalMDH
+from ravine.bertopic import BERTopicClusterer
 
 NAME = "bertopic"
 PACKAGES = ("umap-learn", "hdbscan", "numba")
@@ -151,6 +159,37 @@ STEPS: dict[str, tuple[str, Callable[..., Any]]] = {
 CLUSTERINGS = [step for step in STEPS if step != "UMAP"]
 
 
+ONLINE: dict[str, Callable[[int], Any]] = {
+    "IncrementalMDH(k)": lambda k: BERTopicClusterer(IncrementalMDH(k, n_jobs=1)),
+    "IncrementalMDH(k), regrow_share=1": lambda k: BERTopicClusterer(IncrementalMDH(k, n_jobs=1), regrow_share=1),
+    "MiniBatchKMeans(k)": lambda k: MiniBatchKMeans(k, random_state=0, n_init=3),
+}
+N_BATCHES = 10
+KEPT = {"same tree": False, "new tree": True}
+"""Whether the tree was grown again, by the words of the page."""
+
+
+def online(name: str, X: Rows, y: Labels) -> dict[str, Any]:
+    """Learn the rows in batches, in random order, and compare the clusters of all rows before and after each."""
+    model, before, tree, kept = ONLINE[name](len(np.unique(y))), None, None, []
+    start = time.process_time()
+    for batch in np.array_split(np.random.default_rng(0).permutation(len(X)), N_BATCHES):
+        model.partial_fit(X[batch])
+        found, grown = model.predict(X), getattr(model, "tree_", None)
+        if before is not None:
+            kept.append((tree is None or grown is not tree, float((found == before).mean())))
+        before, tree = found, grown
+    means = {f"kept, {word}": [share for new, share in kept if new is is_new] for word, is_new in KEPT.items()}
+    return {
+        "model": name,
+        "batches": N_BATCHES,
+        "trees": None if tree is None else 1 + sum(new for new, _ in kept),
+        **{word: round(float(np.mean(shares)), 4) if shares else None for word, shares in means.items()},
+        "nmi": round(float(normalized_mutual_info_score(y, before, average_method="geometric")), 4),
+        "cpu_s": round(time.process_time() - start, 2),
+    }
+
+
 def _peak(reset: bool = False) -> int:
     """Largest resident memory of this process, in bytes, since it was last reset; Linux only."""
     if reset:
@@ -215,6 +254,16 @@ def page(stem: Path) -> str:
         "HDBSCAN is that of BERTopic, `min_cluster_size=10`, and once with a row in 200. Outliers count as one cluster "
         "of the scores. `changed` is the share of rows of the fit that are predicted otherwise."
     )
+    if Path(f"{stem}_online.csv").exists():
+        formats = {"model": "{}", "batches": "{}", "trees": "{:.0f}"}
+        formats |= dict.fromkeys([f"kept, {word}" for word in KEPT], "{:.3f}") | {"nmi": "{:.3f}", "cpu_s": "{:.2f}"}
+        online_note = (
+            "The rows as they are, in ten batches. `kept` is the mean share of all rows whose cluster a batch does not "
+            "change, if the tree stays and if it is grown again; MiniBatchKMeans has no tree and moves its centers "
+            "with each batch. `nmi` is that after the last batch. The seconds include the predictions of all rows."
+        )
+        online_table = report.formatted(stored.read_table(stem, "online"), formats)
+        parts.append(report.section("Online, k given", online_note, online_table))
     return stored.page("The clustering step of BERTopic", stem, [note, *parts])
 
 
@@ -268,6 +317,9 @@ def main() -> None:
                 print(shape, done[-1], flush=True)
                 table = pd.DataFrame(done)
                 table.to_csv(stem.with_suffix(".csv"), index=False, float_format="%.6g", lineterminator="\n")
+    if y is not None and not Path(f"{stem}_online.csv").exists():
+        with threadpool_limits(1):
+            stored.write_table(stem, "online", pd.DataFrame([online(name, X, y) for name in ONLINE]))
     stored.write_page(stem, page(stem))
 
 
