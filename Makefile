@@ -10,6 +10,8 @@ PYTEST_ARGS ?=
 # Tests are imported by every worker and by every process that a test starts: they are to be compiled only once.
 unexport PYTHONDONTWRITEBYTECODE
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+# The needs of BERTopic include PyTorch. With embeddings that are given, it works with these and the packages of the tests.
+BERTOPIC := bertopic hdbscan tqdm
 PYTEST := -m pytest -n $(JOBS) --dist loadfile
 # A file of few long tests would otherwise be the last one, and the other workers would wait for it.
 IN_ORDER := --no-loadscope-reorder
@@ -82,6 +84,7 @@ $(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 
 $(VENV)/.test: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 	$(BIN)/python $(PIP_INSTALL) -c constraints.txt -e '.[test]'
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt --no-deps $(BERTOPIC)
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.test

@@ -11,9 +11,12 @@ import sysconfig
 import tempfile
 from contextlib import ExitStack, chdir
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE
+from importlib.util import find_spec
 
 from sybil import Example, Sybil
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
+
+collect_ignore = [] if find_spec("bertopic") else ["src/ravine/integrations/bertopic.py"]  # its doctests
 
 SET_UP = ("make ", "pip ", "git ", "cd ", "python -m venv ", "source ", "open ")  # done before any test is run
 
@@ -37,11 +40,17 @@ def write_tables():
         table[part::3].to_parquet(f"folder/{part}.parquet")
 
 
+def is_installed(package):
+    """Return whether code of a page that needs a package can run: `% skip: start if(not is_installed("river"))`."""
+    return find_spec(package) is not None
+
+
 def enter_folder(namespace):
     """Go to the page's own folder."""
     import matplotlib
 
     matplotlib.use("Agg")
+    namespace["is_installed"] = is_installed
     namespace["_page"] = page = ExitStack()
     page.enter_context(chdir(page.enter_context(tempfile.TemporaryDirectory())))
     write_tables()

@@ -98,6 +98,7 @@ PAGES = [
     Page("serving", "clients.serving", "serving"),
     Page("scanpy", "clients.scanpy", "clients-scanpy-mlflow"),
     Page("mlflow", "clients.mlflow", "clients-scanpy-mlflow"),
+    Page("bertopic", "clients.bertopic", "clients"),
 ]
 
 

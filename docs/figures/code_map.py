@@ -18,7 +18,7 @@ WHAT = {
     "evaluation": "scores on streams",
     "river": "River's interface",
     "gpu": "rows for a GPU",
-    "integrations": "AnnData",
+    "integrations": "AnnData, BERTopic",
     "explain": "words, rules and SQL",
     "_explore": "a table in one call",
     "prepare": "tables as rows",

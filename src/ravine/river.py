@@ -25,7 +25,7 @@ except ImportError as error:
 from ravine._matrix import Floats, Ints
 from ravine._sklearn import is_fitted
 from ravine.cluster import IncrementalMDH, StreamClusterer
-from ravine.tree._coarser import relabeled
+from ravine.cluster._identity import identified
 
 __all__ = ["RiverClusterer"]
 
@@ -192,9 +192,7 @@ class RiverClusterer(base.Clusterer):
             return np.zeros(len(rows), dtype=np.int64)
         if type(self.model_) is IncrementalMDH:
             return self.model_._recent_clusters(rows)
-        labels: Ints = self.model_.predict(rows)
-        ids = getattr(self.model_, "cluster_ids_", None)
-        return labels if ids is None else relabeled(labels, np.asarray(ids))
+        return identified(self.model_, self.model_.predict(rows))
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

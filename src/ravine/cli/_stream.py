@@ -30,6 +30,7 @@ from ravine.cli._plan import METHODS, Plan, check_parameters, make_model
 from ravine.cli._rows import Batch, Rows, StreamOptions
 from ravine.cli._scores import Scores, batch_scores
 from ravine.cli._screen import Meter, Screen
+from ravine.cluster._identity import identified
 from ravine.evaluation._event_counts import count_events, events_since
 from ravine.tree._text import counted
 
@@ -193,9 +194,8 @@ class _Run:
         """Clusters of the good rows, as permanent ids if the model has them; None while there is no model."""
         if self._model is None or not batch.good:
             return None
-        labels = self._model.predict(batch.X)
-        ids = getattr(self._model, "cluster_ids_", None)
-        return [int(label) for label in (labels if ids is None else np.asarray(ids)[labels])]
+        clusters: list[int] = identified(self._model, self._model.predict(batch.X)).tolist()
+        return clusters
 
     def _batch_lines(self, batch: Batch, labels: list[int] | None) -> Iterator[dict[str, Any]]:
         counts = Counter(labels or ())

@@ -5,12 +5,13 @@ identifier: old and new clusters are paired so that as many rows as possible sta
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from ravine._matrix import Floats, Ints
 from ravine._schema import MOST, Array, Field, Number, Sizes, State, require
+from ravine.tree._coarser import relabeled
 
 IDENTITIES: dict[str, Field] = {
     "ids": Array("integer", ("n_identities",), low=0),
@@ -64,3 +65,17 @@ class Identities:
         without_pair = np.flatnonzero(ids < 0)
         ids[without_pair] = self.next_id + np.arange(len(without_pair))
         return Identities(ids, self.next_id + len(without_pair))
+
+
+def identified(model: Any, labels: Ints) -> Ints:
+    """Return labels as identifiers, or unchanged if the model has none; an outlier keeps the label -1.
+
+    Examples
+    --------
+    >>> from ravine import IncrementalMDH
+    >>> model = IncrementalMDH(2, algorithm="online").fit([[0], [1], [8], [9]])
+    >>> identified(model, np.array([1, 0, -1]))
+    array([ 1,  0, -1])
+    """
+    ids = getattr(model, "cluster_ids_", None)
+    return np.asarray(labels) if ids is None else relabeled(labels, np.asarray(ids))

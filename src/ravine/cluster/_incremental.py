@@ -449,10 +449,11 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
             labels = self.predict(X)
         return relabeled(labels, self._identities.ids)
 
-    def _is_stale(self) -> bool:
-        """Return whether the last tree misses a tenth of the rows that the model remembers."""
-        remembered = self._n_grown_from if self.memory_length is None else min(self._n_grown_from, self.memory_length)
-        return self._stream.n_rows - self._n_grown_from >= STALE_SHARE * remembered
+    def _is_stale(self, share: float = STALE_SHARE, grown_from: int | None = None) -> bool:
+        """Return whether a tree, or else the last one, misses this share of the rows that the model remembers."""
+        n_rows = self._n_grown_from if grown_from is None else grown_from
+        remembered = n_rows if self.memory_length is None else min(n_rows, self.memory_length)
+        return self._stream.n_rows - n_rows >= share * remembered
 
     @property
     def labels_(self) -> Any:
