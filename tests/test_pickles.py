@@ -94,6 +94,11 @@ def test_pickled_model_goes_on_learning(model):
     assert_array_equal(through_pickle(model).labels_, model.labels_)
 
 
+def test_rows_in_single_precision_are_checked_without_a_warning_of_numpy():
+    model = IncrementalMDH(standardize=False).partial_fit(X.astype(np.float32))
+    assert through_pickle(model).tree_ == model.tree_
+
+
 @each([member(**QUICK.get(member.__name__, {})) for member in CLASSES])
 def test_model_that_is_not_fitted_can_be_pickled(model):
     assert repr(through_pickle(model)) == repr(model)

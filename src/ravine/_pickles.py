@@ -8,6 +8,8 @@ parameters and the plain state that `ravine.save` writes. The state is checked w
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+
 from ravine._schema import Group, Sizes, State
 from ravine._sklearn import is_fitted
 
@@ -41,7 +43,7 @@ class PlainPickles:
         super().__setstate__(given)  # type: ignore[misc]
         if LEARNED not in state:
             return
-        self._restore(self._schema.checked(state[LEARNED], self._sizes()))
+        self._restore(self._checked(state[LEARNED]))
         if "labels_" in given:  # a file has them as an array of NumPy, whatever the rows were
             vars(self)["labels_"] = given["labels_"]
 
@@ -59,7 +61,12 @@ class PlainPickles:
         """Return the plain state; None if it could not be restored, because a parameter was changed after the fit."""
         try:
             learned = self._state(resume=True)
-            self._schema.checked(learned, self._sizes())
+            self._checked(learned)
         except ValueError:
             return None
         return learned
+
+    def _checked(self, learned: State) -> State:
+        """Return a plain state after a check; invalid numbers raise errors, not warnings of NumPy."""
+        with np.errstate(all="ignore"):
+            return self._schema.checked(learned, self._sizes())
