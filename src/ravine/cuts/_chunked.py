@@ -35,6 +35,7 @@ from ravine.cuts._pursuit import (
     OnLine,
     descend,
     search,
+    steady,
     unit_directions,
 )
 from ravine.cuts._valley import strongest_valley
@@ -52,8 +53,8 @@ def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike]) -> Chunk
     if isinstance(init, str):
         init = 1
     if isinstance(init, int | np.integer):
-        return lambda node: chunked_directions(node, int(init))
-    return lambda node: unit_directions(init, len(node.moments.mean))
+        return lambda node: steady(chunked_directions(node, int(init)))
+    return lambda node: steady(unit_directions(init, len(node.moments.mean)))
 
 
 def chunked_directions(node: ChunkedNode, n_directions: int) -> Floats:
