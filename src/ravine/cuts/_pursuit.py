@@ -250,7 +250,7 @@ def search(
     a grid, if the objective needs no more.
     """
     if _is_compiled(objective) and not sparse.issparse(X) and X.size <= BLOCK_CELLS:
-        descent = _kernels.bfgs.begin(start, objective.tolerance)
+        descent = _kernels.bfgs.begin(start, objective.tolerance, before)
         return Found(*objective.search_block(X, weights, mean, descent), descent)
     if _has_line(objective) and objective.reads_line(X.shape[0]):
         return search_on_line(X, weights, mean, objective, start, n_jobs, before)
