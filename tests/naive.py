@@ -207,7 +207,7 @@ def rounded_together(numbers, n_bits, negligible=0.0):
 
 def descend(value, gradient, start, tolerance):
     """BFGS with the rules of `ravine._kernels.bfgs`: all points that are evaluated, and those that are accepted."""
-    start = rounded_together(start, 20)
+    start = rounded_together(start, 14)
     tried, accepted, steps, changes, small = [start], [start], [], [], 0
     for _ in range(200 if np.isfinite(value(start)) else 0):
         point, g = accepted[-1], rounded_together(gradient(accepted[-1]), 20, tolerance / 128)

@@ -25,8 +25,8 @@ VALUES_PER_RESULT = 4
 """A thread has at least this many values for each number that it returns: others would take longer to merge."""
 
 NEAR = 2.0**-14
-"""Rows are equally near to a position if their distances agree to this share of a lattice step. It is far above rounding,
-and far below the distance between positions."""
+"""Rows are equally near to a position if their distances agree to this share of a lattice step. It is far above
+rounding, and far below the distance between positions."""
 
 BUCKETS_PER_POSITION = 4
 """Buckets of equal width find the neighbors of a value among positions, this many for each position."""
