@@ -197,14 +197,23 @@ def bfgs_inverse_hessian(steps, changes):
     return inverse
 
 
+def rounded_together(numbers, n_bits, negligible=0.0):
+    """The numbers as multiples of one power of two, so that the largest keeps so many bits, or of a negligible one."""
+    unit = 2.0 ** (np.floor(np.log2(np.abs(numbers).max())) + 1 - n_bits)
+    if unit < negligible / 2:
+        unit = 2.0 ** np.floor(np.log2(negligible))
+    return np.rint(numbers / unit) * unit
+
+
 def descend(value, gradient, start, tolerance):
     """BFGS with the rules of `ravine._kernels.bfgs`: all points that are evaluated, and those that are accepted."""
+    start = rounded_together(start, 14)
     tried, accepted, steps, changes, small = [start], [start], [], [], 0
     for _ in range(200 if np.isfinite(value(start)) else 0):
-        point, g = accepted[-1], gradient(accepted[-1])
+        point, g = accepted[-1], rounded_together(gradient(accepted[-1]), 20, tolerance / 128)
         direction = -bfgs_inverse_hessian(np.reshape(steps, (-1, len(g))), np.reshape(changes, (-1, len(g)))) @ g
         for length in 0.2 ** np.arange(12) if direction @ g < 0 else ():
-            tried.append(point + length * direction)
+            tried.append(rounded_together(point + length * direction, 30))
             if value(tried[-1]) <= value(point) + 1e-4 * length * (direction @ g):
                 break
         else:
@@ -216,7 +225,7 @@ def descend(value, gradient, start, tolerance):
         small = small + 1 if value(point) - value(tried[-1]) <= tolerance else 0
         if small == 2:
             break
-        step, change = tried[-1] - point, gradient(tried[-1]) - g
+        step, change = length * direction, rounded_together(gradient(tried[-1]), 20, tolerance / 128) - g
         steps, changes = ([*steps[-19:], step], [*changes[-19:], change]) if step @ change > 0 else ([], [])
     return tried, accepted
 

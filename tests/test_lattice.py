@@ -7,7 +7,7 @@ from scipy import sparse
 from tests import naive
 from tests.strategies import seeds
 
-from ravine._lattice import added, nearest_rows
+from ravine._lattice import NEAR, added, nearest_rows
 from ravine._matrix import fingerprint
 
 
@@ -42,7 +42,7 @@ def test_nearest_rows_agree_with_naive(n_positions, make, seed, kind):
     values = X[rows] @ [0.6, 0.8]
     positions = np.sort(rng.choice(values, n_positions) + rng.choice([0.0, 0.01, -5.0], n_positions))
     chosen, distance = nearest_rows(make(X), rows, values, positions, 0.1)
-    expected, away = naive.nearest(values, positions, 1e-7, fingerprint(X, 0)[rows])
+    expected, away = naive.nearest(values, positions, NEAR * 0.1, fingerprint(X, 0)[rows])
     assert_array_equal(X[chosen], X[rows[expected]])
     assert_array_equal(distance, away)
 
@@ -58,12 +58,22 @@ def test_values_are_not_sorted(rng, monkeypatch):
 def test_nearest_row_is_the_first_of_all_that_are_equally_near(seed, n_positions, whole):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=60)
-    values[30:] = values[:30] + rng.choice([0.0, 1e-8, 4e-8, 9e-8, 3e-7], 30)  # the unit is 1e-7
+    values[30:] = values[:30] + NEAR * 0.1 * rng.choice([0.0, 0.1, 0.4, 0.9, 3.0], 30)
     if whole:
-        values = np.round(values, 1) + rng.choice([0.0, 3e-8], 60)
+        values = np.round(values, 1) + NEAR * 0.1 * rng.choice([0.0, 0.3], 60)
     X = np.stack([values, rng.normal(size=60)], axis=1)
     positions = np.sort(rng.normal(size=n_positions))
     chosen, distance = nearest_rows(X, np.arange(60), values, positions, 0.1)
-    expected, away = naive.nearest(values, positions, 1e-7, fingerprint(X, 0))
+    expected, away = naive.nearest(values, positions, NEAR * 0.1, fingerprint(X, 0))
     assert_array_equal(chosen, expected)
     assert_array_equal(distance, away)
+
+
+def test_nearest_rows_do_not_hang_on_the_last_digits_of_whole_numbers():
+    rng = np.random.default_rng(0)
+    X = rng.integers(-9, 10, size=(5000, 3)) * [1.0, 0.3, 0.7]
+    values, positions = X @ [0.48, 0.6, 0.64], np.linspace(-4, 4, 400)
+    chosen, _ = nearest_rows(X, None, values, positions, 0.1)
+    for _ in range(20):
+        others = values * (1 + 1e-13 * rng.normal(size=5000))
+        assert_array_equal(X[nearest_rows(X, None, others, positions, 0.1)[0]], X[chosen])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import linalg
+from sklearn.datasets import load_digits
 
 from ravine import HSDC, MDH, PDDP, SPDC, IncrementalMDH, NCutH, SpectralPursuit, StreamClusterer, _kernels, _matrix
 
@@ -141,6 +142,11 @@ def test_labels_do_not_hang_on_the_last_digit(method, name):
 @pytest.mark.parametrize("name", SYMMETRIC)
 def test_the_number_of_clusters_does_not_hang_on_the_last_digit(model, name):
     assert_labels_stay(model, SYMMETRIC[name][0], range(2))
+
+
+@pytest.mark.parametrize("model", [NCutH(10), MDH(10), NCutH(), MDH(), IncrementalMDH()], ids=str)
+def test_labels_of_whole_numbers_in_many_columns_do_not_hang_on_the_last_digit(model):
+    assert_labels_stay(model, load_digits().data, range(4))
 
 
 @pytest.mark.parametrize("model", [StreamClusterer(), HSDC(), HSDC(inherit=True), SPDC()], ids=str)

@@ -5,7 +5,7 @@ from tests import naive
 
 from ravine import _kernels
 from ravine._matrix import order_along
-from ravine._ties import first_least, is_less, pointing_up, pop_first, rounded_order, settled_basis
+from ravine._ties import first_least, is_less, pointing_up, pop_first, round_together, rounded_order, settled_basis
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,22 @@ def test_least_of_each_row_is_the_first_of_those_that_tie(rng):
     shaken = table + 1e-13 * rng.normal(size=table.shape)
     found = _kernels.ties.first_least_of_rows(shaken, added, 1e-9)
     assert_array_equal(found, (table + added).argmin(axis=1))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 3.0, 1e200])
+def test_numbers_are_rounded_to_multiples_of_one_power_of_two(scale, rng):
+    for n_bits, negligible in ((3, 0.0), (20, 0.0), (30, 0.0), (30, 0.01 * scale)):
+        numbers = scale * rng.normal(size=9)
+        rounded, compiled = numbers.copy(), numbers.copy()
+        round_together(rounded, n_bits, negligible)
+        _kernels.ties.round_together(compiled, n_bits, negligible)
+        assert_array_equal(rounded, naive.rounded_together(numbers, n_bits, negligible))
+        assert_array_equal(compiled, rounded)
+        assert_allclose(rounded, numbers, rtol=0, atol=max(np.abs(numbers).max() * 2.0**-n_bits, negligible / 2))
+
+
+@pytest.mark.parametrize("numbers", [[], [0.0, 0.0], [np.inf, 1.0], [5e-324, 0.0]])
+def test_numbers_that_have_no_common_power_of_two_stay_as_they_are(numbers):
+    rounded = np.array(numbers)
+    round_together(rounded, 20)
+    assert_array_equal(rounded, numbers)

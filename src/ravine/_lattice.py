@@ -14,7 +14,6 @@ from scipy import sparse
 from ravine import _kernels
 from ravine._blocks import map_rows
 from ravine._matrix import Floats, Matrix, fingerprint, fingerprint_factors
-from ravine._ties import TIE
 
 DENSE_POINTS = 1 << 16
 """Up to this many points of a lattice, all points are stored."""
@@ -24,6 +23,10 @@ CELLS_PER_VALUE = 8
 
 VALUES_PER_RESULT = 4
 """A thread has at least this many values for each number that it returns: others would take longer to merge."""
+
+NEAR = 2.0**-14
+"""Rows are equally near to a position if their distances agree to this share of a lattice step. It is far above
+rounding, and far below the distance between positions."""
 
 BUCKETS_PER_POSITION = 4
 """Buckets of equal width find the neighbors of a value among positions, this many for each position."""
@@ -143,7 +146,7 @@ def nearest_rows(
     The values are not sorted. The first pass finds the extremes between each two positions, which say how far
     the nearest row is, and the second one the rows at this distance.
     """
-    n, unit = len(positions), TIE * step
+    n, unit = len(positions), NEAR * step
     cells, extremes = _cells_of(values, positions, n_jobs)
     distance, first_before, end_after = nearest_distances(positions, extremes, unit)
     if numbers is None:

@@ -5,6 +5,7 @@ differ by no more than that, the first one wins. All modules use the rules of th
 """
 
 import heapq
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,30 @@ number times the rows themselves."""
 def is_less(value: float, other: float) -> bool:
     """Return whether one number is less than another by more than rounding."""
     return bool(value < other and (value + TIE * abs(value) < other or abs(value) == np.inf))
+
+
+def round_together(numbers: NDArray[np.float64], n_bits: int, negligible: float = 0.0) -> None:
+    """Round numbers in place to multiples of one power of two, so that the largest keeps so many bits.
+
+    It keeps fewer if the power of two would be less than half of a number that is negligible.
+
+    Examples
+    --------
+    >>> numbers = np.array([1.5 + 1e-12, -0.3])
+    >>> round_together(numbers, 3)
+    >>> numbers
+    array([ 1.5 , -0.25])
+    """
+    largest = 0.0
+    for j in range(len(numbers)):
+        largest = max(largest, abs(numbers[j]))
+    if not 0.0 < largest < np.inf:
+        return
+    unit = math.ldexp(1.0, math.frexp(largest)[1] - n_bits)
+    if unit < negligible / 2:
+        unit = math.ldexp(1.0, math.frexp(negligible)[1] - 1)
+    for j in range(len(numbers) if unit > 0.0 else 0):
+        numbers[j] = np.rint(numbers[j] / unit) * unit
 
 
 def first_least(values: ArrayLike) -> int:

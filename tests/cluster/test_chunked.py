@@ -14,7 +14,7 @@ from tests.callbacks import TaskCallback
 from ravine import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit, persist
 from ravine._outofcore import ChunkedNode, LocalChunks, is_out_of_core
 from ravine.cluster import _base
-from ravine.cuts import _chunked, _mdh, _ncut, _pursuit
+from ravine.cuts import _along, _chunked, _mdh, _ncut, _pursuit
 from ravine.datasets import make_blobs
 from ravine.tree import _scout
 
@@ -85,12 +85,24 @@ def make_large(monkeypatch):
     monkeypatch.setattr(_chunked, "chunked_directions", recorded)
     find_cut = _scout.ConfirmedCuts.find_chunked_cut
 
-    def tested(self, node):
+    def tested(self, node, whole):
         nodes.append(node)
-        return find_cut(self, node)
+        return find_cut(self, node, whole)
 
     monkeypatch.setattr(_scout.ConfirmedCuts, "find_chunked_cut", tested)
     return nodes
+
+
+def whole_numbers(n_rows=3000, seed=0):
+    """Rows like readings of sensors: whole numbers, columns that are sums of others, and a few cells far outside."""
+    rng = np.random.default_rng(seed)
+    level = rng.choice([37, 45, 55, 76], p=[0.1, 0.2, 0.5, 0.2], size=n_rows)
+    a, b = level + rng.integers(-2, 3, n_rows), 80 + rng.integers(-4, 25, n_rows)
+    c = rng.integers(0, 60, n_rows) * (rng.random(n_rows) < 0.6)
+    far = np.where(rng.random(n_rows) < 0.01, rng.integers(-900, 900, n_rows), rng.integers(-1, 2, n_rows))
+    others = rng.integers(-1, 2, n_rows), 4 * rng.integers(-3, 4, n_rows)
+    X = np.column_stack([a, far, b, c, *others, b - a, b - c, a - c])
+    return (X / X.std(axis=0)).astype(np.float32)
 
 
 def in_array(X, n_rows=500):
@@ -131,6 +143,33 @@ def unreadable(X):
     if hasattr(X, "map_partitions"):
         return X.map_partitions(fail, meta=X._meta)
     return X.map_blocks(fail, dtype=X.dtype, meta=np.empty((0, 0)))
+
+
+@pytest.mark.parametrize("model", [NCutH(8), MDH(8), NCutH(), MDH(), PDDP()], ids=str)
+def test_search_out_of_core_is_that_in_memory_for_large_nodes_too(model, monkeypatch):
+    """Large nodes have a start from a column, a sample that is tested and one that is searched, and moved cuts."""
+    monkeypatch.setattr(_along, "COARSE_ABOVE", 300)
+    nodes, X = make_large(monkeypatch), whole_numbers()
+    held = clone(model).fit(X)
+    assert not nodes
+    found = clone(model).fit(in_local_chunks(X, n_chunks=1))
+    assert nodes
+    assert held.n_clusters_ > 1
+    assert_array_equal(found.tree_.predict(X), held.labels_)
+    assert_array_equal(found.tree_.count, held.tree_.count)
+    assert_allclose(found.tree_.p_value, held.tree_.p_value, rtol=1e-9)
+
+
+def test_search_out_of_core_starts_from_a_column_too(monkeypatch, rng):
+    y = rng.integers(3, size=3000)
+    X = rng.normal(size=(3000, 30))
+    X[:, 4] += 6.0 * y
+    X /= X.std(axis=0)
+    make_large(monkeypatch)
+    for module in (_pursuit, _chunked):
+        monkeypatch.setattr(module, "COARSE_ROWS", 1500)
+    for model in (MDH(3), NCutH(3)):
+        assert adjusted_rand_score(y, model.fit(in_local_chunks(X)).tree_.predict(X)) > 0.95
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_search_of_many_columns_begins_at_the_start(rng, monkeypatch):
     X = rng.normal(size=(30, 200)) * np.linspace(3, 1, 200)
     moments = moments_of(X, np.ones(30))
     start = make_starts(2)(X, np.ones(30), moments)
-    assert_allclose(cut_of(X).surface.directions, start, atol=1e-9)
+    assert_allclose(cut_of(X).surface.directions, start, atol=1e-3)
 
 
 def test_hyperplane_beside_a_surface_says_nearly_the_same(rng):

@@ -59,3 +59,13 @@ def test_penalty_of_labels_on_a_grid_agrees_with_naive(seed, n_labels, n_points,
     on_grid = _kernels.penalty.wrong_side_on_grid(low, 0.07, n_points, *labels)
     assert_allclose(on_grid, [naive.wrong_side(low + 0.07 * k, *slow_labels) for k in range(n_points)], atol=1e-12)
     assert_allclose(_kernels.penalty.wrong_side(low, *labels)[0], naive.wrong_side(low, *slow_labels), atol=1e-12)
+
+
+def test_rounding_does_not_shorten_a_kernel_that_ends_on_a_grid_point(rng):
+    values, weights = rng.normal(size=300), np.ones(300)
+    values -= values.mean()
+    found = []
+    for h in 0.3 * (1 + 1e-15 * np.arange(-20, 21)):
+        settings = _kernels.penalty.Settings(h, 0.9, 2.0, 1.5, 0.2 * h, 4.0, 1 << 16, 0)  # 4 h / 0.2 h is 20, or almost
+        found.append(_kernels.penalty.least(values, weights, settings, None).value)
+    assert_allclose(found, found[0], rtol=1e-11)

@@ -85,7 +85,8 @@ def test_search_from_a_column_is_used_only_if_its_valley_is_stronger(rng):
 def test_large_node_is_measured_on_a_sample(rng, monkeypatch):
     X, _ = planted(rng, 5000)
     weights = np.ones(len(X))
-    monkeypatch.setattr(_columns, "COARSE_ABOVE", 4500)
+    monkeypatch.setattr(_columns, "is_small", lambda n_rows, n_columns: False)
+    monkeypatch.setattr(_columns, "COARSE_ROWS", 4500)
     found = best_with_column(
         Cut(np.eye(30)[0], 0.0), X, weights, moments_of(X, weights), lambda direction: Cut(direction, 0.0)
     )

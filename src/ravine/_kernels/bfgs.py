@@ -12,6 +12,10 @@ there, the caller passes it to `tell_gradient`. Each of the two returns what to 
 
 The inverse Hessian begins as the identity and is stored as the steps that built it. A step costs O(MEMORY · n) for n
 variables, besides the evaluations.
+
+Trials and gradients are rounded. A descent through many valleys and edges multiplies every difference: after a hundred
+evaluations, the sixteenth digit of a sum was the first digit of a direction. Rounding removes such a difference before
+the next evaluation, so that all processors, and all places where rows lie, take the same steps to the last bit.
 """
 
 from typing import Any, NamedTuple
@@ -20,6 +24,8 @@ import numpy as np
 
 from ravine._kernels._compile import inner
 from ravine._kernels.rows import dot
+from ravine._kernels.ties import round_together
+from ravine._ties import round_together as round_start
 
 MAX_ITERATIONS = 200
 """Maximum number of line searches."""
@@ -37,6 +43,14 @@ MAX_SMALL_DECREASES = 2
 ASK_VALUE, ASK_GRADIENT, ENDS_AT_TRIAL, ENDS_AT_POINT = 0, 1, 2, 3
 """Answers of `tell_value` and `tell_gradient`: evaluate the value at `trial`; `trial` is accepted, evaluate the
 gradient there; `trial` is accepted, and the descent ends there; the descent ends at `point`, the last accepted one."""
+
+START_BITS, TRIAL_BITS, GRADIENT_BITS = 14, 30, 20
+"""Bits to which the largest entry of the start, of a trial and of a gradient is rounded; the other entries have its
+unit. The start, an eigenvector perhaps, and the sums in a gradient differ by more than what follows from them."""
+
+NEGLIGIBLE = 2.0**-7
+"""Entries of a gradient below this share of the tolerance are rounded, too: a turn by a radian would hardly change the
+value, and what is left of the sums near a minimum has few digits."""
 
 TRIAL, POINT, GRADIENT, DOWNHILL, STEPS, CHANGES = 0, 1, 2, 3, 4, 4 + MEMORY
 """Rows of `Descent.vectors`; there are `MEMORY` rows of steps, and as many of changes."""
@@ -87,7 +101,9 @@ def begin(start, tolerance, before=None):
     vectors, counts = np.zeros((4 + 2 * MEMORY, len(start))), np.array([0, 0, 0, 0, MAX_SMALL_DECREASES])
     if before is not None:
         vectors[STEPS:], counts[N_STEPS], counts[N_ENOUGH] = before.vectors[STEPS:], before.counts[N_STEPS], 1
-    vectors[TRIAL] = vectors[POINT] = start
+    vectors[TRIAL] = start
+    round_start(vectors[TRIAL], START_BITS)
+    vectors[POINT] = vectors[TRIAL]
     return Descent(vectors, np.array([tolerance, np.inf, 0.0, 1.0]), counts)
 
 
@@ -117,6 +133,7 @@ def tell_value(descent, value):
         numbers[SLOPE] = -dot(vectors[GRADIENT], vectors[GRADIENT])
     for j in range(vectors.shape[1]):
         vectors[TRIAL, j] = vectors[POINT, j] - numbers[LENGTH] * vectors[DOWNHILL, j]
+    round_together(vectors[TRIAL], TRIAL_BITS, 0.0)
     return ASK_VALUE if numbers[SLOPE] < 0.0 else ENDS_AT_POINT
 
 
@@ -124,7 +141,8 @@ def tell_value(descent, value):
 def tell_gradient(descent, gradient):
     """Take the gradient at the trial, which was accepted, and return an answer."""
     vectors, numbers, counts = descent
-    n_steps = counts[N_STEPS]
+    n_steps, gradient = counts[N_STEPS], gradient.copy()
+    round_together(gradient, GRADIENT_BITS, NEGLIGIBLE * numbers[TOLERANCE])
     if counts[N_SEARCHES] > 0:
         n_steps = remember(vectors, gradient, numbers[LENGTH], n_steps)
     for j in range(vectors.shape[1]):
@@ -142,6 +160,7 @@ def tell_gradient(descent, gradient):
     counts[N_STEPS], counts[N_SHRINKS], numbers[LENGTH] = n_steps, 0, 1.0
     for j in range(vectors.shape[1]):
         vectors[TRIAL, j] = vectors[POINT, j] - vectors[DOWNHILL, j]
+    round_together(vectors[TRIAL], TRIAL_BITS, 0.0)
     return ASK_VALUE if numbers[SLOPE] < 0.0 else ENDS_AT_POINT
 
 

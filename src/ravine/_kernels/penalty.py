@@ -15,6 +15,7 @@ from ravine._kernels.density import bin_linear, slopes
 from ravine._kernels.pursuit import aim, gradient_by_trial, project_centered
 from ravine._kernels.rows import dot
 from ravine._kernels.ties import middle_of_least
+from ravine._ties import ROUNDING
 
 
 class Settings(NamedTuple):
@@ -202,7 +203,8 @@ def least_on_grid(mass, first, step, count, deviation, positions, weights, setti
     n_bins, low = mass.shape[0], first * step
     bound = settings.alpha * deviation
     norm = 1.0 / (np.sqrt(2.0 * np.pi) * count)
-    n_reach = int(settings.reach * bandwidth / step)
+    # Rounding must not decide about a point at the end of the kernel: the reach is often a multiple of the step.
+    n_reach = int(settings.reach * bandwidth / step + ROUNDING)
     table = np.empty(2 * n_reach + 1)
     for k in range(2 * n_reach + 1):
         u = (k - n_reach) * (step / bandwidth)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ravine import _kernels
-from ravine._lattice import Lattice, nearest_distances, on_lattice
+from ravine._lattice import NEAR, Lattice, nearest_distances, on_lattice
 from ravine._matrix import Floats, Ints, fingerprint_factors
 from ravine._outofcore import _reductions
 from ravine._outofcore._chunks import CHANGED
@@ -256,7 +256,7 @@ def _nearest(rows: DeviceRows, part: Part, v: Floats, origin: float, positions: 
     given = *rows.of(part), to_device(v), origin
     grid = row_blocks(part.n, rows.n_features)
     launch(kernels.cell_extremes, grid, *given, places, extremes)
-    unit = TIE * step
+    unit = NEAR * step
     distance, *bounds = nearest_distances(positions, extremes.copy_to_host(), unit)
     factors, salt = fingerprint_factors(rows.n_features, 0)
     number = to_device(np.full(n, np.iinfo(np.uint64).max, dtype=np.uint64))

@@ -21,7 +21,7 @@ from ravine.cluster._base import FACTOR, N_JOBS, OUTLIERS, checked_order, fittin
 from ravine.cluster._batch import BatchTreeClusterer
 from ravine.cluster._fitted import FittedPDDP
 from ravine.cluster._soft import ASSIGN_LABELS
-from ravine.cuts._chunked import chunked_antimode_cut, chunked_mean_cut
+from ravine.cuts._chunked import chunked_antimode_cut, chunked_directions, chunked_mean_cut
 from ravine.cuts._principal import antimode_cut, mean_cut, principal_direction
 from ravine.tree._chunked import FindChunkedCut
 from ravine.tree._grow import ORDERS, FindCut, Order
@@ -220,7 +220,8 @@ class PDDP(FittedPDDP, BatchTreeClusterer):
         options = self._options(size)
         if tested:
             cuts = self._tested(size)
-            find_cut, find_chunked_cut, options = cuts.find_cut, cuts.find_chunked_cut, options | self._acceptance()
+            find_cut, options = cuts.find_cut, options | self._acceptance()
+            find_chunked_cut = partial(cuts.find_chunked_cut, whole=principal_direction_of_chunks)
         self._grow_on_chunks(X, root, root, find_cut, find_chunked_cut, **options)
 
     def _options(self, min_cluster_size: float) -> dict[str, Any]:
@@ -254,3 +255,9 @@ class PDDP(FittedPDDP, BatchTreeClusterer):
         if self.split_order != "auto":
             return self.split_order
         return "sum_sq" if self.criterion == "mean" else "value"
+
+
+def principal_direction_of_chunks(node: ChunkedNode, normal: Floats) -> Floats | None:
+    """Return the first principal direction of out-of-core data; None if it does not vary."""
+    found = chunked_directions(node, 1)
+    return found[0] if len(found) else None

@@ -25,9 +25,9 @@ from ravine.cuts._chunked import make_starts as make_chunked_starts
 from ravine.cuts._cut import RoughCut
 from ravine.cuts._pursuit import make_starts
 from ravine.tree._chunked import FindChunkedCut, FinishChunkedCut
-from ravine.tree._columns import best_with_column
+from ravine.tree._columns import best_with_column, chunked_best_with_column
 from ravine.tree._grow import ORDERS, PAIR_CELLS, FindCut, Order
-from ravine.tree._scout import ConfirmedCuts
+from ravine.tree._scout import ConfirmedCuts, FromDirectionOfChunks
 from ravine.tree._valley_test import VALLEY_BANDWIDTH
 
 RoughSearch = tuple[Callable[..., Cut | RoughCut[Any] | None], Callable[..., Cut | None]]
@@ -112,6 +112,24 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
 
         return self._confirmed_cuts(whole, VALLEY_BANDWIDTH, min_cluster_size)
 
+    def _whole_of_chunks(self, min_cluster_size: float, starts: ChunkedStarts) -> FromDirectionOfChunks:
+        """Return the search for the direction of all rows of a node, given that of the scout, as `_tested` does."""
+        options = self._column_options()
+        find, finish = self._chunked_cut_finder(min_cluster_size), self._chunked_finisher()
+        is_free = options is not None and isinstance(self.init, str | Integral)
+
+        def whole(node: ChunkedNode, normal: Floats) -> Floats | None:
+            if is_free:
+                cut = find(node, **{"starts": make_chunked_starts(normal), **(options or {})})
+            else:
+                cut = find(node, starts=starts)
+            if isinstance(cut, RoughCut):
+                assert finish is not None
+                cut = finish(node, cut)
+            return None if cut is None else cut.normal
+
+        return whole
+
     def _searched(self, X: Matrix, weights: Floats) -> Matrix:
         return X if sparse.issparse(X) else Scaling.of(*with_weight(X, weights), self.n_jobs).without_far_cells(X)
 
@@ -137,12 +155,12 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         tested, total = self.n_clusters is None, root.moments.count
         size = self._least_size(total, tested)
         find_cut = self._find_cut(size, total)
-        find_chunked_cut: FindChunkedCut = partial(self._chunked_cut_finder(size), starts=starts)
+        find_chunked_cut = self._chunked_from_starts(self._chunked_cut_finder(size), starts)
         options: dict[str, Any] = {"find_cut": find_cut, "min_cluster_size": size}
         if tested:
             cuts = self._tested(find_cut, size, total)
             options |= {"find_cut": cuts.find_cut, **self._acceptance()}
-            find_chunked_cut = cuts.find_chunked_cut
+            find_chunked_cut = partial(cuts.find_chunked_cut, whole=self._whole_of_chunks(size, starts))
         options |= {
             "max_depth": self.max_depth,
             "order": checked_order(self._order()),
@@ -213,6 +231,20 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
                 return find(X, weights, moments, **{"starts": make_starts(column), **options})
 
             return best_with_column(find_from_init(X, weights, moments), X, weights, moments, search, self.n_jobs)
+
+        return find_cut
+
+    def _chunked_from_starts(self, find: Callable[..., Any], starts: ChunkedStarts) -> FindChunkedCut:
+        """Do what `_from_starts` does for out-of-core data."""
+        options = self._column_options()
+        if options is None or not isinstance(self.init, str | Integral):
+            return partial(find, starts=starts)
+
+        def find_cut(node: ChunkedNode) -> Any:
+            def search(column: Floats) -> Any:
+                return find(node, **{"starts": make_chunked_starts(column), **options})
+
+            return chunked_best_with_column(find(node, starts=starts), node, search)
 
         return find_cut
 

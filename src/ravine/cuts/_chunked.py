@@ -35,9 +35,9 @@ from ravine.cuts._pursuit import (
     OnLine,
     descend,
     search,
+    steady,
     unit_directions,
 )
-from ravine.cuts._valley import strongest_valley
 
 ChunkedStarts = Callable[[ChunkedNode], Floats]
 """A function that returns the directions, one per row of the array, from which the search of a node starts."""
@@ -52,8 +52,8 @@ def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike]) -> Chunk
     if isinstance(init, str):
         init = 1
     if isinstance(init, int | np.integer):
-        return lambda node: chunked_directions(node, int(init))
-    return lambda node: unit_directions(init, len(node.moments.mean))
+        return lambda node: steady(chunked_directions(node, int(init)))
+    return lambda node: steady(unit_directions(init, len(node.moments.mean)))
 
 
 def chunked_directions(node: ChunkedNode, n_directions: int) -> Floats:
@@ -108,8 +108,8 @@ def _on_line(node: ChunkedNode, objective: LineObjective, on: Lattice) -> OnLine
     return objective.on_line(line, on.dense(), math.sqrt(on.square / node.moments.count))
 
 
-def _sample(node: ChunkedNode, direction: Floats) -> tuple[Matrix, Floats]:
-    """Return a sample of a large node, and its weights."""
+def chunked_sample(node: ChunkedNode, direction: Floats) -> tuple[Matrix, Floats]:
+    """Return the sample of a large node and its weights that `ravine.cuts._pursuit.even_sample` has in memory."""
     rows = node.sample(direction, COARSE_ROWS, along(node, direction))
     return rows, np.full(len(rows), node.moments.count / len(rows))
 
@@ -131,18 +131,19 @@ def chunked_ncut_cut(
     objective = NormalizedCut(float(sigma), deviation / BINS_PER_DEVIATION, least=min_cluster_size)
     rough = node.n_rows > COARSE_ABOVE
 
-    def find(start: Floats) -> tuple[Found, Lattice | None, Any]:
+    def find(start: Floats) -> tuple[Found, Lattice | None, Any, tuple[Matrix, Floats] | None]:
         if not rough:
-            return chunked_search(node, objective, start), None, None
-        on_sample = search(*_sample(node, start), node.moments.mean, objective, start)
-        return *_look(node, objective, on_sample.direction), on_sample.descent
+            return chunked_search(node, objective, start), None, None, None
+        sample = chunked_sample(node, start)
+        on_sample = search(*sample, node.moments.mean, objective, start)
+        return *_look(node, objective, on_sample.direction), on_sample.descent, sample
 
     ends = node.whole.chunks.at_once(find, list(directions))
-    found, on, descent = ends[first_least([end.value for end, *_ in ends])]
+    found, on, descent, sample = ends[first_least([end.value for end, *_ in ends])]
     if not np.isfinite(found.value):
         return None
     cut = _cut_at(node, found, on)
-    return RoughCut(cut, (objective, descent)) if rough else cut
+    return RoughCut(cut, (objective, descent), sample) if rough else cut
 
 
 def finished_chunked_ncut(node: ChunkedNode, rough: RoughCut[NCutState]) -> Cut:
@@ -172,7 +173,7 @@ def chunked_density_cut(
     if path is None:
         return None
     rough = node.n_rows > COARSE_ABOVE
-    sample = _sample(node, directions[0]) if rough else None  # one for all starts, as for in-memory data
+    sample = chunked_sample(node, directions[0]) if rough else None  # one for all starts, as for in-memory data
 
     def find(start: Floats) -> Cut:
         return _follow(node, path, start) if sample is None else path.follow(*sample, node.moments, start, None)
@@ -181,7 +182,7 @@ def chunked_density_cut(
     best = cuts[first_least([-1 - cut.relative_depth for cut in cuts])]
     if not rough:
         return best
-    return RoughCut(_stay(node, path.last, best.normal), path.last)
+    return RoughCut(_stay(node, path.last, best.normal), path.last, sample)
 
 
 def finished_chunked_density_cut(node: ChunkedNode, rough: RoughCut[DensityPath]) -> Cut:
@@ -227,20 +228,3 @@ def chunked_antimode_cut(node: ChunkedNode, *, bandwidth: float, min_cluster_siz
     on = along(node, directions[0])
     values = on.positions + node.moments.mean @ directions[0]
     return lowest_antimode(directions[0], values, on.mass, bandwidth, min_cluster_size)
-
-
-def moved_to_valley(node: ChunkedNode, cut: Cut, bandwidth: float, min_cluster_size: float = 1) -> Cut:
-    """Move the cut of a sample to the strongest valley of all rows of a node along it.
-
-    Parameters
-    ----------
-    node : ChunkedNode
-    cut : Cut
-    bandwidth : float
-        Factor of the bandwidth, as in `strongest_valley`.
-    min_cluster_size : float, default=1
-        Minimum weight on either side.
-    """
-    on, origin = along(node, cut.normal), float(node.moments.mean @ cut.normal)
-    valley = strongest_valley(on.positions, on.mass, bandwidth, least_side=min_cluster_size / node.moments.count)
-    return cut if valley is None else valley.moved(cut, origin)

@@ -139,7 +139,7 @@ class Cut:
 class RoughCut(Generic[State]):
     """The result of a search on a sample of the rows: a cut, and what the search needs to continue on all rows.
 
-    `sample` has the sampled rows and their weights, if they are in memory.
+    `sample` has the sampled rows and their weights.
     """
 
     cut: Cut

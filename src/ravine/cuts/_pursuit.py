@@ -17,7 +17,7 @@ from scipy import sparse
 from ravine import _kernels
 from ravine._blocks import BLOCK_CELLS
 from ravine._matrix import Floats, Ints, Matrix, Moments, order_along, project, weighted_sum
-from ravine._ties import first_least
+from ravine._ties import first_least, round_together
 from ravine.cuts._along import COARSE_ABOVE, Along, values_along
 from ravine.cuts._cut import Cut
 from ravine.cuts._density import Line, depth_at
@@ -120,10 +120,21 @@ def make_starts(init: str | int | ArrayLike | Callable[..., ArrayLike], n_jobs: 
 
     def starts(X: Matrix, weights: Floats, moments: Moments) -> Floats:
         if isinstance(init, int | np.integer):
-            return principal_directions(X, weights, moments, int(init), n_jobs)
-        return unit_directions(init(X) if callable(init) else init, X.shape[1])
+            return steady(principal_directions(X, weights, moments, int(init), n_jobs))
+        return steady(unit_directions(init(X) if callable(init) else init, X.shape[1]))
 
     return starts
+
+
+def steady(directions: Floats) -> Floats:
+    """Return directions, one per row, without the digits that rounding may have changed.
+
+    The bandwidth of a search, and so all that follows, depends on its start.
+    """
+    found = np.array(directions)
+    for direction in found:
+        round_together(direction, _kernels.bfgs.START_BITS)
+    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True))
 
 
 def unit_directions(given: ArrayLike, n_features: int) -> Floats:
@@ -239,7 +250,7 @@ def search(
     a grid, if the objective needs no more.
     """
     if _is_compiled(objective) and not sparse.issparse(X) and X.size <= BLOCK_CELLS:
-        descent = _kernels.bfgs.begin(start, objective.tolerance)
+        descent = _kernels.bfgs.begin(start, objective.tolerance, before)
         return Found(*objective.search_block(X, weights, mean, descent), descent)
     if _has_line(objective) and objective.reads_line(X.shape[0]):
         return search_on_line(X, weights, mean, objective, start, n_jobs, before)

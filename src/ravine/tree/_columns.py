@@ -15,12 +15,13 @@ from scipy import sparse
 
 from ravine import _kernels
 from ravine._matrix import Floats, Matrix, Moments, project
+from ravine._outofcore import ChunkedNode
 from ravine._ties import is_less
 from ravine.cuts import Cut
-from ravine.cuts._along import COARSE_ABOVE
+from ravine.cuts._chunked import chunked_sample
 from ravine.cuts._cut import RoughCut
 from ravine.cuts._proposals import striking_columns, strongest_on_lines
-from ravine.cuts._pursuit import even_sample
+from ravine.cuts._pursuit import COARSE_ROWS, even_sample, is_small
 from ravine.tree._valley_test import typical_gaps
 
 AnyCut = TypeVar("AnyCut", bound=Cut | RoughCut[Any] | Floats)
@@ -64,9 +65,31 @@ def best_with_column(
     rows = X, weights
     if isinstance(found, RoughCut) and found.sample is not None:
         rows = found.sample
-    elif X.shape[0] > COARSE_ABOVE:
+    elif not measures_all(*X.shape):
         rows = even_sample(X, weights, moments.mean, _normal(found), n_jobs)
     return best_of_few(found, *rows, search)
+
+
+def chunked_best_with_column(
+    found: AnyCut | None, node: ChunkedNode, search: Callable[[Floats], AnyCut | None]
+) -> AnyCut | None:
+    """Return the result of `best_with_column` for a node of out-of-core data whose rows are not fetched to be cut."""
+    n_columns = len(node.moments.mean)
+    if found is None or n_columns < FEWEST_COLUMNS:
+        return found
+    if isinstance(found, RoughCut) and found.sample is not None:
+        rows = found.sample
+    elif measures_all(node.n_rows, n_columns):
+        taken = node.fetch()
+        rows = taken.X, taken.weights
+    else:
+        rows = chunked_sample(node, _normal(found))
+    return best_of_few(found, *rows, search)
+
+
+def measures_all(n_rows: int, n_columns: int) -> bool:
+    """Return whether valleys are measured on all rows of a node, not on a sample of them."""
+    return n_rows <= COARSE_ROWS or is_small(n_rows, n_columns)
 
 
 def best_of_few(found: AnyCut, X: Floats, weights: Floats, search: Callable[[Floats], AnyCut | None]) -> AnyCut:

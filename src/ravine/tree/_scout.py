@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from ravine import _kernels
@@ -21,7 +22,8 @@ from ravine._outofcore import ChunkedNode
 from ravine._reservoir import content_numbers, largest_numbers
 from ravine._ties import is_less, pointing_up
 from ravine.cuts import Cut
-from ravine.cuts._chunked import moved_to_valley
+from ravine.cuts._along import Along
+from ravine.cuts._chunked import along
 from ravine.cuts._density import MAX_BINS, normal_reference
 from ravine.cuts._mdh import OUTSIDE, POWER, minimum_density_cut
 from ravine.cuts._proposals import (
@@ -48,6 +50,9 @@ from ravine.tree._valley_test import (
 
 TESTED_ROWS, SAMPLE_SEED = 20_000, 0
 """Valleys are tested on a sample of at most this many rows of the data, drawn with this seed."""
+
+FromDirectionOfChunks = Callable[[ChunkedNode, Floats], Floats | None]
+"""Finds a direction for the rows of a node that is not in memory, given that of the scout."""
 
 ALPHAS, N_COMPONENTS = (0.0, 0.9), 2
 """Searches keep a cut within these bounds, and start from this many principal components."""
@@ -243,34 +248,77 @@ class ConfirmedCuts:
 
     def find_cut(self, X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
         """Find the cut of a node in memory: the method of `ravine.tree.grow`."""
-        sample, kept = (X, weights), None
-        if self._test is None and X.shape[0] > TESTED_ROWS:
-            self._by_weight = bool((weights != weights[0]).any())
+        if X.shape[0] > TESTED_ROWS:
+            if self._test is None:
+                self._by_weight = bool((weights != weights[0]).any())
             kept, numbers = largest_numbers(X, weights, TESTED_ROWS, SAMPLE_SEED, self._by_weight, self._n_jobs)
-            self._least_number = numbers.min()
-        elif self._least_number is not None:
+            return self._large_cut(
+                X[kept],
+                weights[kept],
+                numbers,
+                moments,
+                lambda normal: self._whole(X, weights, moments, normal),
+                lambda normal: Along.of(X, weights, moments.mean, normal, self._n_jobs).points(),
+            )
+        sample = None
+        if self._least_number is not None:
             numbers = content_numbers(X, weights, SAMPLE_SEED, self._by_weight, self._n_jobs)
-            kept = np.flatnonzero(numbers >= self._least_number)
-        if kept is not None:
-            sample = X[kept], _of_total(weights[kept], moments.count)
-        self._test = self._test or self._begin(*sample)
+            sample = self._tested(X, weights, numbers, moments.count)
+        return self._small_cut(X, weights, moments, sample)
+
+    def find_chunked_cut(self, node: ChunkedNode, whole: FromDirectionOfChunks) -> Cut | None:
+        """Find the cut of a node that is not in memory, as `find_cut` does.
+
+        `whole` finds the direction of all its rows, given the direction of the scout.
+        """
+        drawn = node.draw(TESTED_ROWS, SAMPLE_SEED)
+        if self._test is None:
+            self._by_weight = node.whole.extent.lightest < node.whole.extent.heaviest
+        if node.n_rows <= TESTED_ROWS:
+            moments, sample = moments_of(drawn.X, drawn.weights, self._n_jobs), None
+            if self._least_number is not None:
+                sample = self._tested(drawn.X, drawn.weights, drawn.number, moments.count)
+            return self._small_cut(drawn.X, drawn.weights, moments, sample)
+
+        def on_line(normal: Floats) -> tuple[Floats, Floats]:
+            on = along(node, normal)
+            return on.positions, on.mass
+
+        return self._large_cut(
+            drawn.X, drawn.weights, drawn.number, node.moments, lambda normal: whole(node, normal), on_line
+        )
+
+    def _small_cut(
+        self, X: Matrix, weights: Floats, moments: Moments, sample: tuple[Matrix, Floats] | None
+    ) -> Cut | None:
+        self._test = self._test or self._begin(X, weights)
         return self._test.cut(X, weights, moments, self._whole, self._significance, sample)
 
-    def find_chunked_cut(self, node: ChunkedNode) -> Cut | None:
-        """Find the cut of a node that is not in memory: that of its sample, moved to the valley of all rows."""
-        drawn = node.draw(TESTED_ROWS, SAMPLE_SEED)
-        if self._test is None and node.n_rows > TESTED_ROWS:
-            self._by_weight = node.whole.extent.lightest < node.whole.extent.heaviest
-            self._least_number = drawn.number.min()
-        kept = np.argsort(drawn.number, kind="stable")
-        if self._least_number is not None:
-            kept = kept[drawn.number[kept] >= self._least_number]
-        if not len(kept):
-            return None
-        rows, weights = drawn.X[kept], _of_total(drawn.weights[kept], node.moments.count)
-        self._test = self._test or self._begin(rows, weights)
-        cut = self._test.cut(rows, weights, moments_of(rows, weights), self._whole, self._significance)
-        return None if cut is None else moved_to_valley(node, cut, self._bandwidth, self._min_cluster_size)
+    def _large_cut(
+        self,
+        X: Matrix,
+        weights: Floats,
+        numbers: NDArray[np.uint64],
+        moments: Moments,
+        whole: Callable[[Floats], Floats | None],
+        on_line: Callable[[Floats], tuple[Floats, Floats]],
+    ) -> Cut | None:
+        """Find the cut of a node by the rows with the largest numbers, and two functions of all its rows.
+
+        One finds their direction, the other returns centered positions along a direction and the weights there.
+        """
+        if self._test is None:
+            self._least_number = numbers.min()
+        rows, of_rows = self._tested(X, weights, numbers, moments.count)
+        self._test = self._test or self._begin(rows, of_rows)
+        return self._test.cut_by(rows, of_rows, moments, whole, on_line, self._significance)
+
+    def _tested(self, X: Matrix, weights: Floats, numbers: NDArray[np.uint64], count: float) -> tuple[Matrix, Floats]:
+        """Return the rows of a node that are tested, in the order of their numbers, and their share of its weight."""
+        assert self._least_number is not None
+        tested = np.flatnonzero(numbers >= self._least_number)
+        tested = tested[np.argsort(numbers[tested], kind="stable")]
+        return X[tested], _of_total(weights[tested], count)
 
 
 def _of_total(weights: Floats, total: float) -> Floats:

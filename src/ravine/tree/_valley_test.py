@@ -25,6 +25,9 @@ from ravine._ties import OF_A_SUM, first_least, is_less
 from ravine.cuts import Cut
 from ravine.cuts._valley import Valley, strongest_valley
 
+OnLine = Callable[[Floats], tuple[Floats, Floats]]
+"""Returns the positions of rows along a direction, relative to their mean, and their weights."""
+
 Direction = Callable[[Matrix, Floats, Moments], Floats | None]
 """Finds a direction for rows, given their weights and moments; None if there is no direction."""
 
@@ -311,7 +314,38 @@ class ValleyTest:
         sample : tuple of rows and weights, optional
             The rows that are tested; all rows by default.
         """
+
+        def search(normal: Floats) -> Floats | None:
+            return whole(X, weights, moments, normal)
+
+        def on_line(normal: Floats) -> tuple[Floats, Floats]:
+            return project(X, normal, self.n_jobs) - moments.mean @ normal, weights
+
         rows, of_rows = (X, weights) if sample is None else sample
+        return self.cut_by(rows, of_rows, moments, search, on_line, significance)
+
+    def cut_by(
+        self,
+        rows: Matrix,
+        of_rows: Floats,
+        moments: Moments,
+        search: Callable[[Floats], Floats | None],
+        on_line: OnLine,
+        significance: float,
+    ) -> Cut | None:
+        """Do what `cut` does, given the rows that are tested and their weights, and two functions of all rows.
+
+        Parameters
+        ----------
+        rows, of_rows : the rows that are tested and their weights
+        moments : Moments
+            Moments of all rows.
+        search : callable ``direction -> ndarray or None``
+            Finds the direction of all rows, given that of the test.
+        on_line : callable ``direction -> (positions, weights)``
+            Returns positions of all rows along a direction, relative to their mean.
+        significance : float
+        """
         if rows.shape[0] < MIN_ROWS:
             return None
         seen = UNSEEN if self.look is None else self.look(rows, of_rows, moments, self.steps)
@@ -329,9 +363,9 @@ class ValleyTest:
                 return None
             p_value, normals = 1.0, [seen.normal]
         if p_value <= significance:
-            normal = whole(X, weights, moments, normals[0])
+            normal = search(normals[0])
             normals = normals if normal is None else [normal, *normals]
-        return self.strongest_cut(X, weights, normals, p_value)
+        return self.strongest_cut(moments, on_line, normals, p_value)
 
     def run(self, X: Matrix, weights: Floats, n_halvings: int, is_patient: bool, significance: float) -> list[Trial]:
         """Test halves of the rows, with patience or without; the trial with the smallest p-value is first."""
@@ -370,17 +404,19 @@ class ValleyTest:
         few, of_few = X[rows], weights[rows]
         return self.direction(few, of_few, moments_of(few, of_few, self.n_jobs))
 
-    def strongest_cut(self, X: Matrix, weights: Floats, normals: list[Floats], p_value: float) -> Cut | None:
+    def strongest_cut(self, moments: Moments, on_line: OnLine, normals: list[Floats], p_value: float) -> Cut | None:
         """Cut at the strongest valley of all rows on some directions; ties go to the first direction."""
         best: tuple[Floats, Valley] | None = None
         for normal in normals:
-            found = self._valley(project(X, normal, self.n_jobs), weights, normal, float(weights.sum()))
+            values, weights = on_line(normal)
+            found = self._valley(values, weights, normal, float(weights.sum()))
             if found is not None and (best is None or is_less(best[1].score, found.score)):
                 best = normal, found
         if best is None:
             return None
         normal, valley = best
-        return Cut(normal, valley.position, valley.density, valley.relative_depth, p_value)
+        offset = float(valley.position + moments.mean @ normal)
+        return Cut(normal, offset, valley.density, valley.relative_depth, p_value)
 
     def _valley(self, values: Floats, weights: Floats, normal: Floats, total: float) -> Valley | None:
         resolution = resolution_along(normal, self.steps)
