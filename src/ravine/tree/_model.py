@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ravine._checks import all_finite, checked_sparse, refuse_what_is_no_number
+from ravine._checks import all_finite, checked_sparse, is_half, refuse_what_is_no_number
 from ravine._lazy import PIPELINE, is_a
 from ravine._matrix import LARGEST, Matrix
 from ravine._read_only import ReadOnlyModel
@@ -122,7 +122,7 @@ def _checked_rows(model: Any, X: Any) -> Matrix:
     return check_array(
         checked_sparse(X) if sparse.issparse(X) else X,
         accept_sparse="csr",
-        dtype=[np.float64, np.float32],
+        dtype=np.float32 if is_half(X) else [np.float64, np.float32],
         order="C",
         ensure_min_samples=0,
         ensure_min_features=0,
