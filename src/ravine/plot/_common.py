@@ -20,7 +20,7 @@ from ravine._names import shown
 from ravine.cluster import SumOfNorms, SupportVectorClustering
 from ravine.cluster._base import TreeClusterer
 from ravine.tree import HyperplaneTree
-from ravine.tree._model import rows_to_show
+from ravine.tree._model import has_unit_rows, rows_to_show
 from ravine.tree._pipeline import ShownPipeline
 from ravine.tree._text import counted, named, shortened, shown_names
 
@@ -57,6 +57,11 @@ def tree_and_names(model: Any, picture: str, feature_names: Sequence[str] | None
         return shown.tree, shown_names(shown.tree, shown.names if feature_names is None else feature_names)
     if isinstance(model, TreeClusterer):
         check_is_fitted(model)
+        if has_unit_rows(model):
+            raise ValueError(
+                "metric='cosine' divides rows by their lengths, so the cuts cannot be drawn in the columns of X: draw "
+                "model.tree_ with the rows sklearn.preprocessing.normalize(X)"
+            )
     tree = model if isinstance(model, HyperplaneTree) else getattr(model, "tree_", None)
     if not isinstance(tree, HyperplaneTree):
         raise TypeError(refusal(model, picture, "a model with a tree, or the tree itself"))

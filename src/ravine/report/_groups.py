@@ -10,7 +10,7 @@ from ravine._lazy import PIPELINE, is_a
 from ravine._matrix import Ints, Matrix
 from ravine._names import shown
 from ravine.tree import HyperplaneTree
-from ravine.tree._model import rows_to_show
+from ravine.tree._model import has_unit_rows, rows_to_show
 from ravine.tree._text import counted
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Groups:
     @classmethod
     def of(cls, model: Any) -> "Groups":
         """The groups of a model. Raises TypeError if it is not a model, NotFittedError if it is not fitted."""
-        if is_a(model, PIPELINE):
+        if is_a(model, PIPELINE) or has_unit_rows(model):
             from ravine.tree._pipeline import ShownPipeline
 
             pipeline = ShownPipeline.of(model)

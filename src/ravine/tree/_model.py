@@ -18,7 +18,8 @@ def tree_of(model: Any) -> HyperplaneTree:
 
     The tree of a pipeline has its cuts in the columns of X, in their units: scaling, the choice of columns, PCA and
     truncated SVD are undone. If another step comes before the model, such as an encoder of words or a logarithm, the
-    error names it. ``tree_of(pipe[-1])`` is then the tree in the columns that the model sees.
+    error names it. ``tree_of(pipe[-1])`` is then the tree in the columns that the model sees. A model with
+    ``metric="cosine"`` has a tree of rows of length 1, ``model.tree_``; its cuts cannot be written in the columns of X.
 
     Parameters
     ----------
@@ -57,16 +58,32 @@ def tree_of(model: Any) -> HyperplaneTree:
     if is_a(model, PIPELINE):
         return _tree_of_pipeline(model)
     if isinstance(model, ReadOnlyModel):
-        return _own_tree(model)
+        return _tree_in_columns(model)
     if not hasattr(model, "fit"):
         raise TypeError(f"model is of type {type(model).__name__}: pass a fitted model or its tree")
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
-    return _own_tree(model)
+    return _tree_in_columns(model)
 
 
-def _own_tree(model: Any) -> HyperplaneTree:
+def has_unit_rows(model: Any) -> bool:
+    """Return whether a model divides each row by its length before its tree sees it."""
+    return bool(getattr(model, "_has_unit_rows", False))
+
+
+def _tree_in_columns(model: Any) -> HyperplaneTree:
+    tree = own_tree(model)
+    if has_unit_rows(model):
+        raise ValueError(
+            f"{type(model).__name__} with metric='cosine' divides rows by their lengths, so its cuts cannot be written "
+            "in the columns of X: use model.tree_ with rows of length 1, or model.predict"
+        )
+    return tree
+
+
+def own_tree(model: Any) -> HyperplaneTree:
+    """Return the tree of the rows that a fitted model, or a model from a file, sees."""
     if not hasattr(model, "tree_"):
         raise ValueError(
             f"{type(model).__name__} has no tree of cuts, which is needed here: use its own predict and plots in Python"
