@@ -94,6 +94,8 @@ PAGES = [
     Page("startup", "startup", "startup"),
     Page("first_use", "first_use", "first-use"),
     Page("exports", "exports", "exports"),
+    Page("embeddings", "clients.embeddings", "embeddings"),
+    Page("embeddings_spread", "clients.embeddings", "embeddings", "spread_page"),
 ]
 
 
