@@ -29,8 +29,8 @@ from ravine.cli._screen import Screen
 from ravine.persist._header import Saved
 from ravine.persist._read_only import read_only
 from ravine.tree import HyperplaneTree, tree_of
-from ravine.tree._model import has_unit_rows, own_tree
 from ravine.tree._text import names_of
+from ravine.tree._unit_rows import has_unit_rows, own_tree
 
 
 def predict(

@@ -25,7 +25,7 @@ from ravine._outofcore import (
 )
 from ravine._sklearn import get_namespace_and_device, move_to
 from ravine.tree import _device
-from ravine.tree._model import has_unit_rows
+from ravine.tree._unit_rows import has_unit_rows
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -13,8 +13,8 @@ import numpy as np
 from ravine._lazy import is_a
 from ravine._matrix import Floats, Ints
 from ravine.tree import HyperplaneTree, tree_of
-from ravine.tree._model import has_unit_rows, own_tree
 from ravine.tree._text import names_of
+from ravine.tree._unit_rows import has_unit_rows, own_tree
 
 Kind = Literal["subtract", "add", "multiply", "divide", "fill", "clip", "choose", "project", "normalize", "join"]
 

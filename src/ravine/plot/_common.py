@@ -20,9 +20,10 @@ from ravine._names import shown
 from ravine.cluster import SumOfNorms, SupportVectorClustering
 from ravine.cluster._base import TreeClusterer
 from ravine.tree import HyperplaneTree
-from ravine.tree._model import has_unit_rows, rows_to_show
+from ravine.tree._model import rows_to_show
 from ravine.tree._pipeline import ShownPipeline
 from ravine.tree._text import counted, named, shortened, shown_names
+from ravine.tree._unit_rows import has_unit_rows
 
 LEFT, RIGHT, LINE, FAINT, PALE = "#4477aa", "#ee7733", "#222222", "#999999", "#dddddd"
 """Colors that color-blind readers can distinguish. A line, a marker or a word always repeats their meaning."""

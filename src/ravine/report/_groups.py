@@ -10,8 +10,9 @@ from ravine._lazy import PIPELINE, is_a
 from ravine._matrix import Ints, Matrix
 from ravine._names import shown
 from ravine.tree import HyperplaneTree
-from ravine.tree._model import has_unit_rows, rows_to_show
+from ravine.tree._model import rows_to_show
 from ravine.tree._text import counted
+from ravine.tree._unit_rows import has_unit_rows
 
 if TYPE_CHECKING:
     from ravine.tree._pipeline import ShownPipeline

@@ -11,6 +11,7 @@ from ravine._matrix import LARGEST, Matrix
 from ravine._read_only import ReadOnlyModel
 from ravine.tree._text import counted
 from ravine.tree._tree import HyperplaneTree
+from ravine.tree._unit_rows import has_unit_rows, own_tree
 
 
 def tree_of(model: Any) -> HyperplaneTree:
@@ -67,11 +68,6 @@ def tree_of(model: Any) -> HyperplaneTree:
     return _tree_in_columns(model)
 
 
-def has_unit_rows(model: Any) -> bool:
-    """Return whether a model divides each row by its length before its tree sees it."""
-    return bool(getattr(model, "_has_unit_rows", False))
-
-
 def _tree_in_columns(model: Any) -> HyperplaneTree:
     tree = own_tree(model)
     if has_unit_rows(model):
@@ -79,16 +75,6 @@ def _tree_in_columns(model: Any) -> HyperplaneTree:
             f"{type(model).__name__} with metric='cosine' divides rows by their lengths, so its cuts cannot be written "
             "in the columns of X: use model.tree_ with rows of length 1, or model.predict"
         )
-    return tree
-
-
-def own_tree(model: Any) -> HyperplaneTree:
-    """Return the tree of the rows that a fitted model, or a model from a file, sees."""
-    if not hasattr(model, "tree_"):
-        raise ValueError(
-            f"{type(model).__name__} has no tree of cuts, which is needed here: use its own predict and plots in Python"
-        )
-    tree: HyperplaneTree = model.tree_
     return tree
 
 

@@ -31,8 +31,8 @@ from ravine._matrix import Bools, Floats, Ints, Matrix, unit_rows
 from ravine._sklearn import get_feature_names
 from ravine.cuts import Surface
 from ravine.tree._mixture import Mixture
-from ravine.tree._model import has_unit_rows
 from ravine.tree._tree import HyperplaneTree, fields_of
+from ravine.tree._unit_rows import has_unit_rows
 
 WORST_CONDITION = 1e10
 """A matrix with a larger condition number counts as singular."""
