@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler, normalize
+from tests.commands import ravine_in_this_process as run
 
 from ravine import IncrementalMDH, load, report, save
 from ravine._outofcore import LocalChunks
@@ -198,6 +199,22 @@ def test_a_report_shows_rows_of_length_1_and_the_labels_of_predict(scaled):
     assert_array_equal(number, model.predict(X))
     assert_array_equal(groups.tree.predict(rows), number)
     assert "divides rows by their lengths" in report.html(model, X).replace("&#39;", "'")
+
+
+def test_commands_read_a_saved_model(tmp_path, capsys):
+    import pandas as pd
+
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    save(IncrementalMDH(metric="cosine").fit(frame), tmp_path / "model.ravine")
+    model, rows = str(tmp_path / "model.ravine"), str(tmp_path / "rows.csv")
+    assert run("predict", model, rows, "--out", str(tmp_path / "labels.csv")) == 0
+    assert_array_equal(pd.read_csv(tmp_path / "labels.csv")["cluster"], COSINE.labels_)
+    assert run("inspect", model) == run("report", model, rows, "--out", str(tmp_path / "report.html")) == 0
+    assert run("cut", model, "--clusters", "2", "--out", str(tmp_path / "cut.ravine")) == 0
+    assert_array_equal(load(tmp_path / "cut.ravine").predict(frame), COSINE.cut_to(2).labels_)
+    assert run("predict", model, rows, "--clusters", "2", "--out", str(tmp_path / "two.csv")) == 0
+    assert_array_equal(pd.read_csv(tmp_path / "two.csv")["cluster"], COSINE.cut_to(2).labels_)
 
 
 def test_a_plot_is_refused():

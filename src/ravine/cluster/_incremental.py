@@ -604,6 +604,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         """Return a copy of the model that takes rows of length 1 as they are."""
         model = copy(self)
         model.metric, model.standardize, model._has_unit_rows = "euclidean", False, False
+        model._set_feature_names(None)  # these rows are arrays
         return model
 
     def _new_stream(self, n_features: int, is_sparse: bool, is_scaled: bool = False) -> SampledStream:
