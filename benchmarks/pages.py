@@ -99,6 +99,8 @@ PAGES = [
     Page("scanpy", "clients.scanpy", "clients-scanpy-mlflow"),
     Page("mlflow", "clients.mlflow", "clients-scanpy-mlflow"),
     Page("bertopic", "clients.bertopic", "clients"),
+    Page("embeddings", "clients.embeddings", "embeddings"),
+    Page("embeddings_spread", "clients.embeddings", "embeddings", "spread_page"),
 ]
 
 

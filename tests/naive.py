@@ -18,6 +18,10 @@ def moments(X, weights):
     return weights.sum(), mean, sum(w * np.sum((x - mean) ** 2) for x, w in zip(X, weights, strict=True))
 
 
+def unit_rows(X):
+    return np.array([x / np.sqrt(x @ x) if x.any() else x for x in X.astype(float)])
+
+
 def scatter(X, weights, mean):
     return sum(w * np.outer(x - mean, x - mean) for x, w in zip(X, weights, strict=True))
 

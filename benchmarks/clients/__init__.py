@@ -1,1 +1,1 @@
-"""ravine in other tools: what a model does there, and what it costs."""
+"""ravine in other tools, and data as their users bring it: what a model does there, and what it costs."""

@@ -95,6 +95,15 @@ def _require(holds: bool, form: str, complaint: str) -> None:
         )
 
 
+def is_half(X: Any) -> bool:
+    """Return whether rows hold float16 only: an array, a sparse matrix, a frame, or a tensor on the CPU.
+
+    They are read as float32, which holds each of their numbers exactly. scikit-learn would convert them to float64.
+    """
+    types = list(X.dtypes) if hasattr(X, "columns") and hasattr(X, "dtypes") else [getattr(X, "dtype", None)]
+    return bool(types) and all(str(dtype).lower() in ("float16", "torch.float16") for dtype in types)
+
+
 def refuse_what_is_no_number(array: Any, name: str) -> None:
     """Raise ValueError for values that NumPy silently converts to numbers: masked entries, dates and durations."""
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
@@ -140,6 +149,8 @@ def as_floats(array: Any, name: str) -> NDArray[Any]:
     """Return an array of float32 or float64; raise ValueError if it holds anything but real numbers."""
     refuse_what_is_no_number(array, name)
     found = np.asarray(array)
+    if found.dtype == np.float16:
+        return found.astype(np.float32)
     if found.dtype in (np.float32, np.float64):
         return found
     if found.dtype.kind not in "biufO":

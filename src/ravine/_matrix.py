@@ -1,7 +1,7 @@
 """Projections, moments and scatter matrices, with the same functions for dense and CSR matrices.
 
 Dense matrices go through the compiled passes of `ravine._kernels.rows`, block by block on threads. A CSR matrix is
-never converted to dense and never centered; its mean is subtracted after the product. No function here copies the rows.
+never converted to dense and never centered; its mean is subtracted after the product. No reduction copies the rows.
 """
 
 import math
@@ -57,6 +57,17 @@ def take_rows(X: Matrix, rows: Ints, n_jobs: int | None = None, out: NDArray[Any
         return X[rows]
     out = np.empty((len(rows), X.shape[1]), dtype=X.dtype) if out is None else out
     map_rows(lambda b: _kernels.rows.gather(X, rows[b], out[b]), out.shape, n_jobs)
+    return out
+
+
+def unit_rows(X: Matrix, n_jobs: int | None = None, *, copy: bool = True) -> Matrix:
+    """Return rows of length 1, of the type of X; a row of zeros is unchanged. Without `copy`, X itself is changed."""
+    if sparse.issparse(X):
+        data = np.empty_like(X.data) if copy else X.data
+        _kernels.rows.to_unit_length_csr(X.indptr, X.data, data)
+        return type(X)((data, X.indices, X.indptr), shape=X.shape)
+    out = np.empty_like(X, order="C", subok=False) if copy else X
+    map_rows(lambda b: _kernels.rows.to_unit_length(X[b], out[b]), X.shape, n_jobs)
     return out
 
 

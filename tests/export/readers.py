@@ -119,6 +119,10 @@ def after(steps, x):
                 x = [x[j] for j in values]
             case "project":
                 x = [dot(row, x) for row in values]
+            case "normalize":
+                size = [abs(a) for a in x]
+                norm = {"l2": math.sqrt(dot(x, x)), "l1": sum(size), "max": max(size)}[step["norm"]]
+                x = [a / norm for a in x] if norm != 0 else x
             case "join":
                 whole = x
                 x = [a for part in step["parts"] for a in after(part["steps"], [whole[j] for j in part["columns"]])]

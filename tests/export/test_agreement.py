@@ -10,12 +10,12 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, RobustScaler, StandardScaler
 from tests.estimators import TREES, each, fitted
 from tests.export.readers import NONE, READERS, by_json, by_onnx, by_python, outputs_of
 from tests.export.rows import adversarial
 
-from ravine import MDH, PDDP, NCutH
+from ravine import MDH, PDDP, IncrementalMDH, NCutH
 from ravine.datasets import make_blobs
 from ravine.export import to_onnx, within_rounding
 
@@ -57,6 +57,25 @@ def test_exports_of_every_estimator_agree_with_predict(model, name, rng):
     check(model, rows, readers)
     assert not within_rounding(model, X).any()
     assert (by_onnx(model, X) == model.predict(X)).all()
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1", "max", "cosine"])
+def test_exports_of_rows_divided_by_their_lengths_agree_with_predict(norm, rng):
+    rows = data("wine") - data("wine").mean(axis=0)
+    if norm == "cosine":
+        model = make_pipeline(StandardScaler(), IncrementalMDH(metric="cosine")).fit(rows)
+    else:
+        model = make_pipeline(StandardScaler(), Normalizer(norm), NCutH(3)).fit(rows)
+    rows = np.vstack([rows, rows * rng.uniform(0.01, 100, size=(len(rows), 1)), np.zeros((1, rows.shape[1]))])
+    check(model, rows, [reader for reader in READERS if reader not in SQL])
+    assert by_onnx(model, [[np.nan] * rows.shape[1]]) == [NONE]
+
+
+def test_exports_of_the_cosine_metric_alone_agree_with_predict(rng):
+    rows = data("digits")
+    model = IncrementalMDH(metric="cosine").fit(rows)
+    assert model.n_clusters_ > 1
+    check(model, np.vstack([rows, 3 * rows, np.zeros((1, rows.shape[1]))]), ["onnx", "python", "json"])
 
 
 MIXTURES = {

@@ -14,6 +14,7 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     Normalizer,
     OneHotEncoder,
+    PowerTransformer,
     RobustScaler,
     StandardScaler,
 )
@@ -49,6 +50,13 @@ def test_steps_give_the_numbers_of_a_transformer_to_the_last_bit(step):
     assert_array_equal(applied(steps_of(step, "it"), GAPS), step.transform(GAPS))
 
 
+@pytest.mark.parametrize("norm", ["l2", "l1", "max"])
+def test_steps_of_a_normalizer_give_its_numbers(norm):
+    rows = np.vstack([X - X.mean(axis=0), np.zeros((1, X.shape[1]))])
+    step = Normalizer(norm).fit(rows)
+    assert_allclose(applied(steps_of(step, "it"), rows), step.transform(rows), rtol=1e-14)
+
+
 @pytest.mark.parametrize("step", [PCA(3), PCA(2, whiten=True), TruncatedSVD(2, random_state=0)], ids=repr)
 def test_steps_of_a_projection_give_its_numbers(step):
     step.fit(X)
@@ -75,15 +83,15 @@ def test_a_column_without_any_value_is_dropped_as_by_the_imputer():
 
 
 def test_sizes_are_at_least_the_numbers():
-    step = make_pipeline(StandardScaler(), PCA(3, whiten=True)).fit(X)
+    step = make_pipeline(StandardScaler(), Normalizer(), PCA(3, whiten=True)).fit(X)
     steps = steps_of(step, "it")
-    assert (bounded(steps, np.abs(X)) >= np.abs(applied(steps, X))).all()
+    assert (bounded(steps, np.abs(X), X) >= np.abs(applied(steps, X))).all()
 
 
 @pytest.mark.parametrize("writer", list(WRITERS))
 def test_step_that_cannot_be_exported_is_named(writer):
-    model = make_pipeline(StandardScaler(), Normalizer(), PDDP(n_clusters=2)).fit(X)
-    with pytest.raises(ValueError, match=r"step 'normalizer' is a Normalizer, which cannot be exported"):
+    model = make_pipeline(StandardScaler(), PowerTransformer(), PDDP(n_clusters=2)).fit(X)
+    with pytest.raises(ValueError, match=r"step 'powertransformer' is a PowerTransformer, which cannot be exported"):
         WRITERS[writer](model)
 
 

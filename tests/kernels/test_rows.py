@@ -24,6 +24,26 @@ def test_projections_on_several_directions_are_the_matrix_product():
     assert_allclose(out, X @ X[:4].T, atol=1e-14)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_of_length_1_agree_with_naive(dtype):
+    rows = np.vstack([X, np.zeros((1, 7)), 1e-30 * X[:3], 1e30 * X[:3]]).astype(dtype)
+    rounding = 4 * np.finfo(dtype).eps
+    assert_allclose(_matrix.unit_rows(rows), naive.unit_rows(rows), rtol=rounding)
+    assert_allclose(_matrix.unit_rows(sparse.csr_array(rows)).toarray(), naive.unit_rows(rows), rtol=rounding)
+
+
+def test_rows_of_length_1_do_not_depend_on_the_layout_nor_on_powers_of_two():
+    found = _matrix.unit_rows(X)
+    assert_array_equal(_matrix.unit_rows(np.asfortranarray(X)), found)
+    assert_array_equal(_matrix.unit_rows(sparse.csr_array(X)).toarray(), found)
+    assert_array_equal(_matrix.unit_rows(np.repeat(X, 2, axis=1)[:, ::2]), found)
+    for power in (-500, 500, 900):
+        assert_array_equal(_matrix.unit_rows(X * 2.0**power), found)
+    rows = X.copy()
+    assert _matrix.unit_rows(rows, copy=False) is rows
+    assert_array_equal(rows, found)
+
+
 def test_weighted_sum_agrees_with_naive():
     assert_allclose(_kernels.rows.weighted_sum(X, weights), weights @ X)
 

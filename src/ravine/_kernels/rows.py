@@ -5,6 +5,8 @@ the data. The side of a row at a cut is decided only in `walk` (`walk_csr` for s
 the last bit.
 """
 
+import math
+
 import numpy as np
 
 from ravine._kernels._compile import inner, inner_reduction, kernel, reduction
@@ -336,3 +338,47 @@ def _add_products(tile, total):
             total[j, k + 1] += b
             total[j + 1, k] += c
             total[j + 1, k + 1] += e
+
+
+@inner
+def _scale_of(largest):
+    """Return the power of two that brings a number to about 1, so that no square overflows or vanishes."""
+    if not 0.0 < largest < np.inf:
+        return 1.0
+    return math.ldexp(1.0, -min(max(math.frexp(largest)[1], -1000), 1000))
+
+
+@kernel
+def to_unit_length(X, out):
+    """Compute out[i] = X[i] / |X[i]|; a row of zeros stays as it is. `out` may be X.
+
+    The result of a row depends neither on other rows nor on the layout of X in memory. Multiplying a row by a power of
+    two does not change it.
+    """
+    for i in range(X.shape[0]):
+        largest, squares = 0.0, 0.0
+        for j in range(X.shape[1]):
+            largest = max(largest, abs(X[i, j]))
+        scale = _scale_of(largest)
+        for j in range(X.shape[1]):
+            x = X[i, j] * scale
+            squares += x * x
+        length = np.sqrt(squares) if squares > 0.0 else 1.0
+        for j in range(X.shape[1]):
+            out[i, j] = X[i, j] * scale / length
+
+
+@kernel
+def to_unit_length_csr(indptr, data, out):
+    """Run `to_unit_length` on the rows of a CSR matrix without duplicate entries."""
+    for i in range(indptr.shape[0] - 1):
+        largest, squares = 0.0, 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            largest = max(largest, abs(data[k]))
+        scale = _scale_of(largest)
+        for k in range(indptr[i], indptr[i + 1]):
+            x = data[k] * scale
+            squares += x * x
+        length = np.sqrt(squares) if squares > 0.0 else 1.0
+        for k in range(indptr[i], indptr[i + 1]):
+            out[k] = data[k] * scale / length

@@ -26,6 +26,7 @@ from ravine._outofcore._far_cells import without_far_cells
 from ravine._outofcore._from_host import CHUNK_BYTES, ChunksFromHost, RowsFromHost, is_from_host
 from ravine._outofcore._node import ChunkedNode
 from ravine._outofcore._reductions import FetchedRows
+from ravine._outofcore._unit_rows import with_unit_rows
 
 __all__ = [
     "CHUNK_BYTES",
@@ -51,6 +52,7 @@ __all__ = [
     "moved_beside",
     "tables_of",
     "to_host",
+    "with_unit_rows",
     "without_far_cells",
 ]
 

@@ -62,9 +62,9 @@ def _is_parquet(X: Any) -> bool:
 
 
 def _dtype(X: Any) -> Any:
-    """Return float32 if all columns have this type, as for in-memory data, else float64."""
+    """Return float32 if no column has more digits, as for in-memory data, else float64."""
     found = [np.dtype(field.type.to_pandas_dtype()) for field in X.schema]
-    return np.float32 if all(dtype == np.float32 for dtype in found) else np.float64
+    return np.float32 if all(dtype in (np.float32, np.float16) for dtype in found) else np.float64
 
 
 def _numbers(column: Any) -> NDArray[Any]:

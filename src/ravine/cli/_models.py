@@ -30,6 +30,7 @@ from ravine.persist._header import Saved
 from ravine.persist._read_only import read_only
 from ravine.tree import HyperplaneTree, tree_of
 from ravine.tree._text import names_of
+from ravine.tree._unit_rows import has_unit_rows, own_tree
 
 
 def predict(
@@ -88,7 +89,7 @@ def cut(model_path: Path, n_clusters: int, out: Path | None, screen: Screen) -> 
     check_files("cut", model=model_path, out=out)
     saved = read(model_path)
     is_pipeline = _is_pipeline(saved.model)
-    tree = _coarser(tree_of(_last(saved.model)), n_clusters)
+    tree = _coarser(own_tree(_last(saved.model)), n_clusters)
     if out is None:
         _show(_coarser_pipeline(saved.model, n_clusters) if is_pipeline else tree, saved.model, screen)
         return
@@ -104,7 +105,9 @@ def inspect(model_path: Path, screen: Screen) -> None:
 
     saved = read(model_path)
     screen.say(f"{saved.model!r}, saved by ravine {saved.ravine_version}")
-    _show(saved.model if _is_pipeline(saved.model) else tree_of(saved.model), saved.model, screen)
+    if has_unit_rows(_last(saved.model)):
+        screen.say("of rows that are divided by their lengths (metric='cosine')")
+    _show(saved.model if _is_pipeline(saved.model) else own_tree(saved.model), saved.model, screen)
 
 
 def _show(shown: Any, model: Any, screen: Screen) -> None:
@@ -113,11 +116,11 @@ def _show(shown: Any, model: Any, screen: Screen) -> None:
         from ravine.tree._pipeline import ShownPipeline
 
         pipeline, model = ShownPipeline.of(shown), _last(model)
-        tree, names = pipeline.tree or tree_of(model), pipeline.names
+        tree, names = pipeline.tree or own_tree(model), pipeline.names
         if pipeline.reason:
             screen.say(f"in the columns after the steps of the pipeline, because {pipeline.reason}")
     else:
-        tree, names = shown, names_of(tree_of(model), getattr(model, "feature_names_in_", None))
+        tree, names = shown, names_of(own_tree(model), getattr(model, "feature_names_in_", None))
     leaves = tree.leaves
     total = tree.count[0]
     screen.result(
@@ -205,7 +208,9 @@ def _coarser(tree: HyperplaneTree, n_clusters: int | None) -> HyperplaneTree:
 def _coarser_model(model: Any, n_clusters: int | None) -> Any:
     """Return what labels the rows that are read: a tree, with fewer clusters if asked for, a model or a pipeline."""
     if not _is_pipeline(model):
-        return _coarser(tree_of(model), n_clusters)
+        if not has_unit_rows(model):
+            return _coarser(tree_of(model), n_clusters)
+        return model.cut_to(_coarser(own_tree(model), n_clusters).n_clusters)
     if not _is_encoded(model):
         return _coarser_pipeline(model, n_clusters)
     last = _last(model)
@@ -219,7 +224,7 @@ def _coarser_pipeline(pipe: Any, n_clusters: int | None) -> Any:
     from sklearn.pipeline import Pipeline
 
     (*steps, (name, model)) = pipe.steps
-    _coarser(tree_of(model), n_clusters)
+    _coarser(own_tree(model), n_clusters)
     return Pipeline([*steps, (name, model.cut_to(n_clusters))])
 
 

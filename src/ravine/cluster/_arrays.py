@@ -25,6 +25,7 @@ from ravine._outofcore import (
 )
 from ravine._sklearn import get_namespace_and_device, move_to
 from ravine.tree import _device
+from ravine.tree._unit_rows import has_unit_rows
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -114,6 +115,11 @@ def _answer_from_host(model: Any, method: Callable[..., Any], X: Any) -> Any:
 
 def refuse_device(model: Any) -> None:
     """Raise TypeError if an estimator does not read rows on a device."""
+    if has_unit_rows(model) or getattr(model, "metric", "") == "cosine":
+        raise TypeError(
+            "X is on a CUDA device, where metric='cosine' does not read rows: divide them by their lengths there, and "
+            "use metric='euclidean' with standardize=False"
+        )
     if not model._reads_devices:
         raise TypeError(
             f"X is on a CUDA device, where {type(model).__name__} does not read rows: pass X.cpu() or X.get(), or use "

@@ -27,6 +27,7 @@ from ravine._checks import (
     as_table,
     checked_sparse,
     checked_weights,
+    is_half,
     refuse_names_given_twice,
     refuse_product,
     refuse_what_has_no_rows,
@@ -302,8 +303,9 @@ class RowEstimator(PlainPickles, CallbackSupportMixin, BaseEstimator):
         refuse_what_is_no_number(X, "X")
         if self._is_large_and_finite(X):
             options["ensure_all_finite"] = False
+        dtypes = [np.float32] if is_half(X) and np.float32 in self._dtypes else self._dtypes
         try:
-            return validate_data(self, X, **{"accept_sparse": self._accept_sparse, "dtype": self._dtypes, **options})
+            return validate_data(self, X, **{"accept_sparse": self._accept_sparse, "dtype": dtypes, **options})
         except OverflowError:
             raise ValueError("X has an integer that is too large for float64: rescale its column") from None
 

@@ -39,6 +39,9 @@ class FittedTree:
 
     _schema: ClassVar[Group] = LABELED_TREE
 
+    _has_unit_rows: bool = False
+    """Whether the tree is one of rows of length 1, to which the model converts all rows that it reads."""
+
     tree_: HyperplaneTree
     labels_: Ints
     n_features_in_: int

@@ -76,6 +76,7 @@ class FittedIncremental(FittedEvidenceTree):
     _schema: ClassVar[Group] = SAVED
 
     algorithm: str
+    metric: str
     standardize: bool
     memory_length: float | None
     sample_size: int
@@ -87,8 +88,13 @@ class FittedIncremental(FittedEvidenceTree):
     def _sizes(self) -> Sizes:
         _, size = self._stream_options()
         heap = {"max_depth": self.max_depth, "n_cuts": 1 << self.max_depth, "n_heap": 2 << self.max_depth}
-        numbers = {"n_scalars": _kernels.imdh.N_SCALARS, "standardize": self.standardize, "sample_size": size or 0}
+        columns = {"n_scalars": _kernels.imdh.N_SCALARS, "standardize": self._scales_columns}
+        numbers = {**columns, "sample_size": size or 0}
         return {**super()._sizes(), **heap, **numbers}
+
+    @property
+    def _scales_columns(self) -> bool:
+        return self.standardize and self.metric == "euclidean"
 
     def _stream_options(self) -> tuple[Settings, int | None]:
         """Return the settings of the stochastic gradient, and the number of rows to keep; None if no rows are kept."""

@@ -5,7 +5,7 @@ bounded sample of the rows. Held-out rows of that sample decide which cuts to ac
 """
 
 from collections.abc import Callable
-from copy import deepcopy
+from copy import copy, deepcopy
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from ravine._checks import is_half
 from ravine._lazy import public
-from ravine._matrix import Floats, Ints, Matrix
-from ravine._outofcore import chunks_of, in_order, is_on_device, is_out_of_core
+from ravine._matrix import Floats, Ints, Matrix, unit_rows
+from ravine._outofcore import chunks_of, in_order, is_on_device, is_out_of_core, with_unit_rows
 from ravine._reservoir import Reservoir
 from ravine._scaling import ScaledRows
 from ravine._schema import State
@@ -72,10 +73,14 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         squares (Hofmeyr 2020, eq. 22). "auto" uses the evidence. If no cut is confirmed, it uses the elbow, with a
         warning, but only if the rows are more clustered than rows without clusters; otherwise there is one cluster.
         ``algorithm="online"`` supports only the elbow.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Geometry of the rows. "cosine" divides every row by its length first, in `fit`, `partial_fit`, `predict` and all
+        other methods, so that only directions count, as usual for embeddings. The columns are then not scaled. A row of
+        zeros remains a row of zeros. The tree and the centers are those of rows of length 1.
     standardize : bool, default=True
-        Whether to scale every column to unit variance. A few cells far outside of a dense column do not change its
-        scale, unless ``algorithm="online"``. The cuts are always given in the original units of the data. Rows from a
-        `TableEncoder` are on a common scale already and are never scaled.
+        Whether to scale every column to unit variance; ``metric="cosine"`` never does. A few cells far outside of a
+        dense column do not change its scale, unless ``algorithm="online"``. The cuts are always given in the original
+        units of the data. Rows from a `TableEncoder` are on a common scale already and are never scaled.
     memory_length : float or None, default=None
         Number of rows over which the past fades in a stream that drifts. If None, nothing is forgotten. The scales of
         sparse columns are never forgotten.
@@ -166,6 +171,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "algorithm": [StrOptions({"polished", "online"})],
         "selection": [StrOptions({"auto", "evidence", "elbow"})],
+        "metric": [StrOptions({"euclidean", "cosine"})],
         "standardize": ["boolean"],
         "memory_length": [Interval(Real, 1, None, closed="left"), None],
         "sample_size": [Interval(Integral, 2, None, closed="left")],
@@ -201,6 +207,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         *,
         algorithm: Literal["polished", "online"] = "polished",
         selection: Literal["auto", "evidence", "elbow"] = "auto",
+        metric: Literal["euclidean", "cosine"] = "euclidean",
         standardize: bool = True,
         memory_length: float | None = None,
         sample_size: int = 20_000,
@@ -219,6 +226,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         self.n_clusters = n_clusters
         self.algorithm = algorithm
         self.selection = selection
+        self.metric = metric
         self.standardize = standardize
         self.memory_length = memory_length
         self.sample_size = sample_size
@@ -263,6 +271,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         >>> model.n_clusters_, model.selection_
         (3, 'evidence')
         """
+        self._has_unit_rows = self.metric == "cosine"
         if is_out_of_core(X):
             read, count = self._in_chunks(X, sample_weight)
         else:
@@ -300,7 +309,8 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         """Return the same two functions for out-of-core data, which is loaded if the sample can hold all rows."""
         if self.algorithm == "online":
             raise ValueError("algorithm='online' reads the rows in their order: use partial_fit for out-of-core data")
-        root = self._root_of_chunks(chunks_of(X, sample_weight, self.n_jobs))
+        chunks = chunks_of(with_unit_rows(X, self.n_jobs) if self._has_unit_rows else X, sample_weight, self.n_jobs)
+        root = self._root_of_chunks(chunks)
         self._check_chunked_outlier(root)
         if root.n_rows <= self.sample_size:
             few = root.fetch()
@@ -383,6 +393,8 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
                 "this model was saved without its sample of rows and cannot learn further: save it with resume=True, "
                 "or start again with fit"
             )
+        if first:
+            self._has_unit_rows = self.metric == "cosine"
         rows = self._validate(X, reset=first, order="C")
         weights, _ = self._admit(rows, sample_weight, allow_all_zero=not first)
         if first:
@@ -530,6 +542,11 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         return model
 
     def _state(self, resume: bool) -> dict[str, Any]:
+        if self._has_unit_rows != (self.metric == "cosine"):
+            raise ValueError(
+                "metric was changed after the fit, so a loaded model would read rows in another way: restore the old "
+                "value, or fit again"
+            )
         grown = not resume or self._tree is not None
         tree: dict[str, Any] = super()._state(resume) if grown else {"tree": None, "labels": None}
         chosen = {"selection": self._selection, "elbow_path": self._elbow_path} if grown else None
@@ -547,7 +564,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         stream, (settings, size) = self._stream, self._stream_options()
         kept = stream.reservoir.size if stream.reservoir is not None else None
         began_with = (stream.online.depth, stream.online.settings, kept, stream.standardize, stream.memory_length)
-        if began_with != (self.max_depth, settings, size, self.standardize, self.memory_length):
+        if began_with != (self.max_depth, settings, size, self._scales_columns, self.memory_length):
             raise ValueError(
                 "a parameter of the stream was changed after its first rows, so a loaded model could not continue as "
                 "this one would: restore the old value, or save with resume=False"
@@ -555,7 +572,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         return stream.state()
 
     def _restore(self, state: State) -> None:
-        self._tree = None
+        self._tree, self._has_unit_rows = None, self.metric == "cosine"
         if state["tree"] is not None:
             super()._restore(state)
             self._selection, self._elbow_path = state["chosen"]["selection"], state["chosen"]["elbow_path"]
@@ -572,13 +589,27 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         if size is not None:
             reservoir = Reservoir.from_state(size, sample["keys"], sample["rows"], sample["weights"])
         is_scaled = bool(state["is_scaled"])
-        options = self.standardize, self.memory_length, state["seed"], is_sparse, is_scaled
+        options = self._scales_columns, self.memory_length, state["seed"], is_sparse, is_scaled
         stream = SampledStream(online, reservoir, *options)
         stream.restore(state)
         return stream
 
+    def _validate(self, X: ArrayLike, reset: bool, order: str | None) -> Matrix:
+        rows = super()._validate(X, reset=reset, order=order)
+        # Rows that were converted to float32 are ours, and rows of the user stay as they are.
+        return unit_rows(rows, self.n_jobs, copy=not is_half(X)) if self._has_unit_rows else rows
+
     def _is_swayed(self, n_features: int) -> bool:
+        if self._has_unit_rows:
+            return False
         return not self.standardize or n_features == 1  # after scaling, a column with one large cell is almost constant
+
+    def _of_unit_rows(self) -> Self:
+        """Return a copy of the model that takes rows of length 1 as they are."""
+        model = copy(self)
+        model.metric, model.standardize, model._has_unit_rows = "euclidean", False, False
+        model._set_feature_names(None)  # these rows are arrays
+        return model
 
     def _new_stream(self, n_features: int, is_sparse: bool, is_scaled: bool = False) -> SampledStream:
         if self.algorithm == "online" and self.selection == "evidence":
@@ -597,7 +628,7 @@ class IncrementalMDH(FittedIncremental, SoftTreeClusterer):
         settings, size = self._stream_options()
         online = IMDHTree(self.max_depth, n_features, settings, is_sparse)
         reservoir = Reservoir(size) if size is not None else None
-        options = self.standardize, self.memory_length, self._draw_seed(), is_sparse, is_scaled
+        options = self._scales_columns, self.memory_length, self._draw_seed(), is_sparse, is_scaled
         return SampledStream(online, reservoir, *options)
 
     def _settle(self, on_split: Callable[[int], bool] | None) -> HyperplaneTree:

@@ -16,6 +16,7 @@ class IncrementalMDH(ReadOnlyTree, FittedIncremental):
         **COMMON,
         "algorithm": Parameter("polished", Word(("polished", "online"))),
         "selection": CHOSEN,
+        "metric": Parameter("euclidean", Word(("euclidean",))),  # others take the estimator, which converts the rows
         "standardize": Parameter(True, YES_NO),
         "memory_length": Parameter(None, real(1, optional=True)),
         "sample_size": Parameter(20_000, count(2)),

@@ -21,8 +21,8 @@ def to_json(model: Any, *, indent: int | None = None) -> str:
     Parameters
     ----------
     model : fitted estimator with a tree, Pipeline that ends with one, or HyperplaneTree
-        The steps of a pipeline may scale, choose and project columns and fill gaps, or be a `TableEncoder` of numbers
-        and categories, with ``category_encoding="indicators"``.
+        The steps of a pipeline may scale, choose and project columns, divide rows by their norms and fill gaps, or be a
+        `TableEncoder` of numbers and categories, with ``category_encoding="indicators"``.
     indent : int, optional
         Number of spaces by which to indent; None puts everything into one line.
 
@@ -101,6 +101,8 @@ def _step(step: Step) -> dict[str, Any]:
     if step.kind == "join":
         parts = [{"columns": columns.tolist(), "steps": _steps(inner)} for columns, inner in step.parts]
         return {"do": "join", "parts": parts}
+    if step.kind == "normalize":
+        return {"do": "normalize", "norm": step.values}
     return {"do": step.kind, "values": _finite(step.values)}
 
 

@@ -29,8 +29,8 @@ def to_onnx(model: Any, *, input_type: Literal["float64", "float32"] = "float64"
     Parameters
     ----------
     model : fitted estimator with a tree, Pipeline that ends with one, or HyperplaneTree
-        The steps of a pipeline may scale, choose and project columns and fill gaps, or be a `TableEncoder` of numbers
-        and categories, with ``category_encoding="indicators"``.
+        The steps of a pipeline may scale, choose and project columns, divide rows by their norms and fill gaps, or be a
+        `TableEncoder` of numbers and categories, with ``category_encoding="indicators"``.
     input_type : {"float64", "float32"}, default="float64"
         Type of the numbers that the graph takes. It computes in float64 in both cases.
 
@@ -198,10 +198,20 @@ def _add_step(graph: Graph, step: Step, x: str) -> str:
             return graph("MatMul", x, graph.constant(values.T))
         case "clip":
             return graph("Min", graph("Max", x, graph.constant(values[0])), graph.constant(values[1]))
+        case "normalize":
+            return graph("Div", x, _norm(graph, values, x))
         case "fill":
             is_filled = graph("And", graph("IsNaN", x), graph.constant(~np.isnan(values), "?"))
             return graph("Where", is_filled, graph.constant(np.nan_to_num(values)), x)
     return graph(_ARITHMETIC[step.kind], x, graph.constant(values))
+
+
+def _norm(graph: Graph, kind: str, x: str) -> str:
+    """Add the norm of each row, or 1 for a row of zeros."""
+    parts = graph("Mul", x, x) if kind == "l2" else graph("Abs", x)
+    norm = graph("ReduceMax" if kind == "max" else "ReduceSum", parts, graph.constant([1], "i8"), keepdims=1)
+    norm = graph("Sqrt", norm) if kind == "l2" else norm
+    return graph("Where", graph("Equal", norm, graph.constant(0.0)), graph.constant(1.0), norm)
 
 
 _ARITHMETIC = {"subtract": "Sub", "add": "Add", "multiply": "Mul", "divide": "Div"}

@@ -10,10 +10,17 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.utils.validation import check_is_fitted
 
-from ravine.export._recipe import ExportError, Kind, Step
+from ravine.export._recipe import ExportError, Kind, Step, applied
 from ravine.tree._pipeline import kept_by
 
 
@@ -42,6 +49,8 @@ def steps_of(step: Any, where: str) -> tuple[Step, ...]:
             return (_number("multiply", step.scale_), _number("add", step.min_), *clip)
         case MaxAbsScaler() if not getattr(step, "clip", False):
             return (_number("divide", step.scale_),)
+        case Normalizer():
+            return (Step("normalize", step.norm),)
         case PCA():
             return _projected(step)
         case TruncatedSVD():
@@ -54,7 +63,7 @@ def steps_of(step: Any, where: str) -> tuple[Step, ...]:
             return (_joined(step, where),)
     raise ExportError(
         f"{where} is a {type(step).__name__}, which cannot be exported: use StandardScaler, RobustScaler, "
-        "MinMaxScaler, MaxAbsScaler, SimpleImputer, PCA, TruncatedSVD, a ColumnTransformer of these, or a "
+        "MinMaxScaler, MaxAbsScaler, Normalizer, SimpleImputer, PCA, TruncatedSVD, a ColumnTransformer of these, or a "
         "TableEncoder; or do this step before the pipeline, and export the rest"
     )
 
@@ -98,7 +107,7 @@ def _joined(step: ColumnTransformer, where: str) -> Step:
             continue
         steps = steps_of(part, f"{where}, part {name!r}")
         if name in weights:
-            n_out = Step("join", parts=((np.arange(len(columns)), steps),)).bound(np.ones((1, len(columns)))).shape[1]
+            n_out = applied(steps, np.ones((1, len(columns)))).shape[1]
             steps = (*steps, _number("multiply", np.full(n_out, float(weights[name]))))
         parts.append((columns, steps))
     return Step("join", parts=tuple(parts))

@@ -23,8 +23,8 @@ def to_python(model: Any, *, function_name: str = "cluster_of") -> str:
     Parameters
     ----------
     model : fitted estimator with a tree, Pipeline that ends with one, or HyperplaneTree
-        The steps of a pipeline may scale, choose and project columns and fill gaps, or be a `TableEncoder` of numbers
-        and categories, with ``category_encoding="indicators"``.
+        The steps of a pipeline may scale, choose and project columns, divide rows by their norms and fill gaps, or be a
+        `TableEncoder` of numbers and categories, with ``category_encoding="indicators"``.
     function_name : str, default="cluster_of"
         Name of the function.
 
@@ -151,6 +151,10 @@ class _Source:
         for step in steps:
             if step.kind == "join":
                 yield from self._joined(step)
+                continue
+            if step.kind == "normalize":
+                yield from _source.NORMALIZE[step.values]
+                self._modules |= {"sqrt"} if step.values == "l2" else set()
                 continue
             values = (
                 [None if value != value else value for value in step.values.tolist()] if step.kind == "fill" else None

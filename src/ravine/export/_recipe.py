@@ -14,8 +14,9 @@ from ravine._lazy import is_a
 from ravine._matrix import Floats, Ints
 from ravine.tree import HyperplaneTree, tree_of
 from ravine.tree._text import names_of
+from ravine.tree._unit_rows import has_unit_rows, own_tree
 
-Kind = Literal["subtract", "add", "multiply", "divide", "fill", "clip", "choose", "project", "join"]
+Kind = Literal["subtract", "add", "multiply", "divide", "fill", "clip", "choose", "project", "normalize", "join"]
 
 ENCODER = "ravine.prepare._fitted.FittedEncoder"
 """The class of encoders of tables, for `is_a`: its module needs pyarrow."""
@@ -97,8 +98,10 @@ class Step:
     kind : str
         "subtract", "add", "multiply" and "divide" take a number for each column; "fill" replaces NaN by these numbers,
         where they are not NaN; "clip" has two rows, the smallest and the largest numbers; "choose" has positions of
-        columns; "project" multiplies by the rows of a matrix; "join" puts the results of its parts side by side.
-    values : ndarray
+        columns; "project" multiplies by the rows of a matrix; "normalize" divides each row by its norm, unless
+        this is 0; "join" puts the results of its parts side by side.
+    values : ndarray or str
+        For "normalize": "l2", "l1" or "max".
     parts : tuple of (columns, steps)
         For "join": the positions of the columns of each part, and its steps.
     """
@@ -113,14 +116,17 @@ class Step:
             return np.hstack([applied(steps, rows[:, columns]) for columns, steps in self.parts])
         return _APPLY[self.kind](rows, self.values)
 
-    def bound(self, size: Floats) -> Floats:
-        """Return how large the numbers behind the result of each column may be, from those before the step.
+    def bound(self, size: Floats, rows: Floats) -> Floats:
+        """Return how large the numbers behind the result of each column may be, from those before the step, and rows.
 
         Rounding errors are at most a few times the precision of these sizes, also where numbers cancel.
         """
         match self.kind:
             case "join":
-                return np.hstack([bounded(steps, size[:, columns]) for columns, steps in self.parts])
+                return np.hstack([bounded(steps, size[:, columns], rows[:, columns]) for columns, steps in self.parts])
+            case "normalize":
+                norm, error = _norms(rows, self.values), _norms(size, self.values)
+                return (size + np.abs(rows) * error / norm) / norm
             case "subtract" | "add":
                 return size + np.abs(self.values)
             case "fill" | "clip":
@@ -139,7 +145,18 @@ _APPLY: dict[str, Callable[[Floats, Any], Floats]] = {
     "clip": lambda rows, values: np.clip(rows, values[0], values[1]),
     "choose": lambda rows, values: rows[:, values],
     "project": lambda rows, values: rows @ values.T,
+    "normalize": lambda rows, values: rows / _norms(rows, values),
 }
+
+
+def _norms(rows: Floats, kind: str) -> Floats:
+    """Return the norm of each row, or 1 for a row of zeros."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if kind == "l2":
+            norm = np.sqrt((rows**2).sum(axis=1, keepdims=True))
+        else:
+            norm = np.abs(rows).sum(axis=1, keepdims=True) if kind == "l1" else np.abs(rows).max(axis=1, keepdims=True)
+    return np.where(norm == 0, 1.0, norm)
 
 
 def applied(steps: tuple[Step, ...], rows: Floats) -> Floats:
@@ -149,10 +166,10 @@ def applied(steps: tuple[Step, ...], rows: Floats) -> Floats:
     return rows
 
 
-def bounded(steps: tuple[Step, ...], size: Floats) -> Floats:
+def bounded(steps: tuple[Step, ...], size: Floats, rows: Floats) -> Floats:
     """Return the sizes of `Step.bound` after some steps."""
     for step in steps:
-        size = step.bound(size)
+        size, rows = step.bound(size, rows), step.apply(rows)
     return size
 
 
@@ -200,11 +217,11 @@ def recipe_of(model: Any) -> Recipe:
     if isinstance(model, Recipe):
         return model
     if not hasattr(model, "steps"):
-        tree = tree_of(model)
+        tree, own = _tree_and_own_steps(model)
         names = names_of(tree, getattr(model, "feature_names_in_", None))
-        return Recipe(type(model).__name__, tuple(map(InputColumn, names)), 0, (), tree)
+        return Recipe(type(model).__name__, tuple(map(InputColumn, names)), 0, own, tree)
     *before, (_, last) = model.steps
-    tree = tree_of(last)
+    tree, own = _tree_and_own_steps(last)
     before = [(name, step) for name, step in before if step not in (None, "passthrough")]
     recipe = Recipe(type(last).__name__, (), 0, (), tree)
     if before and is_a(before[0][1], ENCODER):
@@ -223,4 +240,11 @@ def recipe_of(model: Any) -> Recipe:
 
         steps = tuple(each for name, step in before for each in steps_of(step, f"step {name!r}"))
         recipe = replace(recipe, steps=steps)
-    return recipe
+    return replace(recipe, steps=(*recipe.steps, *own))
+
+
+def _tree_and_own_steps(model: Any) -> tuple[HyperplaneTree, tuple[Step, ...]]:
+    """Return the tree of a model, and what the model does with rows before the tree sees them."""
+    if has_unit_rows(model):
+        return own_tree(model), (Step("normalize", "l2"),)
+    return tree_of(model), ()

@@ -68,7 +68,7 @@ def _near_of(recipe: Recipe, rows: Floats, eps: float, n_jobs: int | None) -> Bo
     Z = np.ascontiguousarray(applied(recipe.steps, rows))
     unit = eps * (rows.shape[1] + Z.shape[1] + SPARE)
     with np.errstate(over="ignore", invalid="ignore"):
-        size = bounded(recipe.steps, np.abs(rows))
+        size = bounded(recipe.steps, np.abs(rows), rows)
         near = _near_cuts(recipe.tree, Z, size, unit, n_jobs)
         mixture = recipe.tree.mixture
         if mixture is None or not mixture.has_labels:

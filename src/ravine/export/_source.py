@@ -13,6 +13,12 @@ STEPS = {
     "project": "x = [dot(row, x) for row in {}]",
 }
 
+NORMALIZE = {
+    "l2": ["norm = sqrt(dot(x, x))", "x = [a / norm for a in x] if norm else x"],
+    "l1": ["norm = sum(map(abs, x))", "x = [a / norm for a in x] if norm else x"],
+    "max": ["norm = max(map(abs, x))", "x = [a / norm for a in x] if norm else x"],
+}
+
 DOT = """\
 
 def dot(a, b):

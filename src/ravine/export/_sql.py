@@ -259,6 +259,11 @@ class _Folded:
                 return _Folded(values @ matrix, values @ shift, self.fill)
             case "fill":
                 return self._filled(values)
+            case "normalize":
+                raise ExportError(
+                    "a row divided by its length is not linear in the columns, so it cannot be exported to SQL: export"
+                    " to ONNX, Python or JSON, or store rows of length 1 and export the model of these"
+                )
             case "join":
                 parts = [
                     _Folded(matrix[columns], shift[columns], self.fill)._after(inner) for columns, inner in step.parts

@@ -24,6 +24,7 @@ from ravine.tree import HyperplaneTree
 from ravine.tree._model import rows_to_show
 from ravine.tree._pipeline import ShownPipeline
 from ravine.tree._text import counted, named, shortened, shown_names
+from ravine.tree._unit_rows import has_unit_rows
 
 LEFT, RIGHT, LINE, FAINT, PALE = "#4477aa", "#ee7733", "#222222", "#999999", "#dddddd"
 """Colors that color-blind readers can distinguish. A line, a marker or a word always repeats their meaning."""
@@ -58,6 +59,11 @@ def tree_and_names(model: Any, picture: str, feature_names: Sequence[str] | None
         return shown.tree, shown_names(shown.tree, shown.names if feature_names is None else feature_names)
     if isinstance(model, TreeClusterer):
         check_is_fitted(model)
+        if has_unit_rows(model):
+            raise ValueError(
+                "metric='cosine' divides rows by their lengths, so the cuts cannot be drawn in the columns of X: draw "
+                "model.tree_ with the rows sklearn.preprocessing.normalize(X)"
+            )
     tree = model if isinstance(model, HyperplaneTree) else getattr(model, "tree_", None)
     if not isinstance(tree, HyperplaneTree):
         raise TypeError(refusal(model, picture, "a model with a tree, or the tree itself"))

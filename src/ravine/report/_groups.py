@@ -12,6 +12,7 @@ from ravine._names import shown
 from ravine.tree import HyperplaneTree
 from ravine.tree._model import rows_to_show
 from ravine.tree._text import counted
+from ravine.tree._unit_rows import has_unit_rows
 
 if TYPE_CHECKING:
     from ravine.tree._pipeline import ShownPipeline
@@ -52,7 +53,7 @@ class Groups:
     @classmethod
     def of(cls, model: Any) -> "Groups":
         """The groups of a model. Raises TypeError if it is not a model, NotFittedError if it is not fitted."""
-        if is_a(model, PIPELINE):
+        if is_a(model, PIPELINE) or has_unit_rows(model):
             from ravine.tree._pipeline import ShownPipeline
 
             pipeline = ShownPipeline.of(model)

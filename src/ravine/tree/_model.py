@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ravine._checks import all_finite, checked_sparse, refuse_what_is_no_number
+from ravine._checks import all_finite, checked_sparse, is_half, refuse_what_is_no_number
 from ravine._lazy import PIPELINE, is_a
 from ravine._matrix import LARGEST, Matrix
 from ravine._read_only import ReadOnlyModel
 from ravine.tree._text import counted
 from ravine.tree._tree import HyperplaneTree
+from ravine.tree._unit_rows import has_unit_rows, own_tree
 
 
 def tree_of(model: Any) -> HyperplaneTree:
@@ -18,7 +19,8 @@ def tree_of(model: Any) -> HyperplaneTree:
 
     The tree of a pipeline has its cuts in the columns of X, in their units: scaling, the choice of columns, PCA and
     truncated SVD are undone. If another step comes before the model, such as an encoder of words or a logarithm, the
-    error names it. ``tree_of(pipe[-1])`` is then the tree in the columns that the model sees.
+    error names it. ``tree_of(pipe[-1])`` is then the tree in the columns that the model sees. A model with
+    ``metric="cosine"`` has a tree of rows of length 1, ``model.tree_``; its cuts cannot be written in the columns of X.
 
     Parameters
     ----------
@@ -57,21 +59,22 @@ def tree_of(model: Any) -> HyperplaneTree:
     if is_a(model, PIPELINE):
         return _tree_of_pipeline(model)
     if isinstance(model, ReadOnlyModel):
-        return _own_tree(model)
+        return _tree_in_columns(model)
     if not hasattr(model, "fit"):
         raise TypeError(f"model is of type {type(model).__name__}: pass a fitted model or its tree")
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
-    return _own_tree(model)
+    return _tree_in_columns(model)
 
 
-def _own_tree(model: Any) -> HyperplaneTree:
-    if not hasattr(model, "tree_"):
+def _tree_in_columns(model: Any) -> HyperplaneTree:
+    tree = own_tree(model)
+    if has_unit_rows(model):
         raise ValueError(
-            f"{type(model).__name__} has no tree of cuts, which is needed here: use its own predict and plots in Python"
+            f"{type(model).__name__} with metric='cosine' divides rows by their lengths, so its cuts cannot be written "
+            "in the columns of X: use model.tree_ with rows of length 1, or model.predict"
         )
-    tree: HyperplaneTree = model.tree_
     return tree
 
 
@@ -122,7 +125,7 @@ def _checked_rows(model: Any, X: Any) -> Matrix:
     return check_array(
         checked_sparse(X) if sparse.issparse(X) else X,
         accept_sparse="csr",
-        dtype=[np.float64, np.float32],
+        dtype=np.float32 if is_half(X) else [np.float64, np.float32],
         order="C",
         ensure_min_samples=0,
         ensure_min_features=0,

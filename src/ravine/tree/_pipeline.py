@@ -17,14 +17,22 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from ravine._matrix import Bools, Floats, Ints, Matrix
+from ravine._matrix import Bools, Floats, Ints, Matrix, unit_rows
 from ravine._sklearn import get_feature_names
 from ravine.cuts import Surface
 from ravine.tree._mixture import Mixture
 from ravine.tree._tree import HyperplaneTree, fields_of
+from ravine.tree._unit_rows import has_unit_rows
 
 WORST_CONDITION = 1e10
 """A matrix with a larger condition number counts as singular."""
@@ -197,6 +205,8 @@ def _after(before: LinearMap, step: Any, where: str) -> LinearMap:
             return before
         case ColumnTransformer():
             return _after_columns(before, step, where)
+        case UnitRows():
+            raise NotLinearError("metric='cosine' divides rows by their lengths")
     raise NotLinearError(
         f"{where} ({type(step).__name__}) is not a scaling, a choice of columns or a projection, so the cuts cannot be "
         "written in the columns of X"
@@ -283,6 +293,27 @@ def _lower(matrix: Floats) -> Floats:
     return np.tril(lower * np.where(np.diagonal(lower) < 0, -1.0, 1.0)[:, np.newaxis])
 
 
+class UnitRows(Normalizer):
+    """Divides rows by their lengths as a model with ``metric="cosine"`` does, to the last bit."""
+
+    def transform(self, X: Any, copy: bool | None = None) -> Matrix:
+        """Return rows of length 1; rows of zeros remain."""
+        rows = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=0)
+        return unit_rows(rows)
+
+
+def _with_own_step(model: Any) -> Pipeline:
+    """Return a pipeline, or a model as one; a model with ``metric="cosine"`` has its conversion as a step before it."""
+    *before, (name, last) = model.steps if isinstance(model, Pipeline) else [("model", model)]
+    if not has_unit_rows(last):
+        return model if isinstance(model, Pipeline) else Pipeline([(name, last)])
+    step = UnitRows()
+    for attribute in ("n_features_in_", "feature_names_in_"):
+        if hasattr(last, attribute):
+            setattr(step, attribute, getattr(last, attribute))
+    return Pipeline([*before, ("metric='cosine'", step), (name, last._of_unit_rows())])
+
+
 @dataclass(frozen=True, eq=False)
 class ShownPipeline:
     """A fitted pipeline as reports and plots show it.
@@ -316,9 +347,13 @@ class ShownPipeline:
     reason: str
 
     @classmethod
-    def of(cls, pipe: Pipeline) -> "ShownPipeline":
-        """Show a pipeline in the columns of X, without those that it does not use, or else in those of its model."""
+    def of(cls, pipe: Any) -> "ShownPipeline":
+        """Show a pipeline in the columns of X, without those that it does not use, or else in those of its model.
+
+        A model that divides rows by their lengths is shown as the pipeline that it stands for.
+        """
         check_is_fitted(pipe)
+        pipe = _with_own_step(pipe)
         model = pipe.steps[-1][1]
         tree = getattr(model, "tree_", None)
         try:
