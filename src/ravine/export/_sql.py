@@ -261,8 +261,8 @@ class _Folded:
                 return self._filled(values)
             case "normalize":
                 raise ExportError(
-                    "a row divided by its length is not linear in the columns, so it cannot be exported to SQL: export"
-                    " to ONNX, Python or JSON, or store rows of length 1 and export the model of these"
+                    "a row divided by its length is not linear in the columns, so it cannot be exported to SQL: export "
+                    "to ONNX, Python or JSON, or store rows of length 1 and export the model of these"
                 )
             case "join":
                 parts = [
