@@ -5,6 +5,7 @@ So cells that are far outside of their column are moved in, and the mean and the
 column without such cells keeps its ordinary mean and deviation, also if it is skewed, has heavy tails or few values.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +21,10 @@ central rows of a column are those between its two edges, with this share of the
 NEAR = 5.0
 """A column has no such cell if all its cells are within this many deviations of the mean: fewer rows than are beyond an
 edge cannot hide farther cells in the deviation."""
+
+EDGE_CELLS, EDGE_SEED = 1 << 24, 0
+"""For a search, the edges of columns are those of all rows if these have at most so many numbers, and else of a sample
+of that size, which is drawn with this seed."""
 
 ALIKE = 0.1
 """If the scale of all rows and that of a sample differ by a larger share, rows that are not in the sample may have far
@@ -102,6 +107,33 @@ class Scaling:
     def without_far_cells(self, X: Floats) -> Floats:
         """Return dense rows in which the cells far outside are moved in; the same rows if there are none."""
         return moved_in(X, self.low, self.high, self.reach) if self.moves_cells else X
+
+
+def edges_by(
+    low: Floats, high: Floats, mean: Floats, variance: Floats, rows: Callable[[], tuple[Matrix, Floats]]
+) -> Floats | None:
+    """Return what `edges_of` returns for each column, one line for each of the three; None if no cell is far outside.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (n_features,)
+        Smallest and largest cell of each column.
+    mean, variance : ndarray of shape (n_features,)
+    rows : callable ``() -> (rows, weights)``
+        Returns all dense rows or a sample of them. It is called only if some cell may be far outside.
+    """
+    suspect = np.flatnonzero(np.maximum(high - mean, mean - low) ** 2 > NEAR**2 * variance)
+    if not len(suspect):
+        return None
+    X, weights = rows()
+    # The ends of all rows, with hardly any weight, say whether a cell is far outside if the rows are a sample.
+    columns = np.vstack([X[:, suspect].astype(np.float64), low[suspect], high[suspect]])
+    found = edges_of(columns, np.append(weights, [np.finfo(np.float64).tiny] * 2))
+    if not np.isfinite(found[2]).any():
+        return None
+    edges = np.outer([-np.inf, np.inf, np.inf], np.ones(len(mean)))
+    edges[:, suspect] = found
+    return edges
 
 
 def edges_of(X: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:

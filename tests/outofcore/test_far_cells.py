@@ -3,8 +3,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from tests.outofcore.test_chunks import held, make_rows
 
+from ravine import NCutH
 from ravine._outofcore import ChunkedNode, LocalChunks, _chunks, _far_cells, without_far_cells
 from ravine._scaling import Scaling
+from ravine.cluster import _pursuit
 
 
 def with_far_cells(rng, dtype=np.float64):
@@ -38,6 +40,18 @@ def test_cells_far_outside_are_found_in_a_sample_of_many_rows(rng, monkeypatch):
     found = rows_in(without_far_cells(ChunkedNode.root(held(X, None, [100, 200]))))
     assert np.abs(found).max() < 5
     assert (found != X).sum() == 3
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_same_sample_of_many_rows_says_which_cells_are_far_in_memory(weighted, rng, monkeypatch):
+    for module in (_far_cells, _pursuit):
+        monkeypatch.setattr(module, "EDGE_CELLS", 3 * 40)
+    X = rng.standard_t(1, size=(300, 3))
+    w = rng.uniform(0.5, 2, size=len(X)) if weighted else np.ones(len(X))
+    found = rows_in(without_far_cells(ChunkedNode.root(held(X, w, [100, 200]))))
+    assert (found != X).any()
+    assert_array_equal(NCutH()._searched(X, w), found)
+    assert (Scaling.of(X, w).without_far_cells(X) != found).any()
 
 
 @pytest.mark.parametrize("kind", ["normal", "integers", "copies", "constant", "one row"])

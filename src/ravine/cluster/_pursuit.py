@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from ravine._matrix import Floats, Matrix, Moments, moments_of, with_weight
+from ravine._matrix import Floats, Matrix, Moments, column_extent, column_moments, moments_of, with_weight
 from ravine._outofcore import ChunkedNode, chunks_of, is_out_of_core, without_far_cells
-from ravine._scaling import Scaling
+from ravine._reservoir import largest_numbers
+from ravine._scaling import EDGE_CELLS, EDGE_SEED, edges_by, moved_in
 from ravine._sklearn import Interval, StrOptions, is_fitted
 from ravine.cluster._base import N_JOBS, OUTLIERS, checked_directions, checked_order, fitting
 from ravine.cluster._batch import BatchTreeClusterer
@@ -131,7 +132,22 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
         return whole
 
     def _searched(self, X: Matrix, weights: Floats) -> Matrix:
-        return X if sparse.issparse(X) else Scaling.of(*with_weight(X, weights), self.n_jobs).without_far_cells(X)
+        if sparse.issparse(X):
+            return X
+        rows, of_rows = with_weight(X, weights)
+        count, mean, squares = column_moments(rows, of_rows, self.n_jobs)
+        extent = column_extent(rows, self.n_jobs)
+        edges = edges_by(*extent, mean, squares / count, lambda: self._edge_rows(rows, of_rows))
+        return X if edges is None else moved_in(X, *edges)
+
+    def _edge_rows(self, X: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """Return the rows that say which cells are far outside: the same as for out-of-core data."""
+        most = EDGE_CELLS // X.shape[1]
+        if len(X) <= most:
+            return X, weights
+        by_weight = bool((weights != weights[0]).any())
+        drawn, _ = largest_numbers(X, weights, most, EDGE_SEED, by_weight, self.n_jobs)
+        return X[drawn], weights[drawn]
 
     def _check_outliers(self, X: Matrix, weights: Floats, reach: float) -> None:
         if find_outliers(X, weights, reach, self.n_jobs) is not None:
