@@ -58,11 +58,15 @@ class PlainPickles:
         return copied
 
     def _checked_state(self) -> State | None:
-        """Return the plain state; None if it could not be restored, because a parameter was changed after the fit."""
+        """Return the plain state; None if there is none yet, or if it could not be restored.
+
+        A model that labels a Dask collection at the end of its fit is sent to the workers before it has all of its
+        state. What was learned with one parameter cannot be restored after another one was set.
+        """
         try:
             learned = self._state(resume=True)
             self._checked(learned)
-        except ValueError:
+        except (AttributeError, ValueError):
             return None
         return learned
 
