@@ -47,6 +47,7 @@ def fitted(name, X, **options):
     return model.fit(X, np.where(np.arange(len(X)) % 10 < 3, np.arange(len(X)) % 3, -1))
 
 
+OF_ANY_CLUSTERER = ("distances", "silhouette")
 TREE_PICTURES = ("density", "elbow", "node", "panels", "path", "tree")
 DRAWS = {
     **dict.fromkeys(TREE_PICTURES, has_tree),
@@ -54,6 +55,7 @@ DRAWS = {
     "support": "SupportVectorClustering".__eq__,
     **dict.fromkeys(("stability", "stream"), lambda name: False),
     "timeline": "StreamClusterer".__eq__,
+    **dict.fromkeys(OF_ANY_CLUSTERER, lambda name: True),
 }
 """Which estimators each picture draws."""
 
@@ -61,7 +63,7 @@ KINDS = {"plain": [], "named": ["png", "svg"], "one cluster": ["png"]}
 """Of files to which a picture is drawn; that of the same clusters under other names is made but not drawn."""
 
 WITH_ROWS = ("density", "node", "panels")
-WITHOUT_NAMES = ("elbow", "fusions", "path", "timeline")
+WITHOUT_NAMES = (*OF_ANY_CLUSTERER, "elbow", "fusions", "path", "timeline")
 
 pytestmark = pytest.mark.filterwarnings("ignore:held-out rows confirmed no single cut")
 
@@ -99,7 +101,7 @@ each = pytest.mark.parametrize(("name", "state"), list(states()))
 
 def drawn(picture, model, X, kinds=("png",)):
     """What a picture says, once it is drawn."""
-    figure = getattr(plot, picture)(*([model, X] if picture in WITH_ROWS else [model]))
+    figure = getattr(plot, picture)(*([model, X] if picture in WITH_ROWS + OF_ANY_CLUSTERER else [model]))
     figure = figure if isinstance(figure, Figure) else figure.figure
     for kind in kinds:
         figure.savefig(os.devnull, format=kind, dpi=20)
@@ -131,6 +133,10 @@ def test_picture_is_drawn_or_an_error_says_what_draws_the_model(name, state, pic
         with pytest.raises(ValueError, match="the tree has one cluster and no cut"):
             drawn(picture, model, X)
         return
+    if state == "one cluster" and picture == "silhouette":
+        with pytest.raises(ValueError, match="silhouettes compare at least two clusters"):
+            drawn(picture, model, X)
+        return
     said = drawn(picture, model, X, KINDS[state])
     assert (
         "cluster 0, "
@@ -139,6 +145,10 @@ def test_picture_is_drawn_or_an_error_says_what_draws_the_model(name, state, pic
         if picture in ("density", "node")
         else "3 clusters after 300 rows"  # also of a coarser tree: the stream is followed as before
         if picture == "timeline"
+        else " rows"
+        if picture == "silhouette"
+        else "Distances between means"
+        if picture == "distances"
         else f"{n_groups(model)} cluster"
     ) in said
     if state == "named" and picture not in WITHOUT_NAMES:

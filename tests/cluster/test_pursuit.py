@@ -178,7 +178,8 @@ def test_labels_of_the_tree_are_one_parameter_away():
         assert hasattr(soft, method)
         assert not hasattr(hard, method)
         assert not hasattr(NCutH(3).fit(sparse.csr_array(X)), method)
-        assert not hasattr(NCutH(3), method)
+        assert hasattr(NCutH(3), method) == (method == "score")  # a search asks for it before a fit
+        assert not hasattr(NCutH(3, assign_labels="tree"), method)
     with pytest.raises(AttributeError, match="no covariances"):
         _ = hard.covariances_
 
