@@ -25,7 +25,6 @@ import numpy as np
 from ravine._kernels._compile import inner
 from ravine._kernels.rows import dot
 from ravine._kernels.ties import round_together
-from ravine._ties import round_together as round_start
 
 MAX_ITERATIONS = 200
 """Maximum number of line searches."""
@@ -102,7 +101,7 @@ def begin(start, tolerance, before=None):
     if before is not None:
         vectors[STEPS:], counts[N_STEPS], counts[N_ENOUGH] = before.vectors[STEPS:], before.counts[N_STEPS], 1
     vectors[TRIAL] = start
-    round_start(vectors[TRIAL], START_BITS)
+    round_together(vectors[TRIAL], START_BITS, 0.0)
     vectors[POINT] = vectors[TRIAL]
     return Descent(vectors, np.array([tolerance, np.inf, 0.0, 1.0]), counts)
 

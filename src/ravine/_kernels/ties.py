@@ -6,7 +6,7 @@ from ravine import _ties
 from ravine._kernels._compile import inner, kernel
 
 is_less = inner(_ties.is_less)
-round_together = inner(_ties.round_together)
+round_together = kernel(_ties.round_together)
 
 
 @inner

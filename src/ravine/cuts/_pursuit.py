@@ -17,7 +17,7 @@ from scipy import sparse
 from ravine import _kernels
 from ravine._blocks import BLOCK_CELLS
 from ravine._matrix import Floats, Ints, Matrix, Moments, order_along, project, weighted_sum
-from ravine._ties import first_least, round_together
+from ravine._ties import first_least
 from ravine.cuts._along import COARSE_ABOVE, Along, values_along
 from ravine.cuts._cut import Cut
 from ravine.cuts._density import Line, depth_at
@@ -133,7 +133,7 @@ def steady(directions: Floats) -> Floats:
     """
     found = np.array(directions)
     for direction in found:
-        round_together(direction, _kernels.bfgs.START_BITS)
+        _kernels.ties.round_together(direction, _kernels.bfgs.START_BITS, 0.0)
     return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True))
 
 
