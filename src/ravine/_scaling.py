@@ -22,9 +22,9 @@ NEAR = 5.0
 """A column has no such cell if all its cells are within this many deviations of the mean: fewer rows than are beyond an
 edge cannot hide farther cells in the deviation."""
 
-EDGE_CELLS, EDGE_SEED = 1 << 24, 0
+EDGE_CELLS, EDGE_ROWS, EDGE_SEED = 1 << 20, 5_000, 0
 """For a search, the edges of columns are those of all rows if these have at most so many numbers, and else of a sample
-of that size, which is drawn with this seed."""
+with so many numbers, but of at least so many rows, which is drawn with this seed."""
 
 ALIKE = 0.1
 """If the scale of all rows and that of a sample differ by a larger share, rows that are not in the sample may have far
@@ -134,6 +134,11 @@ def edges_by(
     edges = np.outer([-np.inf, np.inf, np.inf], np.ones(len(mean)))
     edges[:, suspect] = found
     return edges
+
+
+def n_edge_rows(n_columns: int) -> int:
+    """Return the maximum number of rows that say where the edges of the columns are."""
+    return max(EDGE_CELLS // n_columns, EDGE_ROWS)
 
 
 def edges_of(X: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:

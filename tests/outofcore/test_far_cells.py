@@ -5,7 +5,7 @@ from tests.outofcore.test_chunks import held, make_rows
 
 from ravine import NCutH
 from ravine._outofcore import ChunkedNode, LocalChunks, _chunks, _far_cells, without_far_cells
-from ravine._scaling import Scaling
+from ravine._scaling import Scaling, n_edge_rows
 from ravine.cluster import _pursuit
 
 
@@ -35,7 +35,7 @@ def test_cells_far_outside_are_moved_as_in_memory(weighted, dtype, rng):
 
 
 def test_cells_far_outside_are_found_in_a_sample_of_many_rows(rng, monkeypatch):
-    monkeypatch.setattr(_far_cells, "EDGE_CELLS", 3 * 200)
+    monkeypatch.setattr(_far_cells, "n_edge_rows", lambda n_columns: 200)
     X = with_far_cells(rng)
     found = rows_in(without_far_cells(ChunkedNode.root(held(X, None, [100, 200]))))
     assert np.abs(found).max() < 5
@@ -45,13 +45,18 @@ def test_cells_far_outside_are_found_in_a_sample_of_many_rows(rng, monkeypatch):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_same_sample_of_many_rows_says_which_cells_are_far_in_memory(weighted, rng, monkeypatch):
     for module in (_far_cells, _pursuit):
-        monkeypatch.setattr(module, "EDGE_CELLS", 3 * 40)
+        monkeypatch.setattr(module, "n_edge_rows", lambda n_columns: 40)
     X = rng.standard_t(1, size=(300, 3))
     w = rng.uniform(0.5, 2, size=len(X)) if weighted else np.ones(len(X))
     found = rows_in(without_far_cells(ChunkedNode.root(held(X, w, [100, 200]))))
     assert (found != X).any()
     assert_array_equal(NCutH()._searched(X, w), found)
     assert (Scaling.of(X, w).without_far_cells(X) != found).any()
+
+
+@pytest.mark.parametrize(("n_columns", "expected"), [(1, 1 << 20), (50, 20_971), (784, 5_000)])
+def test_edges_are_those_of_many_rows_in_few_columns(n_columns, expected):
+    assert n_edge_rows(n_columns) == expected
 
 
 @pytest.mark.parametrize("kind", ["normal", "integers", "copies", "constant", "one row"])

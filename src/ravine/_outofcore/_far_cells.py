@@ -2,7 +2,7 @@
 
 from ravine._matrix import Floats, Matrix
 from ravine._outofcore._node import ChunkedNode
-from ravine._scaling import EDGE_CELLS, EDGE_SEED, edges_by
+from ravine._scaling import EDGE_SEED, edges_by, n_edge_rows
 
 
 def without_far_cells(root: ChunkedNode) -> ChunkedNode:
@@ -16,6 +16,6 @@ def without_far_cells(root: ChunkedNode) -> ChunkedNode:
 
 
 def _edge_rows(root: ChunkedNode) -> tuple[Matrix, Floats]:
-    most = EDGE_CELLS // len(root.moments.mean)
+    most = n_edge_rows(len(root.moments.mean))
     some = root.fetch() if root.n_rows <= most else root.draw(most, EDGE_SEED)
     return some.X, some.weights

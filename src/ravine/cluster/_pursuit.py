@@ -14,7 +14,7 @@ from scipy import sparse
 from ravine._matrix import Floats, Matrix, Moments, column_extent, column_moments, moments_of, with_weight
 from ravine._outofcore import ChunkedNode, chunks_of, is_out_of_core, without_far_cells
 from ravine._reservoir import largest_numbers
-from ravine._scaling import EDGE_CELLS, EDGE_SEED, edges_by, moved_in
+from ravine._scaling import EDGE_SEED, edges_by, moved_in, n_edge_rows
 from ravine._sklearn import Interval, StrOptions, is_fitted
 from ravine.cluster._base import N_JOBS, OUTLIERS, checked_directions, checked_order, fitting
 from ravine.cluster._batch import BatchTreeClusterer
@@ -142,7 +142,7 @@ class PursuitClusterer(BatchTreeClusterer, ABC):
 
     def _edge_rows(self, X: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """Return the rows that say which cells are far outside: the same as for out-of-core data."""
-        most = EDGE_CELLS // X.shape[1]
+        most = n_edge_rows(X.shape[1])
         if len(X) <= most:
             return X, weights
         by_weight = bool((weights != weights[0]).any())
