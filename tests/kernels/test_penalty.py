@@ -18,7 +18,8 @@ def some_density(rng, bound):
     """Arguments of a kernel for a density of eight rows with a penalty outside a bound, and those of its naive twin."""
     positions, mass = rng.normal(size=8), rng.uniform(size=8)
     settings = _kernels.penalty.Settings(0.4, 0.0, 2.0, 1.5, 0.05, 8.0, 1 << 16, 200)
-    return (positions, mass, bound, settings), (positions, mass, 0.4, bound, 2.0, 1.5)
+    points = _kernels.penalty.Points(positions, mass, 0.0, np.empty(8))
+    return (points, bound, settings), (positions, mass, 0.4, bound, 2.0, 1.5)
 
 
 @given(seeds, st.floats(-2, 2), st.floats(0, 1), st.sampled_from([0, 5]))
@@ -69,3 +70,12 @@ def test_rounding_does_not_shorten_a_kernel_that_ends_on_a_grid_point(rng):
         settings = _kernels.penalty.Settings(h, 0.9, 2.0, 1.5, 0.2 * h, 4.0, 1 << 16, 0)  # 4 h / 0.2 h is 20, or almost
         found.append(_kernels.penalty.least(values, weights, settings, None).value)
     assert_allclose(found, found[0], rtol=1e-11)
+
+
+@given(seeds, st.floats(-40, 40), st.floats(0.01, 0.5), st.integers(1, 60))
+def test_bells_on_a_grid_agree_with_the_exponential(seed, b, step, n_points):
+    rng = np.random.default_rng(seed)
+    low, bandwidth, bells = rng.normal(), rng.uniform(0.1, 2), np.empty(n_points)
+    _kernels.penalty.fill_bells(b, low, step, bandwidth, bells)
+    away = (b - low - step * np.arange(n_points)) / bandwidth
+    assert_allclose(bells, np.exp(-0.5 * away**2), rtol=1e-9, atol=1e-12)

@@ -64,6 +64,24 @@ class Labels(NamedTuple):
     margin: float
 
 
+class Points(NamedTuple):
+    """What the density near its minimum is summed over: rows, or grid points.
+
+    Attributes
+    ----------
+    positions, masses : ndarray
+    spacing : float
+        Distance between grid points; 0 for rows.
+    bells : ndarray
+        Space for the result of `fill_bells`.
+    """
+
+    positions: Any
+    masses: Any
+    spacing: float
+    bells: Any
+
+
 class Least(NamedTuple):
     """The minimum penalized density of some values.
 
@@ -137,16 +155,52 @@ def wrong_side_on_grid(low, step, n_points, marks, labels):
 
 
 @inner
-def derivatives_at(b, positions, mass, bound, settings, marks, labels):
+def fill_bells(b, low, step, bandwidth, out):
+    """Compute out[k] = exp(-(b - x)² / 2h²) at the grid points x = low + step · k.
+
+    Only the point nearest to b takes an exponential. Away from it, each value is the one before times a ratio, which
+    shrinks by the same factor with each step.
+    """
+    last, ratio = out.shape[0] - 1, step / bandwidth
+    nearest = int(min(max((b - low) / step + 0.5, 0.0), float(last)))
+    away = (low + step * nearest - b) / bandwidth
+    top, shrink = np.exp(-0.5 * away * away), np.exp(-ratio * ratio)
+    out[nearest] = top
+    bell, factor = top, np.exp(-ratio * (away + 0.5 * ratio))
+    for k in range(nearest + 1, last + 1):
+        bell *= factor
+        factor *= shrink
+        out[k] = bell
+    bell, factor = top, np.exp(-ratio * (0.5 * ratio - away))
+    for k in range(nearest - 1, -1, -1):
+        bell *= factor
+        factor *= shrink
+        out[k] = bell
+
+
+@inner
+def fill_bells_of_points(b, points, bandwidth):
+    """Compute bells[i] = exp(-(b - x)² / 2h²) at the position x of each point."""
+    if points.spacing > 0.0:
+        fill_bells(b, points.positions[0], points.spacing, bandwidth, points.bells)
+        return
+    for i in range(points.positions.shape[0]):
+        u = (b - points.positions[i]) / bandwidth
+        points.bells[i] = np.exp(-0.5 * u * u)
+
+
+@inner
+def derivatives_at(b, points, bound, settings, marks, labels):
     """Return two derivatives by b of the density, the penalty outside the bound and the penalty of labeled rows.
 
     The function is Σ mass · exp(-(b - x)² / 2h²) / h + steepness · max(0, |b| - bound)^power + `wrong_side`.
     """
     bandwidth, power = settings.bandwidth, settings.power
     first, second = 0.0, 0.0
-    for i in range(positions.shape[0]):
-        u = (b - positions[i]) / bandwidth
-        k = mass[i] * np.exp(-0.5 * u * u) / bandwidth
+    fill_bells_of_points(b, points, bandwidth)
+    for i in range(points.positions.shape[0]):
+        u = (b - points.positions[i]) / bandwidth
+        k = points.masses[i] * points.bells[i] / bandwidth
         first -= k * u / bandwidth
         second += k * (u * u - 1.0) / (bandwidth * bandwidth)
     over = abs(b) - bound
@@ -161,19 +215,21 @@ def derivatives_at(b, positions, mass, bound, settings, marks, labels):
 
 
 @inner
-def refine(low, high, positions, mass, bound, settings, marks, labels):
+def refine(low, high, points, bound, settings, marks, labels):
     """Return the minimum between low and high, by Newton steps inside a bracket that bisection shrinks."""
     b = 0.5 * (low + high)
     for _ in range(60):
-        first, second = derivatives_at(b, positions, mass, bound, settings, marks, labels)
+        first, second = derivatives_at(b, points, bound, settings, marks, labels)
         if first > 0.0:
             high = b
         else:
             low = b
         new = b - first / second if second > 0.0 else low - 1.0
+        # Away from the bound, the error after a Newton step is about the square of the step.
+        enough = 1e-12 if abs(b) >= bound or abs(new) >= bound else 1e-7
         if not low < new < high:
-            new = 0.5 * (low + high)
-        if abs(new - b) <= 1e-12 * settings.bandwidth or high - low <= 1e-12 * settings.bandwidth:
+            new, enough = 0.5 * (low + high), 1e-12
+        if abs(new - b) <= enough * settings.bandwidth or high - low <= 1e-12 * settings.bandwidth:
             return new
         b = new
     return b
@@ -206,9 +262,9 @@ def least_on_grid(mass, first, step, count, deviation, positions, weights, setti
     # Rounding must not decide about a point at the end of the kernel: the reach is often a multiple of the step.
     n_reach = int(settings.reach * bandwidth / step + ROUNDING)
     table = np.empty(2 * n_reach + 1)
+    fill_bells(0.0, -n_reach * step, step, bandwidth, table)
     for k in range(2 * n_reach + 1):
-        u = (k - n_reach) * (step / bandwidth)
-        table[k] = np.exp(-0.5 * u * u) * (norm / bandwidth)
+        table[k] *= norm / bandwidth
     padded = np.zeros(n_bins + 2 * n_reach)
     for k in range(n_bins):
         padded[n_reach + k] = mass[k]
@@ -234,15 +290,16 @@ def least_on_grid(mass, first, step, count, deviation, positions, weights, setti
     for k in range(start, stop):
         near[k - start] = positions[k] if exact else low + step * k
         masses[k - start] = norm * (weights[k] if exact else mass[k])
+    points = Points(near, masses, 0.0 if exact else step, np.empty(stop - start))
     position = low + j * step
-    b = refine(position - step, position + step, near, masses, bound, settings, marks, labels)
+    b = refine(position - step, position + step, points, bound, settings, marks, labels)
     over = max(abs(b) - bound, 0.0)
     value = steepness * over**power
     if labels is not None:
         value += wrong_side(b, marks, labels)[0]
+    fill_bells_of_points(b, points, bandwidth)
     for i in range(near.shape[0]):
-        u = (b - near[i]) / bandwidth
-        value += masses[i] * np.exp(-0.5 * u * u) / bandwidth
+        value += masses[i] * points.bells[i] / bandwidth
     pull = 0.0
     if over > 0.0 and deviation > 0.0:
         pull = steepness * power * over ** (power - 1.0) * settings.alpha / (count * deviation)
@@ -286,9 +343,9 @@ def slopes_at(values, w, found, settings, labels):
     norm = 1.0 / (np.sqrt(2.0 * np.pi) * count * bandwidth)
     if values.shape[0] > settings.exact_rows:
         potential = np.empty(found.n_bins)
+        fill_bells(b, found.low, found.step, bandwidth, potential)
         for k in range(found.n_bins):
-            u = (b - (found.low + found.step * k)) / bandwidth
-            potential[k] = norm * np.exp(-0.5 * u * u)
+            potential[k] *= norm
         out = slopes(values, w, found.low, found.step, potential)
     else:
         out = np.empty(values.shape[0])
