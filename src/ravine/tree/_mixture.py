@@ -434,8 +434,7 @@ def _fit_to_all_columns(
     if scaling.moves_cells:  # they may be a cluster of their own
         ways.append((X - scaling.center) / scaling.scale)
     for Z in ways:
-        mixture = _maximize(Z, weights / count, label, n_clusters, n_jobs)
-        found = mixture.predict(Z, label, n_jobs)
+        mixture, found = _maximize(Z, weights / count, label, n_clusters, n_jobs)
         if len(np.unique(found)) == n_clusters:
             break
     else:
@@ -550,23 +549,30 @@ def _has_own_covariances(X: Floats, weights: Floats, n_clusters: int) -> bool:
     return X.shape[1] <= MOST_OWN and n_effective >= X.shape[1] * n_clusters * (1 - TIE)
 
 
-def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int, n_jobs: int | None = None) -> Mixture:
-    """Return the mixture after expectation maximization, from the memberships that the labels give.
+def _maximize(
+    Z: Floats, share: Floats, label: Ints, n_clusters: int, n_jobs: int | None = None
+) -> tuple[Mixture, Ints]:
+    """Return the mixture after expectation maximization, and the likeliest component of each row.
+
+    It begins with the memberships that the labels give.
 
     `share` are the weights of the rows, which add up to 1. Rows far from a component count less in its mean and in its
-    covariance. A component that lost nearly all its rows ends the search.
+    covariance. A component that lost nearly all its rows ends the search. All matrices of components and rows have one
+    line for each component, which is much longer than one for each row.
     """
     n_effective = 1.0 / float(share @ share)
     has_own = _has_own_covariances(Z, share, n_clusters)
     total = np.empty(0) if has_own else scatter(Z, share, np.zeros(Z.shape[1]))
     freedom = FREEDOM if has_own else math.inf
-    membership, trust = np.zeros((len(Z), n_clusters)), np.ones((len(Z), n_clusters))
-    membership[np.arange(len(Z)), label] = 1.0
+    columns = np.ascontiguousarray(Z.T)
+    membership, trust = np.zeros((n_clusters, len(Z))), np.ones((n_clusters, len(Z)))
+    membership[label, np.arange(len(Z))] = 1.0
     cluster = np.arange(n_clusters)
     for _ in range(N_STEPS):
-        part = membership * share[:, np.newaxis]
-        weight, trusted = part.sum(axis=0), part * trust
-        mean = (trusted.T @ Z) / trusted.sum(axis=0)[:, np.newaxis]
+        trusted = membership * share
+        weight = trusted.sum(axis=1)
+        trusted *= trust
+        mean = (trusted @ Z) / trusted.sum(axis=1)[:, np.newaxis]
         if has_own:
             covariance = _own_covariances(Z, trusted, mean, n_effective, n_jobs)
             weight = np.minimum(weight, 1.0)  # that of a single component may exceed 1 by rounding
@@ -575,17 +581,22 @@ def _maximize(Z: Floats, share: Floats, label: Ints, n_clusters: int, n_jobs: in
             covariance = _regular(within, n_clusters, n_effective)[np.newaxis]
             weight = np.full(n_clusters, 1 / n_clusters)
         mixture = Mixture(weight, mean, _factors(covariance), cluster, freedom)
-        joint, squares = _log_joint(Z, mixture, n_jobs)
         if has_own:
+            squares = _squares(columns, mixture, n_jobs)
+            joint = mixture._log_densities(squares.T).T
             trust = (freedom + Z.shape[1]) / (freedom + squares)
-        joint -= joint.max(axis=1, keepdims=True)
+        else:  # the term that is the same for all components is left out
+            center, constant, direction = mixture.planes
+            joint = direction @ (columns - center[:, np.newaxis]) + constant[:, np.newaxis]
+        joint -= joint.max(axis=0)
         after = np.exp(joint, out=joint)
-        after /= after.sum(axis=1, keepdims=True)
-        change = float(share @ np.abs(after - membership).sum(axis=1)) / 2
+        after /= after.sum(axis=0)
+        membership -= after
+        change = float(np.abs(membership, out=membership).sum(axis=0) @ share) / 2
         membership = after
-        if change < TOLERANCE or (share @ membership).min() * n_effective < FEWEST_ROWS:
+        if change < TOLERANCE or (membership @ share).min() * n_effective < FEWEST_ROWS:
             break
-    return mixture
+    return mixture, membership.argmax(axis=0)
 
 
 def _own_covariances(Z: Floats, trusted: Floats, mean: Floats, n_effective: float, n_jobs: int | None = None) -> Floats:
@@ -594,7 +605,7 @@ def _own_covariances(Z: Floats, trusted: Floats, mean: Floats, n_effective: floa
     `trusted` are the shares of the rows, smaller for rows far out. A covariance is divided by their sum, as in the
     parameter-expanded algorithm of Kent, Tyler and Vardi (1994): with many columns, rows count for more than 1.
     """
-    kept = np.ascontiguousarray(np.where(trusted > NEGLIGIBLE, trusted, 0.0).T)
+    kept = np.where(trusted > NEGLIGIBLE, trusted, 0.0)
     scatters = np.array(map_items(lambda k: scatter(Z, kept[k], mean[k]), range(len(mean)), _worth(Z, n_jobs)))
     pooled = _regular(scatters.sum(axis=0) / kept.sum(), len(mean), n_effective)
     prior = (PRIOR_ROWS + Z.shape[1]) / n_effective
@@ -616,22 +627,17 @@ def _factors(covariance: Floats) -> Floats:
     return np.tril(np.linalg.inv(np.linalg.cholesky(covariance)))
 
 
-def _log_joint(Z: Floats, mixture: Mixture, n_jobs: int | None = None) -> tuple[Floats, Floats]:
-    """Return what `Mixture._joint` does, by products of matrices, for memberships only, and squared distances.
-
-    If the components share their covariance, the term that is the same for all is left out, and so are the distances.
-    """
-    if math.isinf(mixture.freedom):
-        center, constant, direction = mixture.planes
-        return np.asarray((Z - center) @ direction.T + constant), np.empty(0)
-    squares = np.empty((len(Z), len(mixture.weight)))
+def _squares(columns: Floats, mixture: Mixture, n_jobs: int | None = None) -> Floats:
+    """Return the squared distance of each row from each component, by products of matrices, for memberships only."""
+    squares = np.empty((len(mixture.weight), columns.shape[1]))
 
     def measure(k: int) -> None:
-        white = (Z - mixture.mean[k]) @ mixture.factor[k].T
-        squares[:, k] = np.einsum("ij,ij->i", white, white)
+        white = mixture.factor[k] @ columns
+        white -= (mixture.factor[k] @ mixture.mean[k])[:, np.newaxis]
+        np.einsum("ij,ij->j", white, white, out=squares[k])
 
-    map_items(measure, range(len(mixture.weight)), _worth(Z, n_jobs))
-    return mixture._log_densities(squares), squares
+    map_items(measure, range(len(squares)), _worth(columns, n_jobs))
+    return squares
 
 
 def with_limit(mixture: Mixture, X: Floats, weights: Floats, label: Ints) -> Mixture:
