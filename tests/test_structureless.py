@@ -3,7 +3,14 @@ import pytest
 from scipy.stats import kstest, spearmanr
 from tests.naive import is_unimodal
 
-from ravine._structureless import N_DRAWS, N_FIRST, Structureless, is_stronger_than_chance, unimodal_margin
+from ravine._structureless import (
+    N_DRAWS,
+    N_FIRST,
+    Structureless,
+    _distinct_columns,
+    is_stronger_than_chance,
+    unimodal_margin,
+)
 
 
 def like(X):
@@ -137,3 +144,12 @@ def test_draws_have_as_many_rows_as_the_data_up_to_a_maximum_and_depend_on_the_s
     assert found[0].shape == (30, 2)
     assert (found[0] != found[2]).any()
     assert found[3].shape == (10, 2)
+
+
+def test_distinct_columns_agree_with_numpy(rng):
+    X = rng.normal(size=(30, 6)).round(1)[:, [0, 1, 2, 1, 3, 0, 4, 5]]
+    X[:3] = X[0, 0]  # columns that begin alike
+    expected, place = np.unique(X, axis=1, return_inverse=True)
+    found, of_column = _distinct_columns(X)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(of_column, place.ravel())

@@ -20,7 +20,7 @@ from ravine._structureless import Structureless
 from ravine.cuts._proposals import components, start_vectors
 from ravine.tree._valley_test import MIN_ROWS
 
-N_DRAWS, N_FIRST, CLEARLY = 39, 9, 10.0
+N_DRAWS, N_FIRST, CLEARLY = 39, 9, 6.0
 """Number of draws without clusters. There are only the first ones if one of them is more extreme than the rows, or if
 the rows lie this many standard deviations of the draws below them."""
 

@@ -63,10 +63,7 @@ class StreamSample:
             components = principal_directions(X, weights, moments, N_COMPONENTS)
             return components if proposal is None or not len(components) else np.vstack([components, proposal])
 
-        if X.shape[0] > POLISH_ROWS:
-            X, weights = X[:POLISH_ROWS], weights[:POLISH_ROWS]
-            moments = moments_of(X, weights)
-        return density_cut(X, weights, moments, starts, ALPHAS, columns=True)
+        return density_cut(*_few(X, weights, moments), starts, ALPHAS, columns=True)
 
 
 def grow_to_number(sample: StreamSample, n_clusters: int, min_cluster_size: float, **options: Any) -> HyperplaneTree:
@@ -102,10 +99,7 @@ def grow_confirmed(
 
 def refined_direction(X: Matrix, weights: Floats, moments: Moments, normal: Floats) -> Floats | None:
     """Refine the direction of the scout on more rows of a node."""
-    if X.shape[0] > POLISH_ROWS:
-        X, weights = X[:POLISH_ROWS], weights[:POLISH_ROWS]
-        moments = moments_of(X, weights)
-    cut = density_cut(X, weights, moments, make_starts(normal), ALPHAS[-1:])
+    cut = density_cut(*_few(X, weights, moments), make_starts(normal), ALPHAS[-1:])
     return None if cut is None else cut.normal
 
 
@@ -115,7 +109,23 @@ def elbow_leaves(n_rows: int) -> int:
 
 
 def grow_to_elbow(sample: StreamSample, max_depth: int, **options: Any) -> tuple[HyperplaneTree, Floats]:
-    """Grow a tree, cut it back to the elbow, and return it with the sums of squares in which the elbow was searched."""
+    """Grow a tree, cut it back to the elbow, and return it with the sums of squares in which the elbow was searched.
+
+    A cut is searched from the first principal component alone, or from a column with a valley. With more starts, the
+    deepest valley wins, and that makes the sums of squares larger.
+    """
+
+    def find_cut(X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
+        return density_cut(*_few(X, weights, moments), make_starts(1), ALPHAS, columns=True)
+
     n_leaves = elbow_leaves(int((sample.weights > 0).sum()))
-    tree = sample.grow(sample.refined_cut, n_clusters=n_leaves, max_depth=max_depth, order="sum_sq", **options)
+    tree = sample.grow(find_cut, n_clusters=n_leaves, max_depth=max_depth, order="sum_sq", **options)
     return cut_to_elbow(tree)
+
+
+def _few(X: Matrix, weights: Floats, moments: Moments) -> tuple[Matrix, Floats, Moments]:
+    """Return the rows of a node that are searched, with their weights and moments."""
+    if X.shape[0] <= POLISH_ROWS:
+        return X, weights, moments
+    X, weights = X[:POLISH_ROWS], weights[:POLISH_ROWS]
+    return X, weights, moments_of(X, weights)
