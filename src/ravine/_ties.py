@@ -128,8 +128,8 @@ def pointing_up(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     unit = vectors[lengths > 0] / lengths[lengths > 0, np.newaxis]
     sizes = np.abs(unit)
     leading = (sizes >= (1 - TIE) * sizes.max(axis=1, initial=0.0, keepdims=True)).argmax(axis=1)
-    is_up = np.take_along_axis(unit, leading[:, np.newaxis], axis=1) > 0
-    return np.where(is_up, unit, -unit)
+    is_up = unit[np.arange(len(unit)), leading] > 0
+    return np.where(is_up[:, np.newaxis], unit, -unit)
 
 
 def settled_basis(values: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -117,8 +117,7 @@ def propose(Z: Floats, is_apart: Bools | None = None, extra: Floats | None = Non
     along_V = multiply(V, T)
     columns = striking_columns(T, N_COLUMNS)
     shares = np.vstack([np.eye(len(V))[:N_COMPONENTS], _between_means(along_V, d)])
-    lengths = np.linalg.norm(shares, axis=1)
-    shares = shares[lengths > TINY] / lengths[lengths > TINY, np.newaxis]
+    shares = _units(shares)
     further = [] if extra is None else [extra]
     if is_apart is not None and 0 < np.count_nonzero(is_apart) < n:
         further.insert(0, centered[is_apart].sum(axis=0)[np.newaxis])  # the other rows sum to the negative
@@ -197,8 +196,14 @@ def striking_columns(T: Floats, n_columns: int, weights: Floats | None = None) -
 
 def _units(vectors: Floats) -> Floats:
     """Return the directions of the vectors that have one."""
-    lengths = np.linalg.norm(vectors, axis=1)
-    return vectors[lengths > TINY] / lengths[lengths > TINY, np.newaxis]
+    lengths = _lengths(vectors)
+    are_long = lengths > TINY
+    return vectors[are_long] / lengths[are_long, np.newaxis]
+
+
+def _lengths(vectors: Floats) -> Floats:
+    """Return the lengths of some vectors; `np.linalg.norm` takes twice as long for a few."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)))
 
 
 def strongest_on_lines(
@@ -241,7 +246,7 @@ def rank(
         Weights of the rows.
     """
     directions, values = proposals.directions, proposals.values
-    resolutions = np.linalg.norm(directions * steps, axis=1)
+    resolutions = _lengths(directions * steps)
     first = strongest_on_lines(values, resolutions, least_side, MULTIPLES[:1], enough, weights)
     score = first[:, _kernels.density.SCORE].copy()
     best: list[int] = []
@@ -297,8 +302,8 @@ class DividedRows:
     def between(self, is_left: Bools) -> Floats:
         """Return the directions between the means of two sides: as it is, and in the metric of the rows on the sides.
 
-        The second one solves a linear system with the covariance within the sides, by conjugate gradients. It is left
-        out if there are few rows. There is only a vector of zeros if the means differ by rounding alone.
+        The second one solves a linear system with the covariance within the sides. It is left out if there are few
+        rows. There is only a vector of zeros if the means differ by rounding alone.
         """
         d = self.Z.shape[1]
         of_sides = np.array([is_left, ~is_left]) * self.share
@@ -309,34 +314,39 @@ class DividedRows:
             return np.zeros((1, d))
         if not self.solves:
             return apart[np.newaxis]
-        trace = self.mean_square - float(sizes @ (means**2).sum(axis=1))
-        times_covariance = self._times_covariance(sizes, means, max(RIDGE * trace / d, 1e-12))
-        solution, residual = np.zeros(d), apart.copy()
-        step = residual.copy()
-        square = first_square = float(residual @ residual)
-        for _ in range(N_SOLVES):
-            if not square > OF_A_SUM * first_square:
-                break
-            out = times_covariance(step)
-            length = square / float(step @ out)
-            solution += length * step
-            residual -= length * out
-            before, square = square, float(residual @ residual)
-            step = residual + square / before * step
+        trace = self.mean_square - float(sizes @ (means * means).sum(axis=1))
+        ridge, between = max(RIDGE * trace / d, 1e-12), (sizes[:, np.newaxis] * means).T
+        if self.scatter is None:
+
+            def times_covariance(v: Floats) -> Floats:
+                return ridge * v + weighted_sum(self.Z, self.share * project(self.Z, v)) - between @ (means @ v)
+
+            return np.array([apart, _nearly_solved(times_covariance, apart)])
+        covariance = self.scatter - between @ means
+        covariance.flat[:: d + 1] += ridge
+        is_exact = d <= N_SOLVES  # for so few columns, the steps would reach the solution
+        solution = np.linalg.solve(covariance, apart) if is_exact else _nearly_solved(covariance.__matmul__, apart)
         return np.array([apart, solution])
 
-    def _times_covariance(self, sizes: Floats, means: Floats, ridge: float) -> Callable[[Floats], Floats]:
-        """Return a function that multiplies a vector by the covariance within the sides, with a ridge."""
-        between = (sizes[:, np.newaxis] * means).T
-        if self.scatter is not None:
-            covariance = self.scatter - between @ means
-            covariance.flat[:: len(covariance) + 1] += ridge
-            return covariance.__matmul__
 
-        def times(v: Floats) -> Floats:
-            return ridge * v + weighted_sum(self.Z, self.share * project(self.Z, v)) - between @ (means @ v)
+def _nearly_solved(times_matrix: Callable[[Floats], Floats], right: Floats) -> Floats:
+    """Return nearly the solution of a linear system, by a few steps of conjugate gradients.
 
-        return times
+    For many columns and few rows, the solution itself would be worse for other rows.
+    """
+    solution, residual = np.zeros_like(right), right.copy()
+    step = residual.copy()
+    square = first_square = float(residual @ residual)
+    for _ in range(N_SOLVES):
+        if not square > OF_A_SUM * first_square:
+            break
+        out = times_matrix(step)
+        length = square / float(step @ out)
+        solution += length * step
+        residual -= length * out
+        before, square = square, float(residual @ residual)
+        step = residual + square / before * step
+    return solution
 
 
 def polish(
@@ -356,15 +366,14 @@ def polish(
     """
     kernel = _kernels.density
     directions, valleys, resolutions = seen.directions.copy(), seen.valleys.copy(), seen.resolutions.copy()
-    rows = DividedRows.of(Z, weights, rows_per_column)
+    rows, T = DividedRows.of(Z, weights, rows_per_column), np.ascontiguousarray(Z.T)
     for k in range(len(directions)):
         for _ in range(N_POLISHES):
-            is_left = project(Z, directions[k]) < valleys[k, kernel.POSITION]
+            is_left = multiply(directions[k : k + 1], T)[0] < valleys[k, kernel.POSITION]
             if not 0 < np.count_nonzero(is_left) < len(Z):
                 break
             units = _units(rows.between(is_left))
-            values = np.array([project(Z, unit) for unit in units]).reshape(len(units), len(Z))
-            turned = rank(Proposals(units, values), steps, least_side, 1, weights=weights)
+            turned = rank(Proposals(units, multiply(units, T)), steps, least_side, 1, weights=weights)
             if not len(turned.scores) or turned.scores[0] <= better * valleys[k, kernel.SCORE]:
                 break
             directions[k], valleys[k], resolutions[k] = turned.directions[0], turned.valleys[0], turned.resolutions[0]
