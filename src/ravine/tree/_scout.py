@@ -38,6 +38,7 @@ from ravine.cuts._proposals import (
 )
 from ravine.cuts._pursuit import SMALL_CELLS, Starts, make_starts
 from ravine.tree._columns import best_of_few, best_with_column
+from ravine.tree._copies import comes_in_copies, each_row_once
 from ravine.tree._valley_test import (
     CLEAR_SCORE,
     LEAST_SCORE,
@@ -244,6 +245,7 @@ class ConfirmedCuts:
         )
         self._test: ValleyTest | None = None
         self._least_number: np.uint64 | None = None  # of the rows that are tested; None if all are
+        self._reads_once = False  # each of several copies of a row
         self._by_weight = False
 
     def find_cut(self, X: Matrix, weights: Floats, moments: Moments) -> Cut | None:
@@ -291,8 +293,9 @@ class ConfirmedCuts:
     def _small_cut(
         self, X: Matrix, weights: Floats, moments: Moments, sample: tuple[Matrix, Floats] | None
     ) -> Cut | None:
-        self._test = self._test or self._begin(X, weights)
-        return self._test.cut(X, weights, moments, self._whole, self._significance, sample)
+        rows, of_rows = self._counted(*((X, weights) if sample is None else sample))
+        test = self._test = self._test or self._begin(rows, of_rows)
+        return test.cut(X, weights, moments, self._whole, self._significance, (rows, of_rows))
 
     def _large_cut(
         self,
@@ -309,9 +312,15 @@ class ConfirmedCuts:
         """
         if self._test is None:
             self._least_number = numbers.min()
-        rows, of_rows = self._tested(X, weights, numbers, moments.count)
-        self._test = self._test or self._begin(rows, of_rows)
-        return self._test.cut_by(rows, of_rows, moments, whole, on_line, self._significance)
+        rows, of_rows = self._counted(*self._tested(X, weights, numbers, moments.count))
+        test = self._test = self._test or self._begin(rows, of_rows)
+        return test.cut_by(rows, of_rows, moments, whole, on_line, self._significance)
+
+    def _counted(self, X: Matrix, weights: Floats) -> tuple[Matrix, Floats]:
+        """Return the rows that count as evidence, with their weights: each row once if most of the root are copies."""
+        if self._test is None:
+            self._reads_once = comes_in_copies(X)
+        return each_row_once(X, weights) if self._reads_once else (X, weights)
 
     def _tested(self, X: Matrix, weights: Floats, numbers: NDArray[np.uint64], count: float) -> tuple[Matrix, Floats]:
         """Return the rows of a node that are tested, in the order of their numbers, and their share of its weight."""
