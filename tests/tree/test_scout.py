@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
 
 from ravine import MDH, PDDP, IncrementalMDH, NCutH, SpectralPursuit
 from ravine._matrix import moments_of
@@ -180,3 +181,9 @@ def test_every_method_knows_the_same_selections(method, selection):
     model = method(selection=selection).fit(X)
     assert model.selection_ == ("elbow" if selection == "elbow" else "evidence")
     assert model.n_clusters_ == 3 or (method is PDDP and selection == "elbow")
+
+
+@pytest.mark.parametrize("method", [NCutH, MDH, IncrementalMDH])
+def test_a_gap_beside_a_far_cluster_is_found(method):
+    X, y = make_blobs(900, centers=[[0, 0], [9, 0], [-60, 0]], random_state=0)
+    assert adjusted_rand_score(y, method().fit(X).labels_) > 0.99  # scaled, the gap is a third of the second column

@@ -68,6 +68,9 @@ ends at a valley with the last number as its score, there is no second one."""
 SCOUT_TOLERANCE, GRID_STEP, SCOUT_REACH = 3e-4, 0.2, 4.0
 """Tolerance of the scout, and in bandwidths the step of its grid and where its kernel ends."""
 
+NARROW = 0.5
+"""A start is narrow if the deviation along it is less than this share of that along the first start."""
+
 METRIC_ROWS = 10
 """The direction of the scout is turned in the metric of the rows if there are more rows per column than this."""
 
@@ -99,8 +102,7 @@ def density_scout(X: Matrix, weights: Floats, moments: Moments) -> Floats | None
     if not len(V):
         return None
     Y = np.ascontiguousarray(multiply(V, np.ascontiguousarray(Z.T)).T)
-    deviation = math.sqrt(float(weights @ Y[:, 0] ** 2) / moments.count)
-    searches = _Searches(weights, moments.count, deviation)
+    searches = _Searches.of(Y[:, 0], weights, moments.count)
     best = _along(searches.follow(Y, np.eye(1, len(V))[0], ALPHAS) @ V, Z, weights)
     if best.scores[0] < ENOUGH and len(V) > 1:
         other = _along(searches.follow(Y, np.eye(1, len(V), 1)[0], ALPHAS) @ V, Z, weights)
@@ -126,19 +128,28 @@ def _along(direction: Floats, Z: Floats, weights: Floats) -> Ranked:
 
 @dataclass(frozen=True)
 class _Searches:
-    """Searches for the minimum density of a few rows that are centered, with one bandwidth."""
+    """Searches for the minimum density of a few rows that are centered; `deviation` is that along the first start."""
 
     weights: Floats
     count: float
     deviation: float
 
+    @classmethod
+    def of(cls, values: Floats, weights: Floats, count: float) -> "_Searches":
+        """Return the searches whose first start has these values along it."""
+        return cls(weights, count, _deviation(values, weights, count))
+
     def follow(self, Y: Floats, direction: Floats, alphas: tuple[float, ...]) -> Floats:
         """Search with one bound after the other, each from the end of the last, and return the direction.
 
-        The last one whose cut is a minimum of the density itself is kept.
+        The last one whose cut is a minimum of the density itself is kept. All searches have the bandwidth of the first
+        start, except along a narrow one, whose valleys it would hide.
         """
-        h = normal_reference(BANDWIDTH, self.deviation, self.count)
-        tolerance = SCOUT_TOLERANCE / (math.sqrt(2 * math.pi) * self.deviation)
+        deviation = _deviation(project(Y, direction), self.weights, self.count)
+        if deviation >= NARROW * self.deviation:
+            deviation = self.deviation
+        h = normal_reference(BANDWIDTH, deviation, self.count)
+        tolerance = SCOUT_TOLERANCE / (math.sqrt(2 * math.pi) * deviation)
         mean, kept = np.zeros(Y.shape[1]), direction
         for number, alpha in enumerate(alphas):
             bounded = (h, alpha, STEEPEST / h ** (1 + POWER), POWER, h * GRID_STEP, SCOUT_REACH, MAX_BINS, 0)
@@ -152,8 +163,12 @@ class _Searches:
 
     def _is_minimum(self, values: Floats, position: float, alpha: float) -> bool:
         """Return whether a cut lies within the bound, with rows on both sides."""
-        bound = alpha * math.sqrt(float(self.weights @ values**2) / self.count)
+        bound = alpha * _deviation(values, self.weights, self.count)
         return bool(abs(position) < bound and 0 < np.count_nonzero(values < position) < len(values))
+
+
+def _deviation(values: Floats, weights: Floats, count: float) -> float:
+    return math.sqrt(float(weights @ values**2) / count)
 
 
 def density_cut(
