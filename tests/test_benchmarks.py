@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks import messy_tables, methods, pages, report, runner, stored
+from benchmarks import messy_tables, methods, pages, report, runner, serial_share, stored
 from benchmarks.clients import model_selection, serving
 from benchmarks.papers import compare, stream_tables, support_vectors, tables_3, tables_6_5_and_6_6
 from benchmarks.peers import (
@@ -32,6 +32,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_info
 
+from ravine import PDDP
 from ravine.datasets import make_messy_table
 from ravine.metrics import purity
 
@@ -880,3 +881,21 @@ def test_a_search_over_numbers_has_a_line_with_all_choices(monkeypatch: pytest.M
 def test_the_endpoint_of_the_benchmark_is_that_of_the_page() -> None:
     compile(serving.program(), "app.py", "exec")
     assert '@app.post("/predict")' in serving.program()
+
+
+def test_shared_work_counts_as_long_as_the_busiest_thread():
+    assert serial_share.busiest([3.0, 1.0, 1.0, 2.0], 2) == 4.0
+    assert serial_share.busiest([3.0, 1.0, 1.0], 16) == 3.0
+
+
+def test_a_fit_as_if_on_more_threads_is_the_fit(rng):
+    X, fits = rng.normal(size=(20_000, 50)), []
+    X[:9000, 0] += 9.0
+
+    def make(n_jobs: int) -> PDDP:
+        fits.append(PDDP(2, n_jobs=n_jobs))
+        return fits[-1]
+
+    alone, shared = serial_share.fit_as_if(make, X, 4)
+    assert 0 < shared <= alone
+    assert fits[0].tree_ == PDDP(2, n_jobs=1).fit(X).tree_
