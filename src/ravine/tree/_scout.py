@@ -62,8 +62,8 @@ BANDWIDTH, TOLERANCE = 0.9, 3e-5
 """Bandwidth factor and tolerance of that search."""
 
 N_DIMENSIONS, N_POWERS, ENOUGH = 16, 8, 8.0
-"""The scout searches among so many principal components, which this many subspace iterations find. If its first start
-ends at a valley with the last number as its score, there is no second one."""
+"""The scout searches among so many principal components, which this many subspace iterations find. If a start ends at a
+valley with the last number as its score, there is no other one."""
 
 SCOUT_TOLERANCE, GRID_STEP, SCOUT_REACH = 3e-4, 0.2, 4.0
 """Tolerance of the scout, and in bandwidths the step of its grid and where its kernel ends."""
@@ -108,9 +108,10 @@ def density_scout(X: Matrix, weights: Floats, moments: Moments) -> Floats | None
         other = _along(searches.follow(Y, np.eye(1, len(V), 1)[0], ALPHAS) @ V, Z, weights)
         best = other if is_less(best.scores[0], other.scores[0]) else best
     # Bounds other than the last keep a cut at the mean, where there may be a cluster.
-    normal = best_of_few(best.directions[0], Z, weights, lambda column: searches.follow(Z, column, ALPHAS[-1:]))
-    if normal is not best.directions[0]:
-        best = _along(normal, Z, weights)
+    if best.scores[0] < ENOUGH:
+        normal = best_of_few(best.directions[0], Z, weights, lambda column: searches.follow(Z, column, ALPHAS[-1:]))
+        if normal is not best.directions[0]:
+            best = _along(normal, Z, weights)
     if best.scores[0] > 0:
         # The direction of the lowest density of few rows is too good for them. The one between the means of the sides
         # of its valley depends on all rows, and is better for other rows.
