@@ -132,40 +132,22 @@ def weighted_sum(X, w):
 
 
 @kernel
-def weighted_sums(X, w, block_rows):
-    """Return `weighted_sum` of each block of so many rows."""
-    n_blocks = (X.shape[0] + block_rows - 1) // block_rows
-    out = np.empty((n_blocks, X.shape[1]))
-    for k in range(n_blocks):
-        start, stop = k * block_rows, min((k + 1) * block_rows, X.shape[0])
-        total = weighted_sum(X[start:stop], w[start:stop])
-        for j in range(X.shape[1]):
-            out[k, j] = total[j]
-    return out
-
-
-@inner
-def column_squares(X, w, center):
-    """Return Σᵢ w[i] (X[i, j] - center[j])² for each column j."""
-    total = np.zeros(X.shape[1])
+def weighted_sums(X, w, block_rows, out):
+    """Add w[i] X[i] to out[k], where k is the block of row i: so many rows are a block."""
     for i in range(X.shape[0]):
+        total = out[i // block_rows]
         for j in range(X.shape[1]):
-            deviation = X[i, j] - center[j]
-            total[j] += w[i] * deviation * deviation
-    return total
+            total[j] += w[i] * X[i, j]
 
 
 @kernel
-def column_squares_of_blocks(X, w, center, block_rows):
-    """Return `column_squares` of each block of so many rows."""
-    n_blocks = (X.shape[0] + block_rows - 1) // block_rows
-    out = np.empty((n_blocks, X.shape[1]))
-    for k in range(n_blocks):
-        start, stop = k * block_rows, min((k + 1) * block_rows, X.shape[0])
-        total = column_squares(X[start:stop], w[start:stop], center)
+def column_squares(X, w, center, block_rows, out):
+    """Add Σᵢ w[i] (X[i, j] - center[j])² to out[k, j], where k is the block of row i: so many rows are a block."""
+    for i in range(X.shape[0]):
+        total = out[i // block_rows]
         for j in range(X.shape[1]):
-            out[k, j] = total[j]
-    return out
+            deviation = X[i, j] - center[j]
+            total[j] += w[i] * deviation * deviation
 
 
 @inner
@@ -212,12 +194,10 @@ def group_moments(X, w, group, center):
 
 
 @kernel
-def fingerprint(X, factors, salt):
-    """Return a number per row that depends only on its entries, `factors` and `salt`."""
-    out = np.empty(X.shape[0], np.uint64)
+def fingerprint(X, factors, salt, out):
+    """Compute out[i] = a number that depends only on the entries of row i, `factors` and `salt`."""
     for i in range(X.shape[0]):
         out[i] = fingerprint_of(X, i, factors, salt)
-    return out
 
 
 @inner
@@ -257,15 +237,6 @@ def _bits(x):
 
 
 @kernel
-def gather(X, rows, out):
-    """Compute out[i] = X[rows[i]]."""
-    for i in range(rows.shape[0]):
-        x, copy = X[rows[i]], out[i]  # twice as fast as X[rows[i], j], which looks for negative indices in every column
-        for j in range(x.shape[0]):
-            copy[j] = x[j]
-
-
-@kernel
 def partition(numbers, goes_left, out, left, right):
     """Copy numbers to two places in `out`, which begin at `left` and `right`, in their order."""
     for i in range(numbers.shape[0]):
@@ -278,49 +249,35 @@ def partition(numbers, goes_left, out, left, right):
 
 
 @kernel
-def column_extent(X):
-    """Return the smallest and the largest entry of each column."""
-    extent = np.empty((2, X.shape[1]))
-    for j in range(X.shape[1]):
-        extent[0, j], extent[1, j] = np.inf, -np.inf
+def column_extent(X, low, high):
+    """Lower `low` to the smallest entry of each column, and raise `high` to the largest."""
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
-            extent[0, j] = min(extent[0, j], X[i, j])
-            extent[1, j] = max(extent[1, j], X[i, j])
-    return extent
+            x = X[i, j]
+            low[j] = x if x < low[j] else low[j]
+            high[j] = x if x > high[j] else high[j]
 
 
 @kernel
-def scatters(X, w, center, block_rows):
-    """Return Σᵢ w[i] (X[i] - center)(X[i] - center)ᵀ of each block of so many rows.
+def scatters(X, w, center, block_rows, tile, out):
+    """Add Σᵢ w[i] (X[i] - center)(X[i] - center)ᵀ of each block of so many rows to the lower half of out[block].
 
-    Rows are transposed in tiles that stay in the cache. Rows of weight 0, those of a held-out half, cost little.
+    Rows are transposed in `tile`, with `TILE` columns and an even number of rows, which stays in the cache. Rows of
+    weight 0, those of a held-out half, cost little.
     """
-    d = X.shape[1]
-    even = (d + 1) // 2 * 2
-    n_blocks = (X.shape[0] + block_rows - 1) // block_rows
-    out, total, tile = np.empty((n_blocks, d, d)), np.empty((even, even)), np.zeros((even, TILE))
-    for block in range(n_blocks):
-        for j in range(even):
-            for k in range(even):
-                total[j, k] = 0.0
-        n_filled, stop = 0, min((block + 1) * block_rows, X.shape[0])
-        for i in range(block * block_rows, stop):
-            if w[i] > 0.0:
-                root, x = np.sqrt(w[i]), X[i]
-                for j in range(d):
-                    tile[j, n_filled] = root * (x[j] - center[j])
-                n_filled += 1
-            if n_filled == TILE or (i == stop - 1 and n_filled > 0):
-                for j in range(d):
-                    for k in range(n_filled, TILE):
-                        tile[j, k] = 0.0
-                _add_products(tile, total)
-                n_filled = 0
-        for j in range(d):
-            for k in range(j + 1):
-                out[block, j, k] = out[block, k, j] = total[j, k]
-    return out
+    n_filled, last = 0, X.shape[0] - 1
+    for i in range(X.shape[0]):
+        if w[i] > 0.0:
+            root, x = np.sqrt(w[i]), X[i]
+            for j in range(x.shape[0]):
+                tile[j, n_filled] = root * (x[j] - center[j])
+            n_filled += 1
+        if n_filled == TILE or ((i == last or (i + 1) % block_rows == 0) and n_filled > 0):
+            for j in range(X.shape[1]):
+                for k in range(n_filled, TILE):
+                    tile[j, k] = 0.0
+            _add_products(tile, out[i // block_rows])
+            n_filled = 0
 
 
 @inner_reduction
