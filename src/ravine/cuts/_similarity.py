@@ -31,6 +31,13 @@ def drawn_in(values: Floats, bound: Floats | float, contraction: float) -> tuple
     return drawn.reshape(values.shape), slope.reshape(values.shape)
 
 
+def weigh(points: Floats, counts: Floats, scale: float, graph: Floats, degrees: Floats) -> None:
+    """Fill the weights of the graph of some points, and their sums; see `ravine._kernels.spectral.similarities`."""
+    n = len(points)
+    columns, pairs = np.ascontiguousarray(points.T), np.zeros((3, n * (n - 1) // 2))
+    _kernels.spectral.similarities(columns, counts, scale, SHAPE, pairs, graph, degrees)
+
+
 def contraction_at(scale: float) -> float:
     """Return δ for a scale in units of the deviation of the data (ch. 3A §7.1)."""
     return max(min(CONTRACTION, scale * scale), sys.float_info.min)
