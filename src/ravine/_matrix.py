@@ -239,8 +239,8 @@ def scatter(X: Matrix, weights: Floats, mean: Floats, n_jobs: int | None = None)
         _kernels.rows.scatters(X[b], weights[b], mean, block_rows, tile, out)
         return out
 
-    lower = np.tril(sum_blocks(add_up, X.shape, n_jobs)[: X.shape[1], : X.shape[1]])
-    return np.asarray(lower + np.tril(lower, -1).T)
+    half = sum_blocks(add_up, X.shape, n_jobs)[: X.shape[1], : X.shape[1]]
+    return np.where(np.tri(X.shape[1], dtype=bool), half, half.T)
 
 
 def scatter_times(X: Matrix, weights: Floats, mean: Floats, v: Floats, n_jobs: int | None = None) -> Floats:

@@ -97,19 +97,15 @@ def multiply(A, B, out):
 def orthonormalize(V, rounding, tiny):
     """Make the rows of V orthonormal, in place; a row becomes 0 if it depends on those before it, up to rounding."""
     for a in range(V.shape[0]):
-        v, before, after = V[a], 0.0, 0.0
-        for j in range(v.shape[0]):
-            before += v[j] * v[j]
+        v = V[a]
+        before = np.sqrt(dot(v, v))
         for b in range(a):
-            u, share = V[b], 0.0
-            for j in range(v.shape[0]):
-                share += u[j] * v[j]
+            u = V[b]
+            share = dot(u, v)
             for j in range(v.shape[0]):
                 v[j] -= share * u[j]
-        for j in range(v.shape[0]):
-            after += v[j] * v[j]
-        length = np.sqrt(after)
-        factor = 1.0 / length if length > max(rounding * np.sqrt(before), tiny) else 0.0
+        length = np.sqrt(dot(v, v))
+        factor = 1.0 / length if length > rounding * before and length > tiny else 0.0
         for j in range(v.shape[0]):
             v[j] *= factor
 
@@ -133,21 +129,25 @@ def weighted_sum(X, w):
 
 @kernel
 def weighted_sums(X, w, block_rows, out):
-    """Add w[i] X[i] to out[k], where k is the block of row i: so many rows are a block."""
-    for i in range(X.shape[0]):
-        total = out[i // block_rows]
-        for j in range(X.shape[1]):
-            total[j] += w[i] * X[i, j]
+    """Add Σᵢ w[i] X[i] to out[k], where i are the rows of block k: so many rows are a block."""
+    for k in range(out.shape[0]):
+        total = out[k]
+        for i in range(k * block_rows, min((k + 1) * block_rows, X.shape[0])):
+            x, weight = X[i], w[i]
+            for j in range(x.shape[0]):
+                total[j] += weight * x[j]
 
 
 @kernel
 def column_squares(X, w, center, block_rows, out):
-    """Add Σᵢ w[i] (X[i, j] - center[j])² to out[k, j], where k is the block of row i: so many rows are a block."""
-    for i in range(X.shape[0]):
-        total = out[i // block_rows]
-        for j in range(X.shape[1]):
-            deviation = X[i, j] - center[j]
-            total[j] += w[i] * deviation * deviation
+    """Add Σᵢ w[i] (X[i, j] - center[j])² to out[k, j], where i are the rows of block k: so many rows are a block."""
+    for k in range(out.shape[0]):
+        total = out[k]
+        for i in range(k * block_rows, min((k + 1) * block_rows, X.shape[0])):
+            x, weight = X[i], w[i]
+            for j in range(x.shape[0]):
+                deviation = x[j] - center[j]
+                total[j] += weight * deviation * deviation
 
 
 @inner
@@ -237,18 +237,6 @@ def _bits(x):
 
 
 @kernel
-def partition(numbers, goes_left, out, left, right):
-    """Copy numbers to two places in `out`, which begin at `left` and `right`, in their order."""
-    for i in range(numbers.shape[0]):
-        if goes_left[i]:
-            out[left] = numbers[i]
-            left += 1
-        else:
-            out[right] = numbers[i]
-            right += 1
-
-
-@kernel
 def column_extent(X, low, high):
     """Lower `low` to the smallest entry of each column, and raise `high` to the largest."""
     for i in range(X.shape[0]):
@@ -265,19 +253,20 @@ def scatters(X, w, center, block_rows, tile, out):
     Rows are transposed in `tile`, with `TILE` columns and an even number of rows, which stays in the cache. Rows of
     weight 0, those of a held-out half, cost little.
     """
-    n_filled, last = 0, X.shape[0] - 1
-    for i in range(X.shape[0]):
-        if w[i] > 0.0:
-            root, x = np.sqrt(w[i]), X[i]
-            for j in range(x.shape[0]):
-                tile[j, n_filled] = root * (x[j] - center[j])
-            n_filled += 1
-        if n_filled == TILE or ((i == last or (i + 1) % block_rows == 0) and n_filled > 0):
-            for j in range(X.shape[1]):
-                for k in range(n_filled, TILE):
-                    tile[j, k] = 0.0
-            _add_products(tile, out[i // block_rows])
-            n_filled = 0
+    for block in range(out.shape[0]):
+        n_filled, stop = 0, min((block + 1) * block_rows, X.shape[0])
+        for i in range(block * block_rows, stop):
+            if w[i] > 0.0:
+                root, x = np.sqrt(w[i]), X[i]
+                for j in range(x.shape[0]):
+                    tile[j, n_filled] = root * (x[j] - center[j])
+                n_filled += 1
+            if n_filled == TILE or (i == stop - 1 and n_filled > 0):
+                for j in range(X.shape[1]):
+                    for k in range(n_filled, TILE):
+                        tile[j, k] = 0.0
+                _add_products(tile, out[block])
+                n_filled = 0
 
 
 @inner_reduction
