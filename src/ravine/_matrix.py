@@ -144,7 +144,13 @@ def group_moments(
                 of_group = moments_of(X[rows], weights[rows], n_jobs)
                 count[g], mean[g], sum_sq[g] = of_group.count, of_group.mean, of_group.sum_sq
         return count, mean, sum_sq
-    parts = map_blocks(lambda b: _kernels.rows.group_moments(X[b], weights[b], group[b], center), X.shape, n_jobs)
+
+    def add_up(b: slice) -> tuple[Floats, Floats, Floats]:
+        sums = np.zeros(len(center)), np.zeros(center.shape), np.zeros(len(center))
+        _kernels.rows.group_moments(X[b], weights[b], group[b], center, *sums)
+        return sums
+
+    parts = map_blocks(add_up, X.shape, n_jobs)
     count, total, square = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
     shift = total / np.where(count > 0, count, 1.0)[:, np.newaxis]
     sum_sq = np.maximum(square - count * (shift**2).sum(axis=1), 0.0)

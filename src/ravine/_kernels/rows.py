@@ -178,9 +178,8 @@ def scatter_times_of_blocks(X, w, center, v, block_rows):
 
 
 @kernel
-def group_moments(X, w, group, center):
-    """Return the weight of each group, and the sums of distances to its center and of squared distances."""
-    count, total, square = np.zeros(center.shape[0]), np.zeros(center.shape), np.zeros(center.shape[0])
+def group_moments(X, w, group, center, count, total, square):
+    """Add up the weight of each group, its distances to the center, and its squared distances."""
     for i in range(X.shape[0]):
         g = group[i]
         count[g] += w[i]
@@ -190,7 +189,6 @@ def group_moments(X, w, group, center):
             total[g, j] += w[i] * deviation
             s += deviation * deviation
         square[g] += w[i] * s
-    return count, total, square
 
 
 @kernel
