@@ -22,7 +22,7 @@ def cloud(seed, n=12, d=2):
 def weighed(points, counts, scale):
     n = len(counts)
     graph, degrees = np.empty((n, n)), np.empty(n)
-    pairs = np.zeros((3, n * (n - 1) // 2))
+    pairs = np.empty((3, n * (n - 1) // 2))
     spectral.similarities(np.ascontiguousarray(points.T), counts, scale, SHAPE, pairs, graph, degrees)
     return graph, degrees
 

@@ -43,7 +43,10 @@ ASK_VALUE, ASK_GRADIENT, ENDS_AT_TRIAL, ENDS_AT_POINT = 0, 1, 2, 3
 """Answers of `tell_value` and `tell_gradient`: evaluate the value at `trial`; `trial` is accepted, evaluate the
 gradient there; `trial` is accepted, and the descent ends there; the descent ends at `point`, the last accepted one."""
 
-START_BITS, TRIAL_BITS, GRADIENT_BITS = np.int64(14), np.int64(30), np.int64(20)  # an int would be a type of its own
+# A kernel that gets a Python integer that is written out would be compiled for this number alone.
+START_BITS: Any = np.int64(14)
+TRIAL_BITS: Any = np.int64(30)
+GRADIENT_BITS: Any = np.int64(20)
 """Bits to which the largest entry of the start, of a trial and of a gradient is rounded; the other entries have its
 unit. The start, an eigenvector perhaps, and the sums in a gradient differ by more than what follows from them."""
 

@@ -59,13 +59,14 @@ def slopes_before(values, counts, count, bound, deviation, slope, by_drawn, out)
 def similarities(columns, counts, scale, shape, pairs, graph, degrees):
     """Fill the weights n n' (d / (σ α) + 1)^α exp(-d / σ), where α is `shape`, and their sums.
 
-    The sums include n² for the point itself. The columns of the points are rows. `pairs` has three rows of zeros with a
+    The sums include n² for the point itself. The columns of the points are rows. `pairs` is scratch: three rows with a
     number for each pair of points.
     """
     n, n_pairs = columns.shape[1], pairs.shape[1]
     # The part below the diagonal, row by row.
     similarity, a, b = pairs[0], pairs[1], pairs[2]
     scratch = graph.ravel()[:n_pairs]
+    similarity[:] = 0.0
     start = 0
     for i in range(n):
         square = similarity[start : start + i]

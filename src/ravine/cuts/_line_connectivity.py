@@ -12,7 +12,15 @@ import numpy as np
 from ravine import _kernels
 from ravine._matrix import Floats
 from ravine.cuts._density import Line
-from ravine.cuts._similarity import LEAST_CONNECTED, SHAPE, contraction_at, drawn_in, first_vectors, weigh
+from ravine.cuts._similarity import (
+    LEAST_CONNECTED,
+    SHAPE,
+    contraction_at,
+    drawn_in,
+    first_vectors,
+    scratch_for_pairs,
+    weigh,
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,7 @@ class LineConnectivity:
         points = drawn[:, np.newaxis]
         spectral, n = _kernels.spectral, len(here)
         graph, degrees, pivots = np.empty((n, n)), np.empty(n), np.empty(n)
-        weigh(points, mass, self.scale, graph, degrees)
+        weigh(points, mass, self.scale, scratch_for_pairs(n), graph, degrees)
         sizes = degrees if self.normalized else mass
         _, n_left = spectral.sweep(graph, np.arange(n), sizes)
         spectral.eliminate(graph, pivots)

@@ -31,10 +31,14 @@ def drawn_in(values: Floats, bound: Floats | float, contraction: float) -> tuple
     return drawn.reshape(values.shape), slope.reshape(values.shape)
 
 
-def weigh(points: Floats, counts: Floats, scale: float, graph: Floats, degrees: Floats) -> None:
+def scratch_for_pairs(n_points: int) -> Floats:
+    """Return an array that `weigh` needs, for one call after another."""
+    return np.empty((3, n_points * (n_points - 1) // 2))
+
+
+def weigh(points: Floats, counts: Floats, scale: float, pairs: Floats, graph: Floats, degrees: Floats) -> None:
     """Fill the weights of the graph of some points, and their sums; see `ravine._kernels.spectral.similarities`."""
-    n = len(points)
-    columns, pairs = np.ascontiguousarray(points.T), np.zeros((3, n * (n - 1) // 2))
+    columns = np.ascontiguousarray(points.T)
     _kernels.spectral.similarities(columns, counts, scale, SHAPE, pairs, graph, degrees)
 
 
