@@ -56,7 +56,8 @@ def take_rows(X: Matrix, rows: Ints, n_jobs: int | None = None, out: NDArray[Any
     if sparse.issparse(X):
         return X[rows]
     out = np.empty((len(rows), X.shape[1]), dtype=X.dtype) if out is None else out
-    map_rows(lambda b: _kernels.rows.gather(X, rows[b], out[b]), out.shape, n_jobs)
+    # With "clip", NumPy writes the rows to `out` at once. The numbers of rows are never outside.
+    map_rows(lambda b: np.take(X, rows[b], axis=0, out=out[b], mode="clip"), out.shape, n_jobs)
     return out
 
 
@@ -99,15 +100,23 @@ def column_moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> tup
         return count, mean, _csr_column_squares(X, weights, mean)
 
     def add_up(b: slice, block_rows: int) -> Floats:
-        return _kernels.rows.column_squares_of_blocks(X[b], weights[b], mean, block_rows)
+        out = np.zeros((-(-(b.stop - b.start) // block_rows), X.shape[1]))
+        _kernels.rows.column_squares(X[b], weights[b], mean, block_rows, out)
+        return out
 
     return count, mean, sum_blocks(add_up, X.shape, n_jobs)
 
 
 def column_extent(X: Matrix, n_jobs: int | None = None) -> tuple[Floats, Floats]:
     """Return the smallest and the largest entry of each column of dense rows, computed in one pass."""
-    parts = map_rows(lambda b: _kernels.rows.column_extent(X[b]), X.shape, n_jobs)
-    return np.min([part[0] for part in parts], axis=0), np.max([part[1] for part in parts], axis=0)
+
+    def extent(b: slice) -> tuple[Floats, Floats]:
+        low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+        _kernels.rows.column_extent(X[b], low, high)
+        return low, high
+
+    lows, highs = zip(*map_rows(extent, X.shape, n_jobs), strict=True)
+    return np.min(lows, axis=0), np.max(highs, axis=0)
 
 
 def column_deviations(X: Matrix) -> Floats:
@@ -135,7 +144,13 @@ def group_moments(
                 of_group = moments_of(X[rows], weights[rows], n_jobs)
                 count[g], mean[g], sum_sq[g] = of_group.count, of_group.mean, of_group.sum_sq
         return count, mean, sum_sq
-    parts = map_blocks(lambda b: _kernels.rows.group_moments(X[b], weights[b], group[b], center), X.shape, n_jobs)
+
+    def add_up(b: slice) -> tuple[Floats, Floats, Floats]:
+        sums = np.zeros(len(center)), np.zeros(center.shape), np.zeros(len(center))
+        _kernels.rows.group_moments(X[b], weights[b], group[b], center, *sums)
+        return sums
+
+    parts = map_blocks(add_up, X.shape, n_jobs)
     count, total, square = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
     shift = total / np.where(count > 0, count, 1.0)[:, np.newaxis]
     sum_sq = np.maximum(square - count * (shift**2).sum(axis=1), 0.0)
@@ -150,7 +165,9 @@ def fingerprint(X: Matrix, seed: int, n_jobs: int | None = None) -> NDArray[np.u
     factors, salt = fingerprint_factors(X.shape[1], seed)
     if sparse.issparse(X):
         return np.asarray(_kernels.rows.fingerprint_csr(X.indptr, X.indices, X.data, factors, salt))
-    return np.concatenate(map_rows(lambda b: _kernels.rows.fingerprint(X[b], factors, salt), X.shape, n_jobs))
+    out = np.empty(X.shape[0], np.uint64)
+    map_rows(lambda b: _kernels.rows.fingerprint(X[b], factors, salt, out[b]), X.shape, n_jobs)
+    return out
 
 
 def fingerprint_factors(n_columns: int, seed: int) -> tuple[NDArray[np.uint64], np.uint64]:
@@ -210,12 +227,26 @@ def weighted_sum(X: Matrix, c: Floats, n_jobs: int | None = None) -> Floats:
     """Return Σᵢ cᵢ xᵢ, computed in one pass."""
     if sparse.issparse(X):
         return np.asarray(X.T @ c, dtype=np.float64)
-    return sum_blocks(lambda b, block_rows: _kernels.rows.weighted_sums(X[b], c[b], block_rows), X.shape, n_jobs)
+
+    def add_up(b: slice, block_rows: int) -> Floats:
+        out = np.zeros((-(-(b.stop - b.start) // block_rows), X.shape[1]))
+        _kernels.rows.weighted_sums(X[b], c[b], block_rows, out)
+        return out
+
+    return sum_blocks(add_up, X.shape, n_jobs)
 
 
 def scatter(X: Matrix, weights: Floats, mean: Floats, n_jobs: int | None = None) -> Floats:
     """Return Σᵢ wᵢ (xᵢ - mean)(xᵢ - mean)ᵀ for dense rows."""
-    return sum_blocks(lambda b, rows: _kernels.rows.scatters(X[b], weights[b], mean, rows), X.shape, n_jobs)
+    even = -(-X.shape[1] // 2) * 2
+
+    def add_up(b: slice, block_rows: int) -> Floats:
+        out, tile = np.zeros((-(-(b.stop - b.start) // block_rows), even, even)), np.zeros((even, _kernels.rows.TILE))
+        _kernels.rows.scatters(X[b], weights[b], mean, block_rows, tile, out)
+        return out
+
+    half = sum_blocks(add_up, X.shape, n_jobs)[: X.shape[1], : X.shape[1]]
+    return np.where(np.tri(X.shape[1], dtype=bool), half, half.T)
 
 
 def scatter_times(X: Matrix, weights: Floats, mean: Floats, v: Floats, n_jobs: int | None = None) -> Floats:

@@ -90,7 +90,9 @@ def test_unit_of_the_values_scales_positions_and_keeps_the_score(unit):
 def test_lines_after_one_that_is_enough_are_searched_and_those_before_it_are_not():
     values = np.vstack([two_humps(seed, 40, 5.0) for seed in range(4)])
     options = (np.ones(80), 80.0, 1.06, np.zeros(4), MULTIPLES, WINDOWS, proposals.COARSE, 0.02)
-    every, ended = (strongest_on_lines(values, *options, enough) for enough in (np.inf, 1.0))
+    every, ended = np.zeros((2, 4, N_ENTRIES))
+    strongest_on_lines(values, *options, np.inf, every)
+    strongest_on_lines(values, *options, 1.0, ended)
     assert (every[:, SCORE] > 1).all()
     assert_array_equal(ended[3], every[3])
     assert not ended[:3].any()
@@ -107,7 +109,9 @@ def columns_of(Z):
 
 
 def small_k_means(Y, k):
-    return means.small_k_means(columns_of(Y), k, N_STEPS, 1e-9 * (Y**2).sum() / len(Y))
+    found, sizes = np.empty((k, Y.shape[1])), np.empty(k)
+    means.small_k_means(columns_of(Y), N_STEPS, 2e-9 * (Y**2).sum() / len(Y), found, sizes)
+    return found, sizes
 
 
 def components(Z, start):

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from tests import naive
 
-from ravine import _kernels
-from ravine.cuts._similarity import SHAPE, contraction_at, drawn_in, log_similarity
+from ravine.cuts._similarity import contraction_at, drawn_in, log_similarity, scratch_for_pairs, weigh
 
 
 @given(st.floats(0, 3), st.sampled_from([1e-3, 0.01, 0.1, 0.3]), st.lists(st.floats(-10, 10), min_size=2, max_size=9))
@@ -49,7 +48,7 @@ def test_contraction_is_small_and_falls_with_the_scale():
 
 def test_logarithm_of_the_similarity_is_that_of_the_kernel(rng):
     points, graph, degrees = rng.normal(size=(9, 2)), np.empty((9, 9)), np.empty(9)
-    _kernels.spectral.similarities(points, np.ones(9), 0.7, SHAPE, graph, degrees)
+    weigh(points, np.ones(9), 0.7, scratch_for_pairs(9), graph, degrees)
     apart = np.linalg.norm(points[:, None] - points, axis=2) / 0.7
     off = ~np.eye(9, dtype=bool)
     assert_allclose(np.log(graph[off]), log_similarity(apart)[off], atol=1e-9)

@@ -28,11 +28,11 @@ def run(value, gradient, start, tolerance=1e-12):
     descent, answer, tried, accepted = bfgs.begin(start, tolerance), bfgs.ASK_VALUE, [], []
     while answer == bfgs.ASK_VALUE:
         tried.append(descent.trial.copy())
-        answer = bfgs.tell_value(descent, float(value(tried[-1])))
+        answer = bfgs.take_value(descent, float(value(tried[-1])))
         if answer in (bfgs.ASK_GRADIENT, bfgs.ENDS_AT_TRIAL):
             accepted.append(tried[-1])
         if answer == bfgs.ASK_GRADIENT:
-            answer = bfgs.tell_gradient(descent, gradient(tried[-1]))
+            answer = bfgs.take_gradient(descent, gradient(tried[-1]))
     assert_array_equal(descent.point, accepted[-1])
     return tried, accepted, answer
 
@@ -138,11 +138,11 @@ def after_one_step(change):
     """A descent that has accepted its start and one step, and how the gradient changed with that step."""
     bfgs = _kernels.bfgs
     descent, g = bfgs.begin(np.zeros(2), 1e-9), np.array([1.0, 2.0])
-    assert bfgs.tell_value(descent, 3.0) == bfgs.ASK_GRADIENT
-    assert bfgs.tell_gradient(descent, g) == bfgs.ASK_VALUE
+    assert bfgs.take_value(descent, 3.0) == bfgs.ASK_GRADIENT
+    assert bfgs.take_gradient(descent, g) == bfgs.ASK_VALUE
     assert_array_equal(descent.trial, -g)
-    assert bfgs.tell_value(descent, 1.0) == bfgs.ASK_GRADIENT
-    assert bfgs.tell_gradient(descent, g + change) == bfgs.ASK_VALUE
+    assert bfgs.take_value(descent, 1.0) == bfgs.ASK_GRADIENT
+    assert bfgs.take_gradient(descent, g + change) == bfgs.ASK_VALUE
     return descent, g + change
 
 
@@ -151,13 +151,13 @@ def test_search_restarts_with_steepest_descent_after_misleading_curvature():
     descent, g = after_one_step(np.array([-0.75, -0.5]))
     point = descent.point.copy()
     assert np.abs(descent.trial - (point - g)).max() > 0.1  # the direction uses the curvature
-    answers = [bfgs.tell_value(descent, np.inf) for _ in range(bfgs.MAX_SHRINKS)]
+    answers = [bfgs.take_value(descent, np.inf) for _ in range(bfgs.MAX_SHRINKS)]
     assert answers == [bfgs.ASK_VALUE] * bfgs.MAX_SHRINKS
     assert_allclose(descent.trial, point - g)
     for k in range(1, bfgs.MAX_SHRINKS):
-        assert bfgs.tell_value(descent, np.inf) == bfgs.ASK_VALUE
+        assert bfgs.take_value(descent, np.inf) == bfgs.ASK_VALUE
         assert_allclose(descent.trial, point - bfgs.SHRINK**k * g, rtol=1e-8)
-    assert bfgs.tell_value(descent, np.inf) == bfgs.ENDS_AT_POINT
+    assert bfgs.take_value(descent, np.inf) == bfgs.ENDS_AT_POINT
     assert_array_equal(descent.point, point)
 
 
@@ -179,10 +179,10 @@ def test_descent_ends_after_two_small_decreases_in_a_row_and_needs_no_gradient_t
     told = [1.0 - 1e-10, 0.5, 0.5 - 1e-10, 0.5 - 2e-10]
     for value in told[:-1]:
         descent.numbers[bfgs.SLOPE] = -1e-12  # so that every decrease is sufficient
-        assert bfgs.tell_value(descent, value) == bfgs.ASK_GRADIENT
-        assert bfgs.tell_gradient(descent, np.array([0.1, 0.2])) == bfgs.ASK_VALUE
+        assert bfgs.take_value(descent, value) == bfgs.ASK_GRADIENT
+        assert bfgs.take_gradient(descent, np.array([0.1, 0.2])) == bfgs.ASK_VALUE
     descent.numbers[bfgs.SLOPE] = -1e-12
-    assert bfgs.tell_value(descent, told[-1]) == bfgs.ENDS_AT_TRIAL
+    assert bfgs.take_value(descent, told[-1]) == bfgs.ENDS_AT_TRIAL
     assert_array_equal(descent.point, descent.trial)
 
 
@@ -207,9 +207,9 @@ def test_curvature_of_a_similar_function_shortens_a_descent():
         descent, answer, n_values = bfgs.begin(np.array([2.0, 1.0, -1.0]), 1e-9, before), bfgs.ASK_VALUE, 0
         while answer == bfgs.ASK_VALUE:
             n_values += 1
-            answer = bfgs.tell_value(descent, float(scales @ descent.trial**2))
+            answer = bfgs.take_value(descent, float(scales @ descent.trial**2))
             if answer == bfgs.ASK_GRADIENT:
-                answer = bfgs.tell_gradient(descent, 2 * scales * descent.trial)
+                answer = bfgs.take_gradient(descent, 2 * scales * descent.trial)
         assert_allclose(descent.point, 0, atol=1e-3)
         return descent, n_values
 

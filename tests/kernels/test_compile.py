@@ -3,9 +3,11 @@ import pickle
 
 import numpy as np
 import pytest
+from numba.core.compiler import Flags
 
 from ravine._kernels import _compile
 from ravine._kernels._compile import inner, inner_reduction, kernel
+from ravine._kernels._compiler import _Changing
 from ravine._kernels._watch import on_compilation
 
 
@@ -76,6 +78,18 @@ def test_the_garbage_collector_waits_for_a_compilation_and_is_then_as_before(is_
         assert gc.isenabled() == is_on
     finally:
         gc.enable()
+
+
+def test_equal_options_of_compilations_are_one_object_and_their_copies_can_be_changed():
+    first, second = _Changing(Flags()), _Changing(Flags())
+    known = first.copy()
+    assert second.copy() is known
+    second.fastmath = True
+    assert second.copy() is not known
+    other = known.copy()
+    other.nrt = True
+    assert not known.nrt
+    assert other.copy() != known
 
 
 def test_only_new_types_are_compiled():

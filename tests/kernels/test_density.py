@@ -94,7 +94,8 @@ def test_strongest_valley_of_a_line_is_that_of_the_steps_on_its_grid(rng):
         score, *points, window = kernel.best_window(
             density, mass, kernel.valleys(density), weights.sum(), grid.step, shares, 0.0, 0.01
         )
-        (found,) = kernel.strongest_on_lines(
+        found = np.zeros(kernel.N_ENTRIES)
+        kernel.strongest_on_lines(
             values[np.newaxis],
             weights,
             weights.sum(),
@@ -105,6 +106,7 @@ def test_strongest_valley_of_a_line_is_that_of_the_steps_on_its_grid(rng):
             rule,
             0.01,
             np.inf,
+            found[np.newaxis],
         )
         assert found[kernel.SCORE] == pytest.approx(score)
         assert found[kernel.WINDOW] == pytest.approx(window)

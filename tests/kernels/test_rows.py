@@ -48,9 +48,27 @@ def test_weighted_sum_agrees_with_naive():
     assert_allclose(_kernels.rows.weighted_sum(X, weights), weights @ X)
 
 
-def test_column_squares_agree_with_naive():
-    mean = np.average(X, axis=0, weights=weights)
-    assert_allclose(_kernels.rows.column_squares(X, weights, mean).sum(), naive.moments(X, weights)[2])
+def test_weighted_sums_of_blocks_agree_with_naive():
+    out = np.zeros((3, 7))
+    _kernels.rows.weighted_sums(X, weights, 20, out)
+    assert_allclose(out, [weights[b] @ X[b] for b in (slice(0, 20), slice(20, 40), slice(40, 50))])
+
+
+def test_column_squares_of_blocks_agree_with_naive():
+    mean, out = np.average(X, axis=0, weights=weights), np.zeros((3, 7))
+    _kernels.rows.column_squares(X, weights, mean, 20, out)
+    assert_allclose(out.sum(), naive.moments(X, weights)[2])
+    assert_allclose(out[2], weights[40:] @ (X[40:] - mean) ** 2)
+
+
+@pytest.mark.parametrize("n_columns", [6, 7])
+def test_scatters_of_blocks_agree_with_naive(n_columns):
+    rows, w = np.tile(X[:, :n_columns], (20, 1)), np.where(np.arange(1000) % 7, np.tile(weights, 20), 0.0)
+    out, tile = np.zeros((2, 8, 8)), np.zeros((8, _kernels.rows.TILE))
+    _kernels.rows.scatters(rows, w, X[0, :n_columns], 600, tile, out)
+    lower = np.tril_indices(n_columns)
+    for k, b in enumerate((slice(0, 600), slice(600, 1000))):
+        assert_allclose(out[k][lower], naive.scatter(rows[b], w[b], X[0, :n_columns])[lower], atol=1e-12)
 
 
 def test_group_moments_agree_with_naive(rng):

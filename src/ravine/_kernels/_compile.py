@@ -18,8 +18,8 @@ from ravine._kernels import _watch
 Function = TypeVar("Function", bound=Callable[..., object])
 
 OLDEST_TESTED, NEWEST_TESTED = (0, 61), (0, 68)
-"""Versions of Numba whose internals are known (`ravine._kernels._linked`). With others, an inner kernel is a kernel:
-the first use takes longer, and the numbers are the same."""
+"""Versions of Numba whose internals are known (`ravine._kernels._compiler`, `_linked`). With others, an inner kernel is
+a kernel, and Numba compiles it in its own way: the first use takes longer, and the numbers are the same."""
 
 # Options are set explicitly, since an unset one is inherited from the function whose call is compiled first.
 # Division by zero gives infinity, as in NumPy. A check before each division would cost run time and compile time.
@@ -63,6 +63,10 @@ def _knows_numba() -> bool:
 
 
 def _compile(function: Function, options: dict[str, Any]) -> Function:
+    if _knows_numba():
+        from ravine._kernels._compiler import KernelCompiler
+
+        options = {**options, "pipeline_class": KernelCompiler}
     try:
         return _as(_Kernel, njit(cache=True, **options)(function))
     except RuntimeError:  # neither the source folder nor the user's cache folder is writable

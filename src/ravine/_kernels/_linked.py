@@ -8,9 +8,10 @@ This module is used only with versions of Numba that it was tested with, see `_c
 from typing import Any
 
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
+
+from ravine._kernels._compiler import KernelCompiler
 
 
 class _Part(JITCodeLibrary):
@@ -64,7 +65,7 @@ class _LowerOptimizedPart(_LowerPart):
     _library = _OptimizedPart
 
 
-class PartCompiler(Compiler):
+class PartCompiler(KernelCompiler):
     """Compiles a part."""
 
     lowering = _LowerPart

@@ -15,14 +15,12 @@ REMEMBERED = 4
 
 
 @kernel
-def project_centered(X, w, v, origin, values, block_rows):
-    """Compute values[i] = X[i] · v - origin, and return a line for each block of so many rows.
+def project_centered(X, w, v, origin, values, block_rows, out):
+    """Compute values[i] = X[i] · v - origin, and a line of `out` for each block of so many rows.
 
     A line has the minimum and the maximum of the values, Σ w values² and Σ w.
     """
-    n_blocks = (X.shape[0] + block_rows - 1) // block_rows
-    out = np.empty((n_blocks, 4))
-    for k in range(n_blocks):
+    for k in range(out.shape[0]):
         low, high, square, count = np.inf, -np.inf, 0.0, 0.0
         for i in range(k * block_rows, min((k + 1) * block_rows, X.shape[0])):
             p = dot(X[i], v) - origin
@@ -31,7 +29,6 @@ def project_centered(X, w, v, origin, values, block_rows):
             square += w[i] * p * p
             count += w[i]
         out[k, 0], out[k, 1], out[k, 2], out[k, 3] = low, high, square, count
-    return out
 
 
 @kernel

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ravine._kernels._compile import inner
+from ravine._kernels._compile import inner, kernel
 from ravine._kernels.rows import dot
 from ravine._kernels.ties import round_together
 
@@ -43,7 +43,10 @@ ASK_VALUE, ASK_GRADIENT, ENDS_AT_TRIAL, ENDS_AT_POINT = 0, 1, 2, 3
 """Answers of `tell_value` and `tell_gradient`: evaluate the value at `trial`; `trial` is accepted, evaluate the
 gradient there; `trial` is accepted, and the descent ends there; the descent ends at `point`, the last accepted one."""
 
-START_BITS, TRIAL_BITS, GRADIENT_BITS = 14, 30, 20
+# A kernel that gets a Python integer that is written out would be compiled for this number alone.
+START_BITS: Any = np.int64(14)
+TRIAL_BITS: Any = np.int64(30)
+GRADIENT_BITS: Any = np.int64(20)
 """Bits to which the largest entry of the start, of a trial and of a gradient is rounded; the other entries have its
 unit. The start, an eigenvector perhaps, and the sums in a gradient differ by more than what follows from them."""
 
@@ -127,13 +130,8 @@ def tell_value(descent, value):
         # The curvature was misleading: restart with steepest descent from here.
         counts[N_SEARCHES] += 1
         counts[N_STEPS], counts[N_SHRINKS], numbers[LENGTH] = 0, 0, 1.0
-        for j in range(vectors.shape[1]):
-            vectors[DOWNHILL, j] = vectors[GRADIENT, j]
-        numbers[SLOPE] = -dot(vectors[GRADIENT], vectors[GRADIENT])
-    for j in range(vectors.shape[1]):
-        vectors[TRIAL, j] = vectors[POINT, j] - numbers[LENGTH] * vectors[DOWNHILL, j]
-    round_together(vectors[TRIAL], TRIAL_BITS, 0.0)
-    return ASK_VALUE if numbers[SLOPE] < 0.0 else ENDS_AT_POINT
+        go_straight_down(vectors, numbers)
+    return go_to_trial(vectors, numbers)
 
 
 @inner
@@ -152,15 +150,39 @@ def tell_gradient(descent, gradient):
     numbers[SLOPE] = -dot(vectors[GRADIENT], vectors[DOWNHILL])
     if n_steps > 0 and not numbers[SLOPE] < 0.0:
         n_steps = 0
-        for j in range(vectors.shape[1]):
-            vectors[DOWNHILL, j] = vectors[GRADIENT, j]
-        numbers[SLOPE] = -dot(vectors[GRADIENT], vectors[GRADIENT])
+        go_straight_down(vectors, numbers)
     counts[N_SEARCHES] += 1
     counts[N_STEPS], counts[N_SHRINKS], numbers[LENGTH] = n_steps, 0, 1.0
+    return go_to_trial(vectors, numbers)
+
+
+@inner
+def go_straight_down(vectors, numbers):
+    """Take the gradient as the direction of the search."""
     for j in range(vectors.shape[1]):
-        vectors[TRIAL, j] = vectors[POINT, j] - vectors[DOWNHILL, j]
+        vectors[DOWNHILL, j] = vectors[GRADIENT, j]
+    numbers[SLOPE] = -dot(vectors[GRADIENT], vectors[GRADIENT])
+
+
+@inner
+def go_to_trial(vectors, numbers):
+    """Set the trial, and return an answer: its value is next, or the descent ends since no direction is left."""
+    for j in range(vectors.shape[1]):
+        vectors[TRIAL, j] = vectors[POINT, j] - numbers[LENGTH] * vectors[DOWNHILL, j]
     round_together(vectors[TRIAL], TRIAL_BITS, 0.0)
     return ASK_VALUE if numbers[SLOPE] < 0.0 else ENDS_AT_POINT
+
+
+@kernel
+def take_value(descent, value):
+    """Call `tell_value` from Python; this compiles less than a second version of it."""
+    return tell_value(descent, value)
+
+
+@kernel
+def take_gradient(descent, gradient):
+    """Call `tell_gradient` from Python."""
+    return tell_gradient(descent, gradient)
 
 
 @inner

@@ -199,8 +199,8 @@ def strongest_on_line(values, w, count, factor, resolution, multiples, shares, r
 
 
 @kernel
-def strongest_on_lines(values, w, count, factor, resolutions, multiples, shares, rule, least_side, enough):
-    """Return the strongest valley of each line, with the entries named above; that of the last line comes first.
+def strongest_on_lines(values, w, count, factor, resolutions, multiples, shares, rule, least_side, enough, found):
+    """Find the strongest valley of each line; that of the last line comes first.
 
     Parameters
     ----------
@@ -220,15 +220,15 @@ def strongest_on_lines(values, w, count, factor, resolutions, multiples, shares,
     least_side : float
         Minimum share of the weight on either side of a valley.
     enough : float
-        Score that ends the search: lines before the one that has it have no valley in the result.
+        Score that ends the search: lines before the one that has it get no valley.
+    found : ndarray of shape (n_lines, N_ENTRIES)
+        Zeros, where the entries named above are stored.
     """
-    found = np.zeros((values.shape[0], N_ENTRIES))
     for line in range(values.shape[0] - 1, -1, -1):
         resolution = resolutions[line]
         strongest_on_line(values[line], w, count, factor, resolution, multiples, shares, rule, least_side, found[line])
         if found[line, SCORE] >= enough:
             break
-    return found
 
 
 @kernel

@@ -38,7 +38,7 @@ class Settings(NamedTuple):
     log: bool
 
 
-@kernel
+@inner
 def best_cut(mass, decay, least, potential, slope):
     """Find the best cut of sorted masses: (value, k), with the masses 0..k on its left.
 
@@ -175,7 +175,8 @@ def least_on_grid(values, w, settings, slopes):
     first = np.floor(lowest / step) - 1.0
     n_bins = int(np.ceil(highest / step) - first) + 2
     mass = bin_linear(values, w, first * step, step, n_bins)
-    decay, potential, slope = np.full(n_bins, np.exp(-step / settings.scale)), np.zeros(n_bins), np.zeros(n_bins)
+    decay, potential, slope = np.empty(n_bins), np.zeros(n_bins), np.zeros(n_bins)
+    decay[:] = np.exp(-step / settings.scale)
     value, k = best_cut(mass, decay, settings.least, potential, slope)
     for i in range(values.shape[0]):
         m = min(max(int((values[i] - first * step) / step), 0), n_bins - 2)
@@ -190,7 +191,7 @@ def search(X, w, mean, descent, settings, order):
     `order` has as many entries as there are rows; it is used for at most `exact_rows` rows.
     """
     direction, values, slopes = np.empty(X.shape[1]), np.empty(X.shape[0]), np.empty(X.shape[0])
-    scratch = np.empty_like(order)
+    scratch = np.empty(order.shape[0], np.int64)
     trial, point = descent.vectors[bfgs.TRIAL], descent.vectors[bfgs.POINT]
     value, position, answer = np.inf, 0.0, bfgs.ASK_VALUE
     while answer == bfgs.ASK_VALUE:

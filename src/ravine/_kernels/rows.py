@@ -97,19 +97,15 @@ def multiply(A, B, out):
 def orthonormalize(V, rounding, tiny):
     """Make the rows of V orthonormal, in place; a row becomes 0 if it depends on those before it, up to rounding."""
     for a in range(V.shape[0]):
-        v, before, after = V[a], 0.0, 0.0
-        for j in range(v.shape[0]):
-            before += v[j] * v[j]
+        v = V[a]
+        before = np.sqrt(dot(v, v))
         for b in range(a):
-            u, share = V[b], 0.0
-            for j in range(v.shape[0]):
-                share += u[j] * v[j]
+            u = V[b]
+            share = dot(u, v)
             for j in range(v.shape[0]):
                 v[j] -= share * u[j]
-        for j in range(v.shape[0]):
-            after += v[j] * v[j]
-        length = np.sqrt(after)
-        factor = 1.0 / length if length > max(rounding * np.sqrt(before), tiny) else 0.0
+        length = np.sqrt(dot(v, v))
+        factor = 1.0 / length if length > rounding * before and length > tiny else 0.0
         for j in range(v.shape[0]):
             v[j] *= factor
 
@@ -132,40 +128,26 @@ def weighted_sum(X, w):
 
 
 @kernel
-def weighted_sums(X, w, block_rows):
-    """Return `weighted_sum` of each block of so many rows."""
-    n_blocks = (X.shape[0] + block_rows - 1) // block_rows
-    out = np.empty((n_blocks, X.shape[1]))
-    for k in range(n_blocks):
-        start, stop = k * block_rows, min((k + 1) * block_rows, X.shape[0])
-        total = weighted_sum(X[start:stop], w[start:stop])
-        for j in range(X.shape[1]):
-            out[k, j] = total[j]
-    return out
-
-
-@inner
-def column_squares(X, w, center):
-    """Return Σᵢ w[i] (X[i, j] - center[j])² for each column j."""
-    total = np.zeros(X.shape[1])
-    for i in range(X.shape[0]):
-        for j in range(X.shape[1]):
-            deviation = X[i, j] - center[j]
-            total[j] += w[i] * deviation * deviation
-    return total
+def weighted_sums(X, w, block_rows, out):
+    """Add Σᵢ w[i] X[i] to out[k], where i are the rows of block k: so many rows are a block."""
+    for k in range(out.shape[0]):
+        total = out[k]
+        for i in range(k * block_rows, min((k + 1) * block_rows, X.shape[0])):
+            x, weight = X[i], w[i]
+            for j in range(x.shape[0]):
+                total[j] += weight * x[j]
 
 
 @kernel
-def column_squares_of_blocks(X, w, center, block_rows):
-    """Return `column_squares` of each block of so many rows."""
-    n_blocks = (X.shape[0] + block_rows - 1) // block_rows
-    out = np.empty((n_blocks, X.shape[1]))
-    for k in range(n_blocks):
-        start, stop = k * block_rows, min((k + 1) * block_rows, X.shape[0])
-        total = column_squares(X[start:stop], w[start:stop], center)
-        for j in range(X.shape[1]):
-            out[k, j] = total[j]
-    return out
+def column_squares(X, w, center, block_rows, out):
+    """Add Σᵢ w[i] (X[i, j] - center[j])² to out[k, j], where i are the rows of block k: so many rows are a block."""
+    for k in range(out.shape[0]):
+        total = out[k]
+        for i in range(k * block_rows, min((k + 1) * block_rows, X.shape[0])):
+            x, weight = X[i], w[i]
+            for j in range(x.shape[0]):
+                deviation = x[j] - center[j]
+                total[j] += weight * deviation * deviation
 
 
 @inner
@@ -196,9 +178,8 @@ def scatter_times_of_blocks(X, w, center, v, block_rows):
 
 
 @kernel
-def group_moments(X, w, group, center):
-    """Return the weight of each group, and the sums of distances to its center and of squared distances."""
-    count, total, square = np.zeros(center.shape[0]), np.zeros(center.shape), np.zeros(center.shape[0])
+def group_moments(X, w, group, center, count, total, square):
+    """Add up the weight of each group, its distances to the center, and its squared distances."""
     for i in range(X.shape[0]):
         g = group[i]
         count[g] += w[i]
@@ -208,16 +189,13 @@ def group_moments(X, w, group, center):
             total[g, j] += w[i] * deviation
             s += deviation * deviation
         square[g] += w[i] * s
-    return count, total, square
 
 
 @kernel
-def fingerprint(X, factors, salt):
-    """Return a number per row that depends only on its entries, `factors` and `salt`."""
-    out = np.empty(X.shape[0], np.uint64)
+def fingerprint(X, factors, salt, out):
+    """Compute out[i] = a number that depends only on the entries of row i, `factors` and `salt`."""
     for i in range(X.shape[0]):
         out[i] = fingerprint_of(X, i, factors, salt)
-    return out
 
 
 @inner
@@ -257,70 +235,36 @@ def _bits(x):
 
 
 @kernel
-def gather(X, rows, out):
-    """Compute out[i] = X[rows[i]]."""
-    for i in range(rows.shape[0]):
-        x, copy = X[rows[i]], out[i]  # twice as fast as X[rows[i], j], which looks for negative indices in every column
-        for j in range(x.shape[0]):
-            copy[j] = x[j]
-
-
-@kernel
-def partition(numbers, goes_left, out, left, right):
-    """Copy numbers to two places in `out`, which begin at `left` and `right`, in their order."""
-    for i in range(numbers.shape[0]):
-        if goes_left[i]:
-            out[left] = numbers[i]
-            left += 1
-        else:
-            out[right] = numbers[i]
-            right += 1
-
-
-@kernel
-def column_extent(X):
-    """Return the smallest and the largest entry of each column."""
-    extent = np.empty((2, X.shape[1]))
-    for j in range(X.shape[1]):
-        extent[0, j], extent[1, j] = np.inf, -np.inf
+def column_extent(X, low, high):
+    """Lower `low` to the smallest entry of each column, and raise `high` to the largest."""
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
-            extent[0, j] = min(extent[0, j], X[i, j])
-            extent[1, j] = max(extent[1, j], X[i, j])
-    return extent
+            x = X[i, j]
+            low[j] = x if x < low[j] else low[j]
+            high[j] = x if x > high[j] else high[j]
 
 
 @kernel
-def scatters(X, w, center, block_rows):
-    """Return Σᵢ w[i] (X[i] - center)(X[i] - center)ᵀ of each block of so many rows.
+def scatters(X, w, center, block_rows, tile, out):
+    """Add Σᵢ w[i] (X[i] - center)(X[i] - center)ᵀ of each block of so many rows to the lower half of out[block].
 
-    Rows are transposed in tiles that stay in the cache. Rows of weight 0, those of a held-out half, cost little.
+    Rows are transposed in `tile`, with `TILE` columns and an even number of rows, which stays in the cache. Rows of
+    weight 0, those of a held-out half, cost little.
     """
-    d = X.shape[1]
-    even = (d + 1) // 2 * 2
-    n_blocks = (X.shape[0] + block_rows - 1) // block_rows
-    out, total, tile = np.empty((n_blocks, d, d)), np.empty((even, even)), np.zeros((even, TILE))
-    for block in range(n_blocks):
-        for j in range(even):
-            for k in range(even):
-                total[j, k] = 0.0
+    for block in range(out.shape[0]):
         n_filled, stop = 0, min((block + 1) * block_rows, X.shape[0])
         for i in range(block * block_rows, stop):
             if w[i] > 0.0:
                 root, x = np.sqrt(w[i]), X[i]
-                for j in range(d):
+                for j in range(x.shape[0]):
                     tile[j, n_filled] = root * (x[j] - center[j])
                 n_filled += 1
             if n_filled == TILE or (i == stop - 1 and n_filled > 0):
-                for j in range(d):
+                for j in range(X.shape[1]):
                     for k in range(n_filled, TILE):
                         tile[j, k] = 0.0
-                _add_products(tile, total)
+                _add_products(tile, out[block])
                 n_filled = 0
-        for j in range(d):
-            for k in range(j + 1):
-                out[block, j, k] = out[block, k, j] = total[j, k]
-    return out
 
 
 @inner_reduction

@@ -38,14 +38,13 @@ def draw_in(values, bounds, contraction, drawn, slope):
 
 
 @reduction
-def slopes_before(values, counts, bound, deviation, slope, by_drawn, out):
+def slopes_before(values, counts, count, bound, deviation, slope, by_drawn, out):
     """Compute derivatives by the values, given the derivatives `by_drawn` by their images in `draw_in`.
 
-    The bounds are `bound` times the deviations. A value moves its own image. Through the deviation, it also moves the
-    bound and all images outside it.
+    The bounds are `bound` times the deviations, and `count` is the sum of the counts. A value moves its own image.
+    Through the deviation, it also moves the bound and all images outside it.
     """
     n = values.shape[0]
-    count = counts.sum()
     for c in range(values.shape[1]):
         by_bound = 0.0
         for i in range(n):
@@ -57,17 +56,17 @@ def slopes_before(values, counts, bound, deviation, slope, by_drawn, out):
 
 
 @reduction
-def similarities(points, counts, scale, shape, graph, degrees):
+def similarities(columns, counts, scale, shape, pairs, graph, degrees):
     """Fill the weights n n' (d / (σ α) + 1)^α exp(-d / σ), where α is `shape`, and their sums.
 
-    The sums include n² for the point itself.
+    The sums include n² for the point itself. The columns of the points are rows. `pairs` is scratch: three rows with a
+    number for each pair of points.
     """
-    n = points.shape[0]
-    columns = np.ascontiguousarray(points.T)
+    n, n_pairs = columns.shape[1], pairs.shape[1]
     # The part below the diagonal, row by row.
-    n_pairs = n * (n - 1) // 2
-    similarity, a, b = np.zeros(n_pairs), np.empty(n_pairs), np.empty(n_pairs)
+    similarity, a, b = pairs[0], pairs[1], pairs[2]
     scratch = graph.ravel()[:n_pairs]
+    similarity[:] = 0.0
     start = 0
     for i in range(n):
         square = similarity[start : start + i]
@@ -228,16 +227,15 @@ def second_pair(graph, pivots, sizes, vectors):
 
 
 @reduction
-def slopes(points, scale, shape, graph, vector, value, normalized, out):
-    """Compute the derivatives of an eigenvalue by the positions of the points.
+def slopes(columns, scale, shape, graph, vector, value, normalized, out):
+    """Add the derivatives of an eigenvalue by the positions of the points; the columns of the points are rows.
 
     `graph` has the similarities above the diagonal.
 
     `vector` has length 1 in the norm of M.
     """
-    n, n_columns = points.shape
-    columns = np.ascontiguousarray(points.T)
-    by_column, pulls = np.zeros((n_columns, n)), np.empty(n)
+    n_columns, n = columns.shape
+    pulls = np.empty(n)
     share = value if normalized else 0.0
     for i in range(n):
         row, others, pull = graph[i, i + 1 :], vector[i + 1 :], pulls[i + 1 :]
@@ -254,16 +252,13 @@ def slopes(points, scale, shape, graph, vector, value, normalized, out):
             change = between * between - share * (mine * mine + others[j] * others[j])
             pull[j] = change * row[j] / (scale * (np.sqrt(pull[j]) + shape * scale))
         for c in range(n_columns):
-            at, there, sums = columns[c, i], columns[c, i + 1 :], by_column[c, i + 1 :]
+            at, there, sums = columns[c, i], columns[c, i + 1 :], out[c, i + 1 :]
             total = 0.0
             for j in range(pull.shape[0]):
                 force = pull[j] * (at - there[j])
                 total += force
                 sums[j] += force
-            by_column[c, i] -= total
-    for i in range(n):
-        for c in range(n_columns):
-            out[i, c] = by_column[c, i]
+            out[c, i] -= total
 
 
 @reduction

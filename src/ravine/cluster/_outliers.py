@@ -75,7 +75,13 @@ def _in_dense_rows(X: Matrix, weights: Floats, reach: float, n_jobs: int | None)
     cells = np.argsort(-far, axis=None, kind="stable")[:FEW]
     others = weights.copy()
     others[cells // len(suspect)] = 0.0
-    squares = map_blocks(lambda b: _kernels.rows.column_squares(X[b], others[b], center), X.shape, n_jobs)
+
+    def add_up(b: slice) -> Floats:
+        squares = np.zeros((1, X.shape[1]))
+        _kernels.rows.column_squares(X[b], others[b], center, X.shape[0], squares)
+        return squares[0]
+
+    squares = map_blocks(add_up, X.shape, n_jobs)
     n_cells = _few_enough(far.ravel()[cells], float(np.sum(squares)), weights)
     if n_cells is None:
         return None

@@ -72,7 +72,9 @@ class Along:
             values = np.empty(X.shape[0]) if out is None else out
 
             def project_rows(b: slice, block_rows: int) -> Floats:
-                return _kernels.along.project_centered(X[b], weights[b], direction, origin, values[b], block_rows)
+                lines = np.empty((-(-(b.stop - b.start) // block_rows), 4))
+                _kernels.along.project_centered(X[b], weights[b], direction, origin, values[b], block_rows, lines)
+                return lines
 
             lines = lines_of_blocks(project_rows, X.shape, n_jobs)
             low, high = float(lines[:, 0].min()), float(lines[:, 1].max())

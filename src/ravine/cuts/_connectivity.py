@@ -16,7 +16,15 @@ from ravine import _kernels
 from ravine._matrix import LARGEST, Bools, Floats
 from ravine._ties import first_least, is_less, rounded_order
 from ravine.cuts._pursuit import descend
-from ravine.cuts._similarity import LEAST_CONNECTED, SHAPE, contraction_at, drawn_in, first_vectors
+from ravine.cuts._similarity import (
+    LEAST_CONNECTED,
+    SHAPE,
+    contraction_at,
+    drawn_in,
+    first_vectors,
+    scratch_for_pairs,
+    weigh,
+)
 
 TOLERANCE = 1e-4
 """A search ends at this decrease of log λ₂."""
@@ -81,6 +89,7 @@ class Connectivity:
         self.normalized, self.correlation = normalized, correlation
         n = len(counts)
         self._graph, self._degrees, self._pivots = np.empty((n, n)), np.empty(n), np.empty(n)
+        self._pairs = scratch_for_pairs(n)
         self._vectors: Floats | None = None
 
     def __call__(self, flat: Floats) -> tuple[float, View, Callable[[], Floats]]:
@@ -161,16 +170,17 @@ class Connectivity:
         return is_left
 
     def _weigh(self, drawn: Floats) -> None:
-        _kernels.spectral.similarities(drawn, self.counts, self.scale, SHAPE, self._graph, self._degrees)
+        weigh(drawn, self.counts, self.scale, self._pairs, self._graph, self._degrees)
 
     def _slopes(self, view: View, vector: Floats) -> Floats:
         """Return the derivatives of the eigenvalue, or of the form on any vector, by the directions as given."""
-        by_drawn = np.empty_like(view.drawn)
+        columns = np.ascontiguousarray(view.drawn.T)
+        by_column, by_value = np.zeros_like(columns), np.empty_like(view.drawn)
         settings = (self.scale, SHAPE, self._graph, vector, view.value, self.normalized)
-        _kernels.spectral.slopes(view.drawn, *settings, by_drawn)
-        by_value = np.empty_like(by_drawn)
+        _kernels.spectral.slopes(columns, *settings, by_column)
+        by_drawn, count = np.ascontiguousarray(by_column.T), float(self.counts.sum())
         _kernels.spectral.slopes_before(
-            view.values, self.counts, self.bound, view.deviation, view.slope, by_drawn, by_value
+            view.values, self.counts, count, self.bound, view.deviation, view.slope, by_drawn, by_value
         )
         return np.asarray(across(by_value.T @ self.points, view).ravel())
 

@@ -12,7 +12,15 @@ import numpy as np
 from ravine import _kernels
 from ravine._matrix import Floats
 from ravine.cuts._density import Line
-from ravine.cuts._similarity import LEAST_CONNECTED, SHAPE, contraction_at, drawn_in, first_vectors
+from ravine.cuts._similarity import (
+    LEAST_CONNECTED,
+    SHAPE,
+    contraction_at,
+    drawn_in,
+    first_vectors,
+    scratch_for_pairs,
+    weigh,
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,7 @@ class LineConnectivity:
         points = drawn[:, np.newaxis]
         spectral, n = _kernels.spectral, len(here)
         graph, degrees, pivots = np.empty((n, n)), np.empty(n), np.empty(n)
-        spectral.similarities(points, mass, self.scale, SHAPE, graph, degrees)
+        weigh(points, mass, self.scale, scratch_for_pairs(n), graph, degrees)
         sizes = degrees if self.normalized else mass
         _, n_left = spectral.sweep(graph, np.arange(n), sizes)
         spectral.eliminate(graph, pivots)
@@ -63,13 +71,14 @@ class LineConnectivity:
             return np.inf, position, lambda: np.zeros_like(values)
 
         def derivatives() -> Floats:
-            by_mass, by_point = np.empty(n), np.empty((n, 1))
+            by_mass, by_point = np.empty(n), np.zeros((1, n))
             spectral.mass_slopes(graph, mass, vectors[0], second, self.normalized, by_mass)
-            spectral.slopes(points, self.scale, SHAPE, graph, vectors[0], second, self.normalized, by_point)
+            columns = drawn[np.newaxis]
+            spectral.slopes(columns, self.scale, SHAPE, graph, vectors[0], second, self.normalized, by_point)
             by_value = line.slopes(np.interp(line.positions, positions, by_mass), inside, weights)
             moved = np.abs(values) > reach
             # The deviation moves the bound, which moves the images outside it and the rows clipped at the reach.
-            by_bound = by_point[:, 0] @ (np.sign(positions) * (1 - slope)) + by_value[moved] @ np.sign(values[moved])
+            by_bound = by_point[0] @ (np.sign(positions) * (1 - slope)) + by_value[moved] @ np.sign(values[moved])
             by_value[moved] = 0.0
             by_value += by_bound * self.bound * weights * values / (count * deviation)
             return np.asarray(by_value / (second * self.unit))

@@ -156,8 +156,9 @@ def _between_means(along_V: Floats, n_columns: int) -> Floats:
     if k < 2 or n_columns < 2 or not len(few):
         return np.empty((0, len(few)))
     few -= few.mean(axis=1, keepdims=True)
-    tie = ROUNDING * float((few * few).sum()) / few.shape[1]
-    means, sizes = _kernels.means.small_k_means(few, k, N_STEPS, tie)
+    tie = 2 * ROUNDING * float((few * few).sum()) / few.shape[1]
+    means, sizes = np.empty((k, len(few))), np.empty(k)
+    _kernels.means.small_k_means(few, N_STEPS, tie, means, sizes)
     return differences(means, sizes, few.shape[1])
 
 
@@ -216,9 +217,11 @@ def strongest_on_lines(
 ) -> Floats:
     """Call `ravine._kernels.density.strongest_on_lines` for rows with weights, which are 1 by default."""
     w = np.ones(values.shape[1]) if weights is None else weights
-    return _kernels.density.strongest_on_lines(
-        values, w, float(w.sum()), BANDWIDTH, resolutions, multiples, WINDOWS, COARSE, least_side, enough
+    found = np.zeros((len(values), _kernels.density.N_ENTRIES))
+    _kernels.density.strongest_on_lines(
+        values, w, float(w.sum()), BANDWIDTH, resolutions, multiples, WINDOWS, COARSE, least_side, enough, found
     )
+    return found
 
 
 def rank(

@@ -327,9 +327,9 @@ def descend(
     descent, answer = bfgs.begin(start, tolerance, before), bfgs.ASK_VALUE
     while answer == bfgs.ASK_VALUE:
         at_trial, extra_at_trial, gradient = evaluate(descent.trial.copy())
-        answer = bfgs.tell_value(descent, float(at_trial))
+        answer = bfgs.take_value(descent, float(at_trial))
         if answer in (bfgs.ASK_GRADIENT, bfgs.ENDS_AT_TRIAL):
             value, extra = at_trial, extra_at_trial
         if answer == bfgs.ASK_GRADIENT:
-            answer = bfgs.tell_gradient(descent, np.ascontiguousarray(gradient(), dtype=np.float64))
+            answer = bfgs.take_gradient(descent, np.ascontiguousarray(gradient(), dtype=np.float64))
     return descent.point, value, extra

@@ -31,6 +31,17 @@ def drawn_in(values: Floats, bound: Floats | float, contraction: float) -> tuple
     return drawn.reshape(values.shape), slope.reshape(values.shape)
 
 
+def scratch_for_pairs(n_points: int) -> Floats:
+    """Return an array that `weigh` needs, for one call after another."""
+    return np.empty((3, n_points * (n_points - 1) // 2))
+
+
+def weigh(points: Floats, counts: Floats, scale: float, pairs: Floats, graph: Floats, degrees: Floats) -> None:
+    """Fill the weights of the graph of some points, and their sums; see `ravine._kernels.spectral.similarities`."""
+    columns = np.ascontiguousarray(points.T)
+    _kernels.spectral.similarities(columns, counts, scale, SHAPE, pairs, graph, degrees)
+
+
 def contraction_at(scale: float) -> float:
     """Return δ for a scale in units of the deviation of the data (ch. 3A §7.1)."""
     return max(min(CONTRACTION, scale * scale), sys.float_info.min)

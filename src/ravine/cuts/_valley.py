@@ -60,7 +60,8 @@ def strongest_valley(
         Minimum share of the weight on either side of the valley.
     """
     kernel, count = _kernels.density, float(weights.sum())
-    found = kernel.strongest_on_lines(
+    entries = np.zeros((1, kernel.N_ENTRIES))
+    kernel.strongest_on_lines(
         values[np.newaxis],
         weights,
         count,
@@ -71,7 +72,9 @@ def strongest_valley(
         FINE,
         float(least_side),
         math.inf,
-    )[0].tolist()
+        entries,
+    )
+    found = entries[0].tolist()
     if not found[kernel.SCORE] > 0:
         return None
     used = found[kernel.BANDWIDTH]

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ravine import _kernels
 from ravine._blocks import BLOCK_CELLS, map_items, map_rows
 from ravine._matrix import Bools, Floats, Matrix, Moments, fingerprint, moments_of, take_rows
 from ravine._ties import pop_first
@@ -251,9 +250,10 @@ class HeldRows(NodeRows):
         middle = int(lefts[-1])
 
         def move(k: int) -> None:
-            b, _ = parts[k]
-            places = lefts[k], middle + b.start - lefts[k]
-            _kernels.rows.partition(mine[b], division[b], self._order[node], *places)
+            b, n_left = parts[k]
+            right, order = middle + b.start - lefts[k], self._order[node]
+            order[lefts[k] : lefts[k + 1]] = mine[b][division[b]]
+            order[right : right + b.stop - b.start - n_left] = mine[b][~division[b]]
 
         map_items(move, range(len(parts)), self._n_jobs)
         return slice(node.start, node.start + middle), slice(node.start + middle, node.stop)
