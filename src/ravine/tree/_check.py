@@ -39,9 +39,10 @@ def nodes_are_in_preorder(state: State, sizes: Sizes) -> None:
         raise FieldError("depth", f"of node {node} is {state['depth'][node]}, not {depths[node]}")
 
 
-def depths_in_preorder(left: NDArray[Any], right: NDArray[Any], parent_of: NDArray[Any]) -> list[int]:
+def depths_in_preorder(lefts: NDArray[Any], rights: NDArray[Any], parents: NDArray[Any]) -> list[int]:
     """Return the depths of the nodes of a tree in preorder; a FieldError names the links that make it invalid."""
-    n_nodes = len(left)
+    n_nodes = len(lefts)
+    left, right, parent_of = lefts.tolist(), rights.tolist(), parents.tolist()  # single entries of arrays are slow
     depths: list[int] = []
     stack = [(0, -1, 0)]
     # A preorder walk must visit the nodes as 0, 1, 2, …; cycles, orphans and shared children all break this.

@@ -43,10 +43,14 @@ def comes_in_copies(X: Matrix) -> bool:
     """
     if sparse.issparse(X):
         return False
-    _, first, count = np.unique(fingerprint(X, SEED), return_index=True, return_counts=True)
-    n_copied = int(count[count > 1].sum())
-    if len(first) < FEWEST_ROWS or n_copied < LEAST_SHARE * len(X) or len(X) > MOST_COPIES * len(first):
+    bits = fingerprint(X, SEED)
+    ordered = np.sort(bits)
+    is_repeated = ordered[1:] == ordered[:-1]
+    n_distinct = len(X) - np.count_nonzero(is_repeated)
+    n_copied = np.count_nonzero(np.append(is_repeated, False) | np.append(False, is_repeated))
+    if n_distinct < FEWEST_ROWS or n_copied < LEAST_SHARE * len(X) or len(X) > MOST_COPIES * n_distinct:
         return False
+    _, first = np.unique(bits, return_index=True)
     return sum(_is_fine(np.sort(column)) for column in X[first].T) >= FINE_COLUMNS
 
 
