@@ -6,6 +6,7 @@ never converted to dense and never centered; its mean is subtracted after the pr
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -170,6 +171,7 @@ def fingerprint(X: Matrix, seed: int, n_jobs: int | None = None) -> NDArray[np.u
     return out
 
 
+@lru_cache(maxsize=8)
 def fingerprint_factors(n_columns: int, seed: int) -> tuple[NDArray[np.uint64], np.uint64]:
     """Return the random numbers from which `fingerprint` is computed: one for each column, and one more."""
     odd = np.random.default_rng(seed).integers(1 << 63, size=n_columns + 1, dtype=np.uint64) * 2 + 1
@@ -246,7 +248,13 @@ def scatter(X: Matrix, weights: Floats, mean: Floats, n_jobs: int | None = None)
         return out
 
     half = sum_blocks(add_up, X.shape, n_jobs)[: X.shape[1], : X.shape[1]]
-    return np.where(np.tri(X.shape[1], dtype=bool), half, half.T)
+    return np.where(_lower(X.shape[1]), half, half.T)
+
+
+@lru_cache(maxsize=8)
+def _lower(n: int) -> Bools:
+    """Return which entries of a square matrix are on or below the diagonal."""
+    return np.tri(n, dtype=bool)
 
 
 def scatter_times(X: Matrix, weights: Floats, mean: Floats, v: Floats, n_jobs: int | None = None) -> Floats:
