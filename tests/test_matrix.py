@@ -1,3 +1,5 @@
+import tracemalloc
+
 import joblib
 import numpy as np
 import pytest
@@ -110,3 +112,17 @@ def test_blocks_cover_every_row_once(monkeypatch):
     for shape in ((0, 3), (1, 3), (7, 3), (9, 3), (5, 0), (4, 100)):
         parts = _blocks.map_blocks(lambda b: list(range(b.start, b.stop)), shape, n_jobs=2)
         assert [row for part in parts for row in part] == list(range(shape[0]))
+
+
+def test_rows_that_are_not_aligned_are_taken_without_a_copy_of_all(rng):
+    unaligned = np.empty(8 * 20_000 * 5 + 6, dtype=np.uint8)[6:].view(np.float64).reshape(20_000, 5)
+    unaligned[:] = rng.normal(size=unaligned.shape)
+    rows = rng.choice(20_000, 100, replace=False)
+    _matrix.take_rows(unaligned, rows)  # compiles
+    tracemalloc.start()
+    taken = _matrix.take_rows(unaligned, rows)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert not unaligned.flags.aligned
+    assert_array_equal(taken, unaligned[rows])
+    assert peak < unaligned.nbytes / 10

@@ -57,8 +57,7 @@ def take_rows(X: Matrix, rows: Ints, n_jobs: int | None = None, out: NDArray[Any
     if sparse.issparse(X):
         return X[rows]
     out = np.empty((len(rows), X.shape[1]), dtype=X.dtype) if out is None else out
-    # With "clip", NumPy writes the rows to `out` at once. The numbers of rows are never outside.
-    map_rows(lambda b: np.take(X, rows[b], axis=0, out=out[b], mode="clip"), out.shape, n_jobs)
+    map_rows(lambda b: _kernels.rows.gather(X, rows[b], out[b]), out.shape, n_jobs)
     return out
 
 
