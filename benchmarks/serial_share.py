@@ -67,14 +67,25 @@ def timed_work(clock: Clock, n_threads: int) -> type[_blocks._Work[Any, Any]]:
     return TimedWork
 
 
+class Nobody:
+    """Takes the place of the other threads. A mock would keep all that it is asked to do, and so all results."""
+
+    def ask(self, call: Callable[[], None], n_threads: int) -> None:
+        """Do nothing: the work is done by the thread that asks."""
+
+
 def fit_as_if(make: Callable[[int], Any], X: np.ndarray, n_threads: int) -> tuple[float, float]:
     """Return the seconds of a fit on one thread, and those that it would take on more."""
-    clock = Clock()
-    with (
-        mock.patch.object(_blocks, "count_threads", return_value=n_threads),
-        mock.patch.object(_blocks, "_helpers"),
-        mock.patch.object(_blocks, "_Work", timed_work(clock, n_threads)),
-    ):
+    clock, nobody = Clock(), Nobody()
+
+    def count_threads(n_jobs: int | None) -> int:
+        return n_threads
+
+    def helpers(process: int) -> Nobody:
+        return nobody
+
+    changed = {"count_threads": count_threads, "_helpers": helpers, "_Work": timed_work(clock, n_threads)}
+    with mock.patch.multiple(_blocks, **changed):
         start, start_as_if = time.perf_counter(), clock.now()
         make(n_threads).fit(X)
         return time.perf_counter() - start, clock.now() - start_as_if
