@@ -84,8 +84,8 @@ def fit_as_if(make: Callable[[int], Any], X: np.ndarray, n_threads: int) -> tupl
     def helpers(process: int) -> Nobody:
         return nobody
 
-    changed = {"count_threads": count_threads, "_helpers": helpers, "_Work": timed_work(clock, n_threads)}
-    with mock.patch.multiple(_blocks, **changed):
+    work = timed_work(clock, n_threads)
+    with mock.patch.multiple(_blocks, count_threads=count_threads, _helpers=helpers, _Work=work):
         start, start_as_if = time.perf_counter(), clock.now()
         make(n_threads).fit(X)
         return time.perf_counter() - start, clock.now() - start_as_if
