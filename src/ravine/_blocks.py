@@ -79,6 +79,11 @@ def lines_of_blocks(
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
+def count_blocks(rows: slice, block_rows: int) -> int:
+    """Return how many blocks of `block_rows` rows a slice has; the last one may be shorter."""
+    return -(-(rows.stop - rows.start) // block_rows)
+
+
 def map_rows(
     function: Callable[[slice], Result], shape: tuple[int, int], n_jobs: int | None, least_rows: int = 1
 ) -> list[Result]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ravine import _kernels
-from ravine._blocks import map_blocks, map_rows, sum_blocks
+from ravine._blocks import count_blocks, map_blocks, map_rows, sum_blocks
 from ravine._ties import sorted_groups
 
 Matrix: TypeAlias = Any
@@ -100,7 +100,7 @@ def column_moments(X: Matrix, weights: Floats, n_jobs: int | None = None) -> tup
         return count, mean, _csr_column_squares(X, weights, mean)
 
     def add_up(b: slice, block_rows: int) -> Floats:
-        out = np.zeros((-(-(b.stop - b.start) // block_rows), X.shape[1]))
+        out = np.zeros((count_blocks(b, block_rows), X.shape[1]))
         _kernels.rows.column_squares(X[b], weights[b], mean, block_rows, out)
         return out
 
@@ -230,7 +230,7 @@ def weighted_sum(X: Matrix, c: Floats, n_jobs: int | None = None) -> Floats:
         return np.asarray(X.T @ c, dtype=np.float64)
 
     def add_up(b: slice, block_rows: int) -> Floats:
-        out = np.zeros((-(-(b.stop - b.start) // block_rows), X.shape[1]))
+        out = np.zeros((count_blocks(b, block_rows), X.shape[1]))
         _kernels.rows.weighted_sums(X[b], c[b], block_rows, out)
         return out
 
@@ -242,7 +242,7 @@ def scatter(X: Matrix, weights: Floats, mean: Floats, n_jobs: int | None = None)
     even = -(-X.shape[1] // 2) * 2
 
     def add_up(b: slice, block_rows: int) -> Floats:
-        out, tile = np.zeros((-(-(b.stop - b.start) // block_rows), even, even)), np.zeros((even, _kernels.rows.TILE))
+        out, tile = np.zeros((count_blocks(b, block_rows), even, even)), np.zeros((even, _kernels.rows.TILE))
         _kernels.rows.scatters(X[b], weights[b], mean, block_rows, tile, out)
         return out
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ravine import _kernels
-from ravine._blocks import lines_of_blocks, sum_blocks
+from ravine._blocks import count_blocks, lines_of_blocks, sum_blocks
 from ravine._lattice import CELLS_PER_VALUE, even_rows
 from ravine._matrix import Floats, Ints, Matrix, Moments, project, weighted_sum
 from ravine.cuts._density import Line
@@ -72,7 +72,7 @@ class Along:
             values = np.empty(X.shape[0]) if out is None else out
 
             def project_rows(b: slice, block_rows: int) -> Floats:
-                lines = np.empty((-(-(b.stop - b.start) // block_rows), 4))
+                lines = np.empty((count_blocks(b, block_rows), 4))
                 _kernels.along.project_centered(X[b], weights[b], direction, origin, values[b], block_rows, lines)
                 return lines
 
